@@ -1,6 +1,7 @@
 # Everything that is needed is set up on first use, in .venv.
 #   make demo     build the quickstart knowledge base and its site, offline
 #   make test     lint, types, layers, all tests
+#   make postgres tests of stores, ingest and retrieval with catalogs on a PostgreSQL server
 #   make lint     the first half of that, with the unit tests of the JavaScript
 #   make lowest   the tests that rest on packages, with the lowest versions that are allowed
 #   make core     the base install by itself, in a venv of its own
@@ -24,24 +25,37 @@ DEV := .venv/.dev-installed
 NODE_MODULES := tests/js/node_modules/.package-lock.json
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint types javascript workflows coverage lowest core dist bench soak publish \
+.PHONY: demo test postgres lint types javascript workflows coverage lowest core dist bench soak publish \
 	site notebooks lab clean
 
 demo: $(RUN)
 	$(BIN)/python recipes/demo.py
 
-# Two processes, each with one thread for its matrices: with more they wait for each other.
+# Two processes, each with one thread for its matrices: with more they wait for each other. Each has
+# its half of the tests in a row, so that what the tests of a file share is made once.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 # Browser tests run by themselves, files side by side: what one starts (JupyterLab, Chromium, a
 # site) serves the tests of its file.
 test: lint
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m "not browser"
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser"
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m browser
+
+# Once more with catalogs on a server that the tests start, where PostgreSQL is installed.
+ON_A_SERVER ?= tests/stores tests/ingest tests/retrieval
+postgres: $(DEV)
+	@if command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then \
+		$(ONE_THREAD) KBKIT_TEST_DATABASE=postgresql \
+			$(BIN)/python -m pytest -n 2 -m "not browser" $(ON_A_SERVER); \
+	elif [ "$$KBKIT_REQUIRE_POSTGRES" = 1 ]; then \
+		echo "KBKIT_REQUIRE_POSTGRES=1, but PostgreSQL is not there" >&2; exit 1; \
+	else \
+		echo "Skipped: tests on PostgreSQL; on Debian: apt-get install postgresql"; \
+	fi
 
 coverage: $(DEV)
 	rm -f .coverage .coverage.*
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m "not browser" --cov --cov-report=
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser" --cov --cov-report=
 	$(BIN)/python -m pytest -m browser --cov --cov-report= --cov-append
 	$(BIN)/coverage report
 
@@ -95,7 +109,8 @@ bench: $(DEV)
 soak: $(DEV) demo
 	set -e; for round in $$(seq $(ROUNDS)); do \
 		echo "== round $$round of $(ROUNDS)"; \
-		KBKIT_EXAMPLES=1000 $(BIN)/python -m pytest -q tests/faults tests/files tests/ingest/test_chunking.py \
+		KBKIT_EXAMPLES=1000 $(BIN)/python -m pytest -q tests/faults tests/files tests/entries/test_writers.py \
+			tests/rest/test_openapi.py tests/ingest/test_chunking.py \
 			tests/browser/test_notebooks.py -o timeout=1800; \
 	done
 	$(BIN)/python tests/lighthouse.py

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from kbkit.builder import BuildReport, build
+    from kbkit.client import connect
     from kbkit.errors import KbkitError
-    from kbkit.export import ExportReport
-    from kbkit.feedback.evaluate import Evaluation
+    from kbkit.feedback.evaluation_report import Evaluation
     from kbkit.feedback.judgements import Judgements
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.models import (
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         DocumentInfo,
         DocumentType,
         Expansion,
+        ExportReport,
         Filters,
         Hit,
         Hits,
@@ -78,10 +79,10 @@ _HOME = {
     "Document": "models",
     "DocumentInfo": "models",
     "DocumentType": "models",
-    "Evaluation": "feedback.evaluate",
+    "Evaluation": "feedback.evaluation_report",
     "ExpandSpec": "recipes",
     "Expansion": "models",
-    "ExportReport": "export",
+    "ExportReport": "models",
     "FidelityReport": "sources.html.fidelity_report",
     "FilesSource": "recipes",
     "Filters": "models",
@@ -119,6 +120,7 @@ _HOME = {
     "Target": "models",
     "Workspace": "workspace",
     "build": "builder",
+    "connect": "client",
     "fidelity": "sources.html.fidelity_report",
     "load_recipe": "recipes",
 }
@@ -174,6 +176,7 @@ __all__ = [
     "Target",
     "Workspace",
     "build",
+    "connect",
     "fidelity",
     "load_recipe",
 ]

@@ -23,11 +23,12 @@ def explained(kind: C) -> C:
     """A class whose public methods explain wrong arguments with an `ArgumentError`."""
     for name, method in vars(kind).copy().items():
         if not name.startswith("_") and inspect.isfunction(method):
-            setattr(kind, name, _explained(method))
+            setattr(kind, name, explained_method(method))
     return kind
 
 
-def _explained(method: Callable[P, R]) -> Callable[P, R]:
+def explained_method(method: Callable[P, R]) -> Callable[P, R]:
+    """A method that explains wrong arguments with an `ArgumentError`."""
     signature = inspect.signature(method)
 
     @wraps(method)

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 from typing_extensions import TypedDict
 
-from kbkit.feedback.evaluate import Evaluation
+from kbkit.engine import LOCAL
+from kbkit.feedback.evaluation_report import Evaluation
 from kbkit.language_models import open_llm
 from kbkit.models import Expansion, IngestReport, KnowledgeBaseInfo, Progress
 from kbkit.models.ingest_report import seconds_line
@@ -118,6 +119,7 @@ def build(
     *,
     site: bool = True,
     expand_all: bool = False,
+    engine: str = LOCAL,
     on_progress: OnProgress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> BuildReport:
@@ -132,10 +134,13 @@ def build(
         site: Also export the site and build it with MkDocs.
         expand_all: Ask the recipe's language model about all documents that it has not written of,
             even if they are more than its ``limit``, of which it is asked about none else.
+        engine: What does the work of the ingest: ``local``, ``dask`` (a cluster of this machine's
+            processors) or ``dask:ADDRESS``. The result is the same.
         on_progress: Called as the work goes on; by default notebooks show a bar.
         stop: Asked often; true ends the work cleanly, after the ingest at the latest.
 
     Raises:
+        ClusterError: The cluster cannot be used, or was lost; building again goes on.
         RecipeError: The recipe is wrong.
         KbkitError: As raised by `KnowledgeBase.sync`, `KnowledgeBase.configure` and
             `KnowledgeBase.export`.
@@ -147,8 +152,10 @@ def build(
         open_llm(recipe.expand, key="expand")
     with ExitStack() as stack:
         tell = stack.enter_context(progress_bar(on_progress))
+        if isinstance(workspace, Workspace) and engine != LOCAL:
+            workspace = workspace.path
         if not isinstance(workspace, Workspace):
-            workspace = stack.enter_context(Workspace(workspace))
+            workspace = stack.enter_context(Workspace(workspace, engine=engine))
         return _build(
             *(recipe, questions, workspace),
             site=site,

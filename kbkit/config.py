@@ -37,6 +37,9 @@ class Settings:
 
     Attributes:
         workspace: ``KBKIT_WORKSPACE``, folder of the workspace; default ``./kb``.
+        database_url: ``KBKIT_DATABASE_URL``, a PostgreSQL server that keeps the catalog, as
+            ``postgresql+psycopg://USER:PASSWORD@HOST:PORT/DATABASE``, so that many machines share
+            one workspace; by default a file in the folder of the workspace does.
         user_agent: ``KBKIT_USER_AGENT``, how the crawler introduces itself; robots.txt rules
             for ``kbkit`` apply to it.
         timeout: ``KBKIT_TIMEOUT``, seconds that one request may take; default 30.
@@ -80,6 +83,7 @@ class Settings:
     panel_token: str = field(default="", repr=False)
     models: Path = field(default_factory=_default_models)
     models_url: str = HUB
+    database_url: str = field(default="", repr=False)
 
     @classmethod
     def load(
@@ -288,6 +292,7 @@ class _Setting(NamedTuple):
 
 _SETTINGS: dict[str, _Setting] = {
     "workspace": _Setting("KBKIT_WORKSPACE", _path, lambda: Path("kb")),
+    "database_url": _Setting("KBKIT_DATABASE_URL", _text, str, in_file=False),
     "user_agent": _Setting("KBKIT_USER_AGENT", _text, lambda: DEFAULT_USER_AGENT),
     "timeout": _Setting("KBKIT_TIMEOUT", _seconds, lambda: 30.0),
     "rater": _Setting("KBKIT_RATER", _text, lambda: "anonymous", ("USER", "USERNAME")),

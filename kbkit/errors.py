@@ -5,6 +5,8 @@
     KbkitError                    everything below
     ├── ConfigError               a setting, an option or an argument is wrong
     │   ├── ArgumentError         a method was called with arguments that it does not take
+    │   ├── ImpossibleError       arguments are right, and contradict each other or how things are
+    │   │                         (a ConflictError, too)
     │   ├── RecipeError           a recipe file is wrong; names file, line and field
     │   └── MissingExtraError     what needs an extra of kbkit that is not installed
     ├── InvalidNameError          a knowledge base name is malformed
@@ -15,6 +17,7 @@
     ├── SourceError               a source cannot be read at all
     │   └── FetchError            one address cannot be fetched
     │       └── ForbiddenAddressError  the address is private, or robots.txt forbids it
+    ├── ClusterError              the cluster that is to do the work cannot be used, or was lost
     ├── EmbedderError             an embedder cannot be loaded, or failed
     │   └── EmbedderUnreachableError  it is asked over a network, and did not answer
     ├── PostprocessorError        a postprocessor cannot be opened, or failed
@@ -33,7 +36,13 @@
     │   ├── ReadOnlyPathError     what lies there can only be read
     │   ├── EntryFormatError      an entry's folder is not as one has to be; names line and column
     │   └── SecretsError          a file holds what looks like a key or a password
-    └── ExportError               a site cannot be written or built
+    ├── ExportError               a site cannot be written or built
+    └── ServerError               a server cannot be reached, or failed
+        └── RefusedError          it refuses a request, whatever that asks for
+            ├── TokenError        the token is missing, unknown, revoked or expired
+            ├── ForbiddenError    the token, or who asks, may not do that
+            ├── LimitError        the request is too large, too slow, or one of too many
+            └── ReusedKeyError    an idempotency key was used for another request before
 
 A message says what is wrong, where, and how to mend it. Interfaces turn errors into exit codes
 and panels into a line of text; nobody but a developer should ever read a traceback.
@@ -82,6 +91,10 @@ class ConflictError(KbkitError):
     """A name is taken, or another process is doing the same work right now."""
 
 
+class ImpossibleError(ConfigError, ConflictError):
+    """Arguments are each as they have to be, and contradict each other, or how things are."""
+
+
 class WorkspaceError(KbkitError):
     """The workspace folder cannot be opened, read or written."""
 
@@ -100,6 +113,10 @@ class FetchError(SourceError):
 
 class ForbiddenAddressError(FetchError):
     """An address that kbkit refuses to fetch: private by default, or forbidden by robots.txt."""
+
+
+class ClusterError(KbkitError):
+    """The cluster that is to do the work cannot be used, or was lost; what was stored stays."""
 
 
 class EmbedderError(KbkitError):
@@ -124,6 +141,49 @@ class EmbedderUnreachableError(EmbedderError):
 
 class ExportError(KbkitError):
     """A site cannot be written or built."""
+
+
+class ServerError(KbkitError):
+    """A server of kbkit cannot be reached, failed, or answers what is no answer of one."""
+
+
+class RefusedError(ServerError):
+    """A server refuses a request, whatever that asks for."""
+
+
+class TokenError(RefusedError):
+    """A server wants a token, and there is none, or one that is unknown, revoked or expired."""
+
+
+class ForbiddenError(RefusedError):
+    """What was asked for is not permitted to the token, or to where the request comes from.
+
+    Attributes:
+        scope: The scope that a token would need; ``""`` where that is not what is missing.
+    """
+
+    scope = ""
+
+    def __init__(self, message: str, scope: str = "") -> None:
+        if scope:
+            self.scope = scope
+        super().__init__(message)
+
+
+class LimitError(RefusedError):
+    """A request is too large, takes too long, or is one of too many.
+
+    Attributes:
+        retry_after: Seconds after which to ask again; 0 where that would not help.
+    """
+
+    def __init__(self, message: str, retry_after: int = 0) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class ReusedKeyError(RefusedError):
+    """An ``Idempotency-Key`` was used for another request before."""
 
 
 class FilesError(KbkitError):
@@ -155,7 +215,7 @@ class PathExistsError(FilesError, ConflictError):
 
 
 class VersionConflictError(FilesError, ConflictError):
-    """A file is not as it was when it was looked at: another change came between."""
+    """A file, an entry or a document is not as it was when it was looked at."""
 
 
 class NotUniqueError(FilesError):

@@ -12,7 +12,10 @@ from typing import Literal
 
 from kbkit.errors import MissingExtraError
 
-Extra = Literal["panels", "site", "office", "plots", "browser", "firecrawl", "multilingual", "lab"]
+Extra = Literal[
+    "panels", "site", "office", "plots", "browser", "firecrawl", "multilingual", "lab", "server",
+    "mcp", "postgres", "dask",
+]  # fmt: skip
 
 
 @contextmanager

@@ -7,16 +7,17 @@ that may be missing are ``Int64``, times are UTC, and kinds are categories.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.models import (
+    AnnotatedChunk,
     Annotation,
     Chunk,
     Document,
@@ -101,7 +102,7 @@ def chunks_frame(chunks: Iterable[Chunk]) -> pd.DataFrame:
 
 
 def annotations_frame(
-    annotated: Iterable[tuple[Chunk, Document, Sequence[Annotation]]],
+    annotated: Iterable[AnnotatedChunk],
 ) -> pd.DataFrame:
     """Annotations as a DataFrame, in document order.
 
@@ -118,14 +119,14 @@ def annotations_frame(
     rows = [
         asdict(annotation)
         | {
-            "chunk_id": chunk.id,
-            "title": document.title,
-            "section": " > ".join(chunk.heading_path),
+            "chunk_id": one.chunk_id,
+            "title": one.title,
+            "section": " > ".join(one.heading_path),
             "frame": annotation.frame.value if annotation.frame else None,
-            "uri": document.uri,
+            "uri": one.uri,
         }
-        for chunk, document, made in annotated
-        for annotation in made
+        for one in annotated
+        for annotation in one.annotations
     ]
     return typed_frame(rows, types)
 
@@ -164,7 +165,7 @@ def sources_frame(sources: Iterable[SourceInfo]) -> pd.DataFrame:
 
 
 def map_frame(
-    found: Sequence[tuple[Chunk, Document]], vectors: NDArray[np.float32]
+    found: Sequence[tuple[Chunk, Document]], vectors: NDArray[np.float32], chunks: int
 ) -> pd.DataFrame:
     """Chunks with their places on a plane, indexed by chunk id.
 
@@ -174,11 +175,8 @@ def map_frame(
     Args:
         found: Chunks with their documents.
         vectors: Their vectors, shape ``(len(found), dimensions)``.
+        chunks: How many there are of which those were drawn.
     """
-    types = {
-        "id": "string", "x": "float64", "y": "float64", "title": "string", "section": "string",
-        "snippet": "string", "document_type": _TYPES, "folder": "category", "uri": "string",
-    }  # fmt: skip
     places, variance = _principal_plane(vectors)
     rows = [
         {
@@ -196,8 +194,20 @@ def map_frame(
             found, places, folders([document.uri for _, document in found]), strict=True
         )
     ]
-    frame = typed_frame(rows, types).set_index("id")
-    frame.attrs["variance"] = variance
+    return places_frame(rows, variance, chunks)
+
+
+def places_frame(
+    rows: Iterable[Mapping[str, Any]], variance: Sequence[float], chunks: int
+) -> pd.DataFrame:
+    """Rows of `map_frame`, which say where chunks lie, as it gives them."""
+    types = {
+        "id": "string", "x": "float64", "y": "float64", "title": "string", "section": "string",
+        "snippet": "string", "document_type": _TYPES, "folder": "category", "uri": "string",
+    }  # fmt: skip
+    frame = typed_frame([dict(row) for row in rows], types).set_index("id")
+    frame.attrs["variance"] = tuple(variance)
+    frame.attrs["chunks"] = chunks
     return frame
 
 
@@ -260,12 +270,8 @@ def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part, _ in same)
 
 
-def rows_html(
-    caption: str,
-    header: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    *,
-    most: int | None = _ROWS,
+def _rows_html(
+    caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], most: int | None
 ) -> str:
     """Texts as an HTML table under a caption: the first rows, each text cut to a line."""
     shown = [
@@ -278,3 +284,44 @@ def rows_html(
         f"<p>{html.escape(caption)}</p>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
+
+
+def workspace_html(caption: str, infos: Iterable[KnowledgeBaseInfo]) -> str:
+    """Knowledge bases as an HTML table under a caption."""
+    rows = (
+        (info.name, info.description, f"{info.documents:,}", f"{info.chunks:,}",
+         f"{info.updated_at:%Y-%m-%d %H:%M}") for info in infos
+    )  # fmt: skip
+    header = ("name", "description", "documents", "chunks", "updated (UTC)")
+    return _rows_html(caption, header, rows, None)
+
+
+_SHOWN: Mapping[type, tuple[tuple[str, ...], Callable[[Any], tuple[str, ...]]]] = {
+    Document: (
+        ("title", "type", "URI"),
+        lambda one: (one.title, one.document_type.value, one.uri),
+    ),
+    Chunk: (("section", "text"), lambda one: (" › ".join(one.heading_path), one.text)),
+    Rating: (
+        ("score", "query", "rater", "note"),
+        lambda one: (str(one.score), one.query, one.rater, one.note),
+    ),
+    SourceInfo: (("type", "location"), lambda one: (one.type, one.location)),
+    Annotation: (
+        ("frame", "statement", "entities"),
+        lambda one: (one.frame or "", one.normalized_text, ", ".join(one.entities)),
+    ),
+}
+"""What notebooks show of a collection, by the kind of what it holds: columns, and a row of one."""
+
+
+def collection_html(caption: str, kind: type, values: Iterable[Any]) -> str:
+    """The first of a collection as an HTML table under a caption.
+
+    Args:
+        caption: What it is.
+        kind: Class of what it holds.
+        values: That.
+    """
+    header, row = _SHOWN[kind]
+    return _rows_html(caption, header, map(row, values), _ROWS)

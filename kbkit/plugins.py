@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from kbkit.errors import ConfigError, KbkitError
+from kbkit.errors import ImpossibleError, KbkitError
 from kbkit.third_party import safe_message
 
 SOURCES = "kbkit.sources"
@@ -66,19 +66,21 @@ def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ..
         parts: Attributes that what it makes must have.
 
     Raises:
-        ConfigError: There is no such plugin, two packages bring one, it cannot be imported, does
-            not take the options, or makes something else.
+        ImpossibleError: There is no such plugin, two packages bring one, it cannot be imported,
+            does not take the options, or makes something else.
     """
     kind = group.removeprefix("kbkit.").removesuffix("s")
     points = {point.value: point for point in entry_points(group=group, name=name)}
     if not points:
         names = ", ".join(plugin.name for plugin in installed(group)) or "none"
-        raise ConfigError(
+        raise ImpossibleError(
             f"{name!r}: no installed package brings {_a(kind)} of that name (there are: {names})"
         )
     if len(points) > 1:
         makers = " and ".join(sorted(_maker(point) for point in points.values()))
-        raise ConfigError(f"{name!r}: {makers} both bring {_a(kind)} of that name; uninstall one")
+        raise ImpossibleError(
+            f"{name!r}: {makers} both bring {_a(kind)} of that name; uninstall one"
+        )
     (point,) = points.values()
     where = f"the {kind} {name!r} of {_maker(point)}"
     try:
@@ -87,10 +89,10 @@ def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ..
         raise
     except Exception as error:  # whatever the code of others raises is their message to the user
         detail = safe_message(error, options)
-        raise ConfigError(f"{where} cannot be made with these options ({detail})") from error
+        raise ImpossibleError(f"{where} cannot be made with these options ({detail})") from error
     missing = [part for part in parts if not hasattr(made, part)]
     if missing:
-        raise ConfigError(f"{where} is no {kind}: it lacks {', '.join(missing)}")
+        raise ImpossibleError(f"{where} is no {kind}: it lacks {', '.join(missing)}")
     return made
 
 

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -55,9 +56,7 @@ class Workers:
     def __init__(self, count: int | None = None, *, memory: int = 0, preload: str = "") -> None:
         self._count = count or os.cpu_count() or 1
         self._arguments = (str(memory), preload)
-        self._tasks: queue.SimpleQueue[tuple[Task, Callable[[Any], None]] | None] = (
-            queue.SimpleQueue()
-        )
+        self._tasks: queue.SimpleQueue[tuple[Task, Future[Any]] | None] = queue.SimpleQueue()
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._threads: list[threading.Thread] = []
         self._closed = False
@@ -74,16 +73,22 @@ class Workers:
         """Number of processes."""
         return self._count
 
-    def submit(self, task: Task, done: Callable[[Any], None]) -> None:
-        """Have a task done; ``done`` gets what it returned, in some thread."""
-        self._tasks.put((task, done))
+    def submit(self, task: Task) -> Future[Any]:
+        """Have a task done, and give what it will return; cancelled when the workers are closed."""
+        result: Future[Any] = Future()
+        with self._opening:
+            if self._closed:
+                result.cancel()
+            else:
+                self._tasks.put((task, result))
+        return result
 
     def close(self) -> None:
-        """End the processes; tasks that have not begun are forgotten."""
+        """End the processes: tasks that have begun are broken, the others are cancelled."""
         with self._opening:
             self._closed = True
-        for _ in self._threads:
-            self._tasks.put(None)
+            for _ in self._threads:
+                self._tasks.put(None)
         for process in list(self._processes):
             _end(process)
 
@@ -99,9 +104,12 @@ class Workers:
         """Feed one process, in a thread of its own; put another in place of one that broke."""
         while True:
             item = self._tasks.get()
-            if item is None or self._closed:
+            if item is None:
                 break
-            task, done = item
+            task, future = item
+            if self._closed:
+                future.cancel()
+                continue
             late = threading.Event()
             try:
                 if process is None:
@@ -115,8 +123,7 @@ class Workers:
                 process = None
                 took = f"took longer than {task.seconds:g} s"
                 result = task.broken(took if late.is_set() else "the process that did it ended")
-            if not self._closed:
-                done(result)
+            future.set_result(result)
         if process is not None:
             self._processes.discard(process)
             _end(process)

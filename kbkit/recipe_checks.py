@@ -138,10 +138,6 @@ def _address(url: str, where: str) -> Iterator[Finding]:
         return
     if refused := refused_url(url):
         yield Finding("error", where, f"{url}: {refused}")
-    elif parts.username or parts.password:
-        yield Finding(
-            "error", where, "an address with a password in it; use none, or the page's own"
-        )
     elif port is not None and {"http": 80, "https": 443}[parts.scheme] == port:
         yield Finding(
             "warning", where, f"port {port} is that of {parts.scheme} anyway; leave it out"

@@ -17,8 +17,8 @@ from kbkit.models.plain import plain, plain_lines, pluralize
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from kbkit.feedback.evaluate import Evaluation
-    from kbkit.feedback.tune import TuneReport
+    from kbkit.feedback.evaluation_report import Evaluation
+    from kbkit.feedback.tune_report import TuneReport
     from kbkit.models import Hits, Improvement, IngestReport, Progress
     from kbkit.progress import OnProgress
 
@@ -190,8 +190,9 @@ def print_tuning(report: TuneReport) -> None:
 
     values = report.to_dict()
     table = Table("", "present", "proposed", box=None, padding=(0, 2, 0, 0))
-    for name, present in values["present"].items():
-        table.add_row(name, f"{present:.2f}", f"{values['proposed'][name]:.2f}")
+    for name in report.weights:
+        row = (getattr(settings, name) for settings in (report.present, report.proposed))
+        table.add_row(name, *(f"{weight:.2f}" for weight in row))
     ndcg = (f"{values[key]:.3f}" for key in ("present_ndcg@10", "tuned_ndcg@10"))
     table.add_row("nDCG@10", *ndcg)
     print_table(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import operator
 from math import inf
 from typing import Any
@@ -41,6 +42,20 @@ def check_text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise ConfigError(f"{name}={value!r}: give a text")
     return value.encode("utf-8", "replace").decode()
+
+
+def check_json(name: str, value: Any) -> Any:
+    """A value that JSON can hold, as it comes out of that.
+
+    Raises:
+        ConfigError: It cannot: an object of some class, a number that is none, keys that are no
+            texts, or values nested too deeply.
+    """
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{name}: is not JSON ({error}); give texts, numbers, lists") from None
+    return json.loads(text)
 
 
 def is_share(value: Any) -> bool:

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+from uuid import uuid4
 
 from kbkit.arguments import explained
 from kbkit.config import Settings
 from kbkit.embedding.embedders import Embedders
+from kbkit.engine import LOCAL, open_engine
 from kbkit.errors import ConflictError, InvalidNameError, KbkitError
-from kbkit.frames import rows_html, workspace_frame
-from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
+from kbkit.frames import workspace_frame, workspace_html
+from kbkit.ingest.pipeline import Pipeline, Stop
+from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of, ingestion_of
+from kbkit.knowledge_base.new import NewKnowledgeBase
 from kbkit.models import (
     Compaction,
     DeletedKnowledgeBase,
+    IngestReport,
     KnowledgeBaseInfo,
+    SourceDocument,
 )
+from kbkit.progress import OnProgress
 from kbkit.recipes import (
     AnyEmbedding,
     KnowledgeBaseSpec,
-    OnnxEmbedding,
-    StaticEmbedding,
     check_name,
     parse_embedding,
 )
@@ -33,7 +38,6 @@ from kbkit.retrieval.context import Leg
 from kbkit.stores.catalog import knowledge_bases, trash
 from kbkit.stores.catalog.built_in import BUILT_IN, ENTRIES, FILES
 from kbkit.stores.stores import Stores
-from kbkit.text import analyzer
 from kbkit.validation import check_text
 from kbkit.workspace_searches import WorkspaceSearches
 
@@ -59,23 +63,35 @@ class Workspace(WorkspaceSearches):
         *,
         settings: Settings | None = None,
         stores: Stores | None = None,
+        engine: str = LOCAL,
     ) -> None:
         """Open a workspace, made when missing.
 
         Args:
             path: Its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``.
             settings: Used instead of the environment's.
+            engine: What does the work of ingests: ``local``, ``dask`` or ``dask:ADDRESS``; see
+                `kbkit.engine.open_engine`.
             stores: Used instead of those in the folder, and closed with the workspace; see
                 `kbkit.stores.stores.Stores.on`.
 
         Raises:
             WorkspaceVersionError: A newer kbkit made it.
             WorkspaceError: The folder cannot be made, read or written.
+            ConfigError: There is no such engine.
+            ClusterError: The cluster of the engine cannot be used.
         """
         settings = settings or Settings.load()
-        self._stores = stores or Stores.open(Path(path or settings.workspace).absolute())
+        self._engine = open_engine(engine)
+        self._stores = stores or Stores.open(
+            Path(path or settings.workspace).absolute(), settings.database_url
+        )
         self._resources = Resources(
-            self._stores, settings, Embedders(), {ENTRIES: self._files_of_entry}
+            self._stores,
+            settings,
+            Embedders(self._engine),
+            self._engine,
+            {ENTRIES: self._files_of_entry},
         )
         self._knowledge_bases: dict[str, KnowledgeBase] = {}
         self._named_at: dict[str, tuple[int, KnowledgeBase]] = {}
@@ -157,27 +173,9 @@ class Workspace(WorkspaceSearches):
         self, name: str, description: str, spec: KnowledgeBaseSpec, known_as: str = ""
     ) -> KnowledgeBase:
         """Make a knowledge base, of an id of its own where one is given."""
-        analyzer(spec.language)
-        with self._stores.database.read() as transaction:
-            if name in knowledge_bases.names(transaction):
-                raise ConflictError(
-                    f"a knowledge base named {name!r} exists; choose another name, or delete it"
-                )
-        embedder = self._resources.embedders.open(spec.embedding)
-        mode = self._resources.settings.improve
-        if isinstance(spec.embedding, OnnxEmbedding) and mode != "wait":
-            # until the model has embedded all
-            embedder = self._resources.embedders.open(StaticEmbedding())
+        new = NewKnowledgeBase.of(self._resources, name, description, spec, known_as)
         with self._stores.database.write() as transaction:
-            row = knowledge_bases.create(
-                transaction,
-                name,
-                description=description,
-                config=spec.model_dump(mode="json"),
-                embedder=embedder.fingerprint,
-                dimensions=embedder.dimensions,
-                known_as=known_as,
-            )
+            row = new.enter(transaction)
         return self._knowledge_base(row)
 
     def _built_in(self, name: str) -> KnowledgeBase:
@@ -200,6 +198,8 @@ class Workspace(WorkspaceSearches):
 
     def _legs(self, query: str, kbs: Container[str], *, all_kbs: bool) -> Mapping[str, Leg]:
         legs: dict[str, Leg] = {}
+        if self._stores.other_home():
+            return legs  # what is told of them is found like all else
         most = self._resources.settings.max_entries
         if most and ENTRIES in kbs:
             from kbkit.entries import entries
@@ -246,19 +246,22 @@ class Workspace(WorkspaceSearches):
         """Figures of all knowledge bases as a DataFrame, indexed by name."""
         return workspace_frame(self.list())
 
-    def delete(self, name: str, *, forever: bool = False) -> None:
+    def delete(self, name: str, *, forever: bool = False, if_match: str | None = None) -> None:
         """Put a knowledge base into the trash, from which `restore` brings it back.
 
         Args:
             name: Its name, which is free for another one then.
             forever: Leave nothing: documents, chunks, vectors, ratings and collection go at once.
+            if_match: The version that it must be of now (`KnowledgeBaseInfo.version`).
 
         Raises:
             NotFoundError: There is none of that name.
+            VersionConflictError: It was changed since.
             ConflictError: It is that of the files or the entries.
         """
         with self._stores.database.write() as transaction:
             row = knowledge_bases.get(transaction, name)
+            row.check_revision(if_match)
             _refuse_built_in(row)
             if forever:
                 knowledge_bases.delete(transaction, row.id)
@@ -304,6 +307,9 @@ class Workspace(WorkspaceSearches):
         """
         with self._stores.database.write() as transaction:
             documents, gone = trash.empty(transaction)
+            there = knowledge_bases.ids(transaction)
+        for kb_id in there:
+            self._stores.vectors.apply(kb_id)
         self._stores.vectors.sweep()
         images, size = self._stores.sweep_images()
         files = entries = 0
@@ -318,34 +324,50 @@ class Workspace(WorkspaceSearches):
         size += self._stores.database.compact()
         return Compaction(documents, len(gone), images, size, files, entries)
 
-    def rename(self, name: str, *, to: str) -> KnowledgeBase:
+    def rename(self, name: str, *, to: str, if_match: str | None = None) -> KnowledgeBase:
         """Give a knowledge base another name; all else stays.
+
+        Args:
+            name: Its name.
+            to: Another one.
+            if_match: The version that it must be of now (`KnowledgeBaseInfo.version`).
 
         Raises:
             NotFoundError: There is none of that name.
+            VersionConflictError: It was changed since.
             ConflictError: The new name is taken.
             InvalidNameError: The new name is not a slug.
         """
         _check(to)
         with self._stores.database.write() as transaction:
             row = knowledge_bases.get(transaction, name)
+            row.check_revision(if_match)
             _refuse_built_in(row)
             knowledge_bases.rename(transaction, row.id, to)
         renamed = self[to]
         handle_of(renamed).name = to
         return renamed
 
-    def describe(self, name: str, *, description: str) -> KnowledgeBase:
+    def describe(
+        self, name: str, *, description: str, if_match: str | None = None
+    ) -> KnowledgeBase:
         """Say anew what a knowledge base is about.
 
         The next build of its recipe says what the recipe says.
 
+        Args:
+            name: Its name.
+            description: What it is about.
+            if_match: The version that it must be of now (`KnowledgeBaseInfo.version`).
+
         Raises:
             NotFoundError: There is none of that name.
+            VersionConflictError: It was changed since.
         """
         said = " ".join(check_text("description", description).split())
         with self._stores.database.write() as transaction:
             row = knowledge_bases.get(transaction, name)
+            row.check_revision(if_match)
             knowledge_bases.update(transaction, row.id, description=said, config=row.config)
             knowledge_bases.touch(transaction, row.id)
         return self[name]
@@ -362,6 +384,7 @@ class Workspace(WorkspaceSearches):
     def close(self) -> None:
         """Let go of the folder; the workspace cannot be used any more."""
         self._stores.close()
+        self._engine.close()
 
     def __enter__(self) -> Self:
         return self
@@ -378,12 +401,7 @@ class Workspace(WorkspaceSearches):
         return f"<Workspace {str(self.path)!r}>"
 
     def _repr_html_(self) -> str:
-        rows = (
-            (info.name, info.description, f"{info.documents:,}", f"{info.chunks:,}",
-             f"{info.updated_at:%Y-%m-%d %H:%M}") for info in self.list()
-        )  # fmt: skip
-        header = ("name", "description", "documents", "chunks", "updated (UTC)")
-        return rows_html(f"Workspace {str(self.path)!r}", header, rows, most=None)
+        return workspace_html(f"Workspace {str(self.path)!r}", self.list())
 
     def _knowledge_base(self, row: knowledge_bases.KnowledgeBaseRow) -> KnowledgeBase:
         """One object a knowledge base, so that what it has loaded is loaded once."""
@@ -421,3 +439,50 @@ def _refuse_built_in(row: knowledge_bases.KnowledgeBaseRow) -> None:
             f"{row.name}: holds the {holds} of this workspace and goes with them; delete {holds} "
             f"with workspace.{row.id}.delete(...), or the folder `{row.id}`"
         )
+
+
+def stores_of(workspace: Workspace) -> Stores:
+    """The stores of a workspace, for kbkit's own interfaces."""
+    return workspace._stores
+
+
+def settings_of(workspace: Workspace) -> Settings:
+    """The settings of a workspace, for kbkit's own interfaces."""
+    return workspace._resources.settings
+
+
+def create_whole(
+    workspace: Workspace,
+    name: str,
+    documents: Iterable[SourceDocument],
+    *,
+    description: str = "",
+    on_progress: OnProgress,
+    stop: Stop,
+) -> IngestReport:
+    """Make a knowledge base that holds documents from its first moment, for kbkit's own interfaces.
+
+    Args:
+        workspace: Where.
+        name: Its name.
+        documents: What it is to hold.
+        description: What it is about.
+        on_progress: Called after each document, which nobody sees yet.
+        stop: Asked often; where it is true before they are stored, there is no knowledge base.
+
+    Raises:
+        InvalidNameError: The name is none.
+        ConflictError: The name is taken.
+        EmbedderError: The embedder failed; there is no knowledge base.
+    """
+    _check(name)
+    spec, resources = KnowledgeBaseSpec(), workspace._resources
+    new = NewKnowledgeBase.of(resources, name, description, spec, uuid4().hex)
+    pipeline = Pipeline(resources.stores, new.id, spec, new.embedder, resources.settings)
+    report = pipeline.take_whole(documents, first=new.enter, on_progress=on_progress, stop=stop)
+    return report if report.interrupted else ingestion_of(workspace[name]).taken(report)
+
+
+def rater_of(workspace: Workspace) -> str:
+    """In whose name ratings are kept where nobody is named, for kbkit's own interfaces."""
+    return workspace._resources.settings.rater

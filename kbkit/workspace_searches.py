@@ -152,12 +152,14 @@ class WorkspaceSearches(ABC):
             return Findings(hits.hits, notes=hits.notes)
 
         legs: dict[str, Leg] = {}
+        at_hand: list[str] = []
         if settings.max_entities and asked.filters == Filters():
             facts = EntityFacts(self._stores.database, retrievers, settings.max_entities)
             legs["graph"] = lambda: facts.find(asked.text)
+            at_hand += ["graph"] if facts.is_at_hand() else []
         if asked.filters == Filters():
             legs |= self._legs(asked.text, retrievers, all_kbs=kbs is None)
-        return build(query, find, legs, wanted, most)
+        return build(query, find, legs, wanted, most, at_hand=at_hand)
 
     def subjects(
         self,
@@ -213,16 +215,11 @@ class WorkspaceSearches(ABC):
             ConfigError: Limit, mode or a filter is wrong, or ``kbs`` names none.
             NotFoundError: A name is not there.
         """
-        from kbkit.retrieval.llamaindex import KbkitRetriever
+        from kbkit.retrieval.llamaindex import KbkitRetriever, asking
 
-        asked = Query.of("anything", limit, mode, filters)
         for name in self._named(kbs):
             self[name]
-        return KbkitRetriever(
-            lambda text: self.search(
-                text, kbs=kbs, limit=asked.limit, mode=asked.mode, filters=asked.filters
-            )
-        )
+        return KbkitRetriever(asking(self.search, kbs=kbs, limit=limit, mode=mode, filters=filters))
 
     def _retrievers(self, kbs: Sequence[str] | None) -> dict[str, Retriever]:
         """What finds candidates in those that are meant, by name.

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+import _mcp  # beside this file
+import _routes
 import typer
 import typer.models
 from pydantic_core import PydanticUndefined
@@ -325,6 +327,9 @@ GENERATORS = {
     "cli": cli_reference,
     "errors": error_tree,
     "exit-codes": exit_codes,
+    "mcp-sets": _mcp.sets,
+    "mcp-tools": _mcp.tools,
+    "routes": _routes.routes,
 }
 
 
@@ -339,15 +344,16 @@ def main(arguments: list[str]) -> int:
     Returns:
         0, or 1 when ``--check`` finds a guide that is out of date.
     """
-    stale = []
+    check = "--check" in arguments
+    stale = [_mcp.MANIFEST.name] if _mcp.renew_manifest(check=check) else []
     for path in sorted(SITE.glob("*.md")):
         text = path.read_text(encoding="utf-8")
         renewed = renew(text)
         if renewed != text:
             stale.append(path.name)
-            if "--check" not in arguments:
+            if not check:
                 path.write_text(renewed, encoding="utf-8", newline="\n")
-    if stale and "--check" in arguments:
+    if stale and check:
         sys.stderr.write(f"out of date: {', '.join(stale)}; run python site/_generate.py\n")
         return 1
     return 0

@@ -8,18 +8,25 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from tests.postgres import Server
 
 # How long an example takes says more about the machine than about kbkit
 settings.register_profile("kbkit", deadline=None)
 settings.load_profile("kbkit")
 
-# A shell starts what runs in its background (`make test &`) with interrupts ignored, and what the
-# tests start would inherit that.
+# A shell starts what runs in its background (`make test &`) with interrupts ignored, `nohup` with
+# the end of the terminal; what the tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # What models embed behind an ingest would go on behind the tests; those of that say so
 os.environ.setdefault("KBKIT_IMPROVE", "wait")
@@ -44,6 +51,42 @@ def node() -> str:
     if REQUIRED:
         pytest.fail("KBKIT_REQUIRE_BROWSER=1, but node is not there")
     pytest.skip("needs node; on Debian: apt-get install nodejs")
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator["Server"]:
+    """A PostgreSQL server of this process's own."""
+    if find_spec("psycopg") is None:
+        if os.environ.get("KBKIT_REQUIRE_POSTGRES") == "1":
+            pytest.fail("KBKIT_REQUIRE_POSTGRES=1, but psycopg is not there")
+        pytest.skip("needs psycopg")
+    from tests.postgres import started
+
+    server = started()
+    yield server
+    server.close()
+
+
+ON_POSTGRES = os.environ.get("KBKIT_TEST_DATABASE") == "postgresql"
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave aside, where catalogs are on a server, what is about files of SQLite and Chroma."""
+    if ON_POSTGRES:
+        about = [item for item in items if item.get_closest_marker("local")]
+        config.hook.pytest_deselected(items=about)
+        items[:] = [item for item in items if not item.get_closest_marker("local")]
+
+
+if ON_POSTGRES:
+
+    @pytest.fixture(scope="session", autouse=True)
+    def on_postgres(postgres: "Server") -> Iterator[None]:
+        """Every folder's catalog is a database of its own on the server."""
+        from tests.postgres import catalogs_on
+
+        with catalogs_on(postgres):
+            yield
 
 
 @pytest.fixture

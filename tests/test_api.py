@@ -24,12 +24,12 @@ NAMES = {
         "subjects", "to_frame", "trash",
     },
     "documents": {
-        "add", "delete", "expand", "folders", "list", "restore", "tags", "to_frame", "trash",
-        "unexpand", "update",
+        "add", "delete", "expand", "folders", "list", "part", "restore", "tags", "to_frame",
+        "trash", "unexpand", "update",
     },
-    "annotations": {"frames", "make", "of", "subjects", "to_frame", "waiting"},
-    "chunks": {"embedding_map", "fit_query_encoder", "of", "to_frame"},
-    "ratings": {"add", "delete", "of", "to_frame", "total"},
+    "annotations": {"chunks", "frames", "make", "of", "subjects", "to_frame", "waiting"},
+    "chunks": {"embedding_map", "fit_query_encoder", "list", "of", "to_frame"},
+    "ratings": {"add", "delete", "list", "of", "to_frame", "total"},
     "sources": {"add", "disable", "enable", "paths", "remove", "to_frame", "update"},
     "feedback": {"agreement", "evaluate", "judgements", "judging", "pool", "tune"},
     "graph": {
@@ -39,14 +39,14 @@ NAMES = {
     },
     "plot": {"chunks", "documents", "map", "ratings"},
     "entries": {
-        "context", "create", "delete", "export_skills", "import_skills", "learn",
-        "learning_prompt", "list", "open", "path", "rate", "read", "rename", "restore", "sync",
-        "trash", "update",
+        "context", "create", "delete", "export_skills", "find", "import_skills", "learn",
+        "learning_prompt", "list", "open", "path", "rate", "read", "rename", "restore", "revision",
+        "sync", "trash", "update",
     },
     "files": {
         "append", "backlinks", "delete", "info", "insert", "links", "list", "memory_tool", "mkdir",
-        "move", "path", "prompt", "read", "replace", "restore", "roots", "sync", "trash",
-        "tree", "view", "write",
+        "move", "open", "path", "prompt", "read", "replace", "restore", "revision", "roots", "sync",
+        "trash", "tree", "view", "write",
     },
 }  # fmt: skip
 

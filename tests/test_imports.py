@@ -11,7 +11,7 @@ import kbkit
 HEAVY = {
     "IPython", "alembic", "altair", "chromadb", "fastapi", "griffe", "httpx", "ipywidgets",
     "llama_index", "lxml", "mcp", "mkdocs", "nbformat", "numpy", "onnxruntime", "pandas",
-    "sqlalchemy", "tokenizers", "trafilatura", "vl_convert",
+    "psycopg", "sqlalchemy", "tokenizers", "trafilatura", "vl_convert",
 }  # fmt: skip
 
 PUBLIC = {
@@ -24,7 +24,7 @@ PUBLIC = {
     "OpenApiSource", "PackageSource", "PageSource", "PluginEmbedding", "PluginSource",
     "PostprocessorSpec", "PublishedIndex", "Question", "Rating", "Recipe", "RetrievalSpec",
     "SiteSpec", "SourceInfo", "StaticEmbedding", "StorageSpec", "Target", "Workspace", "build",
-    "fidelity", "load_recipe",
+    "connect", "fidelity", "load_recipe",
 }  # fmt: skip
 
 

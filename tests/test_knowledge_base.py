@@ -1,10 +1,11 @@
 import json
+import threading
 
 import pandas as pd
 import pytest
 
 import kbkit
-from kbkit.errors import ConfigError, NotFoundError
+from kbkit.errors import ConfigError, NotFoundError, VersionConflictError
 from kbkit.models import DocumentState
 from kbkit.recipes import ChunkingSpec, JsonlSource, KnowledgeBaseSpec, StorageSpec
 from kbkit.stores import vector_index as vector_store
@@ -252,3 +253,82 @@ def test_a_document_cannot_become_nothing(kb, wrong):
     with pytest.raises(ConfigError):
         kb.documents.update(added.id, **wrong)
     assert kb.documents[added.id].title == "Tea"
+
+
+def test_a_change_needs_the_version_that_somebody_saw(kb):
+    added = kb.add("Tea", "Green tea steeps two minutes.")
+    assert kb.documents[added.id].content_hash == added.content_hash != ""
+    changed = kb.documents.update(added.id, title="Green tea", if_match=added.content_hash)
+    assert changed.content_hash != added.content_hash
+    with pytest.raises(VersionConflictError, match="read it again"):
+        kb.documents.update(added.id, title="Black tea", if_match=added.content_hash)
+    with pytest.raises(VersionConflictError, match="read it again"):
+        kb.documents.delete(added.id, if_match=added.content_hash)
+    assert kb.documents[added.id].title == "Green tea"
+    kb.documents.delete(added.id, if_match=changed.content_hash)
+    assert added.id not in kb.documents
+
+
+def test_changes_of_different_parts_at_once_are_both_kept(kb):
+    added = kb.add("Tea", "Green tea.")
+
+    def label(number):
+        kb.documents.update(added.id, title=f"Tea {number}")
+        kb.documents.update(added.id, metadata={"number": number})
+
+    threads = [threading.Thread(target=label, args=(number,)) for number in range(4)]
+    content = threading.Thread(
+        target=lambda: kb.documents.update(added.id, content="Green tea steeps.")
+    )
+    for thread in (*threads, content):
+        thread.start()
+    for thread in (*threads, content):
+        thread.join()
+    found = kb.documents[added.id]
+    assert found.content == "Green tea steeps."
+    assert found.title != "Tea"
+    assert "number" in found.metadata
+
+
+def test_documents_are_listed_a_page_at_a_time_and_by_what_they_are(kb):
+    for number in range(7):
+        tags = ["even"] if number % 2 == 0 else []
+        kb.add(f"Page {number}", "Text.", source=f"https://x.org/a{number}", tags=tags)
+    first = kb.documents.list(limit=3)
+    rest = kb.documents.list(after=first[-1].uri)
+    assert [one.uri for one in (*first, *rest)] == [one.uri for one in kb.documents.list()]
+    assert not any(one.content for one in (*first, *rest))
+    even = kb.documents.list(filters={"tags": ["even"]})
+    assert [one.title for one in even] == ["Page 0", "Page 2", "Page 4", "Page 6"]
+    assert kb.documents.list(filters={"tags": "even"}, after=even[1].uri, limit=1) == [even[2]]
+    with pytest.raises(ConfigError, match=r"heading.* documents are listed by"):
+        kb.documents.list(filters={"heading": "x"})
+    with pytest.raises(ConfigError, match="limit=0"):
+        kb.documents.list(limit=0)
+
+
+def test_chunks_are_listed_a_page_at_a_time(kb):
+    for number in range(3):
+        kb.add(f"Page {number}", "# A\n\nOne.\n\n# B\n\nTwo.\n", source=f"https://x.org/a{number}")
+    uris = {one.id: one.uri for one in kb.documents}
+    pages, after = [], ("", -1)
+    while page := kb.chunks.list(after=after, limit=2):
+        pages += page
+        after = uris[page[-1].document_id], page[-1].position
+    assert pages == kb.chunks.list() == list(kb.chunks)
+    assert len(pages) == 6
+
+
+def test_what_is_not_to_be_remembered_is_read_once(kb, tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "tea.md").write_text("# Tea\n\nGreen tea steeps.\n")
+    (tmp_path / "docs" / "bad.pdf").write_bytes(b"no PDF")
+    report = kb.ingest({"type": "files", "path": "docs"}, base=tmp_path, remember=False)
+    assert (report.new, report.documents) == (1, (kb.documents["docs/tea.md"].id,))
+    assert [one.uri for one in (*report.failed, *report.skipped)] == ["docs/bad.pdf"]
+    assert not len(kb.sources)
+    again = kb.ingest({"type": "files", "path": "docs"}, base=tmp_path, remember=False)
+    assert (again.new, again.same, again.documents) == (0, 1, report.documents)
+    missing = kb.ingest({"type": "files", "path": "nowhere"}, base=tmp_path, remember=False)
+    assert [one.uri for one in missing.failed] == ["nowhere"]
+    assert "no such file" in missing.failed[0].reason

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
-import queue
 import signal
 import subprocess
 import sys
 import textwrap
-import threading
 from pathlib import Path
 
 import psutil
@@ -86,18 +84,14 @@ def workers(call):
 
 
 def do(workers: Workers, task: object) -> object:
-    results: queue.SimpleQueue[object] = queue.SimpleQueue()
-    workers.submit(task, results.put)
-    return results.get(timeout=60)
+    return workers.submit(task).result(timeout=60)
 
 
 def test_tasks_are_done_in_other_processes(call):
     workers = Workers(2)
-    results: queue.SimpleQueue[object] = queue.SimpleQueue()
     try:
-        for n in range(50):
-            workers.submit(call("double", n), results.put)
-        assert sorted(results.get(timeout=60) for _ in range(50)) == [2 * n for n in range(50)]
+        results = [workers.submit(call("double", n)) for n in range(50)]
+        assert [each.result(timeout=60) for each in results] == [2 * n for n in range(50)]
         assert do(workers, call("pid")) != os.getpid()
         assert workers.count == 2
     finally:
@@ -165,13 +159,13 @@ def test_nothing_is_imported_from_the_working_directory(call, tmp_path, monkeypa
         workers.close()
 
 
-def test_close_ends_processes_and_forgets_what_waits(call):
+def test_close_ends_processes_and_cancels_what_waits(call):
     others = psutil.Process().children()  # multiprocessing's resource tracker, say
     workers = Workers(2)
-    results: queue.SimpleQueue[object] = queue.SimpleQueue()
+    results = []
     children = [psutil.Process(do(workers, call("pid")))]
     for n in range(20):
-        workers.submit(call("hang", n), results.put)
+        results.append(workers.submit(call("hang", n)))
     known = [*others, *children]
     children += [child for child in psutil.Process().children() if child not in known]
     workers.close()
@@ -180,7 +174,8 @@ def test_close_ends_processes_and_forgets_what_waits(call):
     for thread in workers._threads:
         thread.join(20)
         assert not thread.is_alive()
-    assert results.empty()
+    assert all(each.done() for each in results)
+    assert [each.cancelled() for each in results] == [False] * 2 + [True] * 18
 
 
 def test_no_process_outlives_a_parent_that_is_killed(call, tmp_path):
@@ -193,8 +188,8 @@ def test_no_process_outlives_a_parent_that_is_killed(call, tmp_path):
         from worker_tasks import Call
         idle, busy = Workers(1), Workers(1)
         for workers in (idle, busy):
-            workers.submit(Call("pid"), lambda pid: print(pid, flush=True))
-        busy.submit(Call("hang"), print)
+            print(workers.submit(Call("pid")).result(), flush=True)
+        busy.submit(Call("hang"))
         threading.Event().wait()
         """)
     )
@@ -222,22 +217,12 @@ def test_a_worker_that_dies_costs_one_page() -> None:
     workers = Workers(1)
     try:
         results: list = []
-        done = threading.Event()
-
-        def took(page) -> None:
-            results.append(page)
-            done.set()
-
         for _ in range(2):
             (process,) = workers._processes
             os.kill(process.pid, signal.SIGKILL)
             process.wait(5)
-            done.clear()
-            workers.submit(ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ()), took)
-            assert done.wait(20)
-            done.clear()
-            workers.submit(ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ()), took)
-            assert done.wait(20)
+            task = ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ())
+            results += [workers.submit(task).result(timeout=20) for _ in range(2)]
         assert [bool(page.content) for page in results] == [False, True, False, True]
         assert results[0].failed
         assert "process" in results[0].reason

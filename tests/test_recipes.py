@@ -180,3 +180,25 @@ def test_what_annotates_may_be_said_in_a_word_and_names_alone(tmp_path):
     ))  # fmt: skip
     told = annotation("annotation: {type: llm, llm: 'openai:some', names: [Kafka]}")
     assert (told.type, told.llm, told.names[0].name) == ("llm", "openai:some", "Kafka")
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"chunking": {"size": True}}, "a number belongs here, not true"),
+        ({"graph": {"co_occurrence": False}}, "a number belongs here, not false"),
+        ({"site": {"entries": 1}}, "should be a valid boolean"),
+        ({"site": {"model": "maybe"}}, "should be a valid boolean"),
+    ],
+)
+def test_yes_and_no_are_no_numbers(part, message):
+    with pytest.raises(ConfigError, match=message):
+        KnowledgeBaseSpec(**part)
+
+
+@pytest.mark.parametrize("rest", ["", "/" + "a" * 100])
+def test_passwords_in_addresses_are_refused_and_not_told(rest):
+    with pytest.raises(ConfigError, match="holds a user name or password") as refused:
+        CrawlSource(url=f"https://me:quicksilver@vats.example.com{rest}")
+    assert "quicksilver" not in str(refused.value)
+    assert CrawlSource(url="https://vats.example.com/@me?to=a@b").url.endswith("a@b")

@@ -1,6 +1,7 @@
 import sqlite3
 
 import pytest
+import sqlalchemy as sa
 
 import kbkit
 from kbkit.errors import (
@@ -163,18 +164,36 @@ def test_lost_or_damaged_vectors_are_made_anew_from_the_catalog(tmp_path):
             assert workspace["notes"].info().pending == 0
 
 
-def test_the_catalog_is_what_the_schema_says(tmp_path):
+def test_a_new_catalog_is_what_all_migrations_come_to():
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    from kbkit.stores.catalog.knowledge_schema import metadata
-    from kbkit.stores.locks import FolderLocks
-    from kbkit.stores.sqlite.database import SqliteDatabase
+    from kbkit.stores.catalog.migrating import create, upgrade
+    from kbkit.stores.catalog.schema import metadata
 
-    database = SqliteDatabase(tmp_path / "catalog.db", FolderLocks(tmp_path / "locks"))
-    with database.read() as connection:
-        assert compare_metadata(MigrationContext.configure(connection._connection), metadata) == []
-    database.close()
+    def tables(make) -> dict[str, list[object]]:
+        engine = sa.create_engine("sqlite://")
+        with engine.begin() as connection:
+            make(connection)
+            assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+            inspector = sa.inspect(connection)
+            found = {
+                name: sorted(map(str, (
+                    *({**column, "type": str(column["type"])} for column in
+                      inspector.get_columns(name)),
+                    inspector.get_pk_constraint(name),
+                    *inspector.get_foreign_keys(name),
+                    *inspector.get_unique_constraints(name),
+                    *inspector.get_indexes(name),
+                )))
+                for name in inspector.get_table_names()
+            }  # fmt: skip
+            query = sa.text("SELECT * FROM alembic_version")
+            return {**found, "revision": list(connection.execute(query))}
+
+    created = tables(create)
+    assert created == tables(upgrade)
+    assert len(created) > 40
 
 
 def test_writes_use_a_journal_that_readers_do_not_wait_for(workspace):

@@ -304,10 +304,7 @@ def sync(context: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         print_json(report.to_dict())
         return
-    say(
-        f"{report.synced:,} synced: {len(report.added):,} added, {len(report.updated):,} updated, "
-        f"{len(report.removed):,} removed"
-    )
+    say(f"{report.synced:,} synced: {report}")
     for problem in report.skipped:
         say(f"cannot be read: {plain(problem.uri)}: {plain(problem.reason)}")
 

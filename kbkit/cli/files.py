@@ -192,10 +192,7 @@ def sync(context: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         print_json(report.to_dict())
         return
-    say(
-        f"{len(report.added):,} added, {len(report.updated):,} updated, "
-        f"{len(report.removed):,} removed"
-    )
+    say(str(report))
     for problem in report.skipped:
         say(f"not searched: {plain(problem.uri)}: {plain(problem.reason)}")
 

@@ -61,6 +61,14 @@ def build(
             help="Ask the recipe's language model about more documents than its `limit` too.",
         ),
     ] = False,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="ENGINE",
+            help="What does the work: local, dask (a cluster of this machine's processors), or "
+            "dask:ADDRESS, as dask:tcp://10.0.0.5:8786.",
+        ),
+    ] = "local",
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Bring a recipe's knowledge base and site up to date; goes on where a killed build was."""
@@ -70,7 +78,9 @@ def build(
     loaded = load_recipe(recipe)
     going_on = resumable(f"kbkit build {recipe}")
     with open_workspace(context) as workspace, going_on, progress() as on_progress:
-        report = build_recipe(loaded, workspace, site=site, expand_all=yes, on_progress=on_progress)
+        report = build_recipe(
+            loaded, workspace, site=site, expand_all=yes, engine=engine, on_progress=on_progress
+        )
     if as_json:
         print_json(report.to_dict())
     else:

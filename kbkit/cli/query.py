@@ -72,6 +72,10 @@ def search(
     state: Annotated[
         list[str] | None, typer.Option(help="Only documents in this state (current, stale).")
     ] = None,
+    version: Annotated[
+        str | None,
+        typer.Option("--of-version", help="Only documents of this version of something (3.12)."),
+    ] = None,
     heading: Annotated[
         str | None, typer.Option(help="Only below headings that have these words.")
     ] = None,
@@ -107,7 +111,8 @@ def search(
     filters = Filters.of({
         "document_type": document_type, "tags": tag, "source": source, "path": path,
         "after": after, "before": before, "min_rating": min_rating, "state": state,
-        "heading": heading, "page": page, "frame": frame, "subject": subject, "entity": entity,
+        "version": version, "heading": heading, "page": page, "frame": frame, "subject": subject,
+        "entity": entity,
     })  # fmt: skip
     kbs = kb or None
     with open_workspace(context) as workspace:

@@ -7,16 +7,29 @@ import logging
 
 from kbkit.embedding import open_embedder
 from kbkit.embedding.base import Embedder
+from kbkit.embedding.spread import SpreadEmbedder
+from kbkit.engine import Engine, LocalEngine
 from kbkit.errors import ConfigError, EmbedderError
-from kbkit.recipes import AnyEmbedding, MultilingualEmbedding, OnnxEmbedding, StaticEmbedding
+from kbkit.recipes import (
+    AnyEmbedding,
+    LlamaIndexEmbedding,
+    MultilingualEmbedding,
+    OnnxEmbedding,
+    StaticEmbedding,
+)
 
 _log = logging.getLogger(__name__)
 
 
 class Embedders:
-    """Opens embedders, each once."""
+    """Opens embedders, each once.
 
-    def __init__(self) -> None:
+    Args:
+        engine: Whose workers embed passages; by default this machine does.
+    """
+
+    def __init__(self, engine: Engine | None = None) -> None:
+        self._engine = engine or LocalEngine()
         self._opened: dict[str, Embedder] = {}
         self._of_cards: dict[bool, Embedder] = {}
 
@@ -29,7 +42,11 @@ class Embedders:
         """
         key = json.dumps(spec.model_dump(mode="json", exclude={"text"}), sort_keys=True)
         if key not in self._opened:
-            self._opened[key] = open_embedder(spec)
+            found = open_embedder(spec)
+            # a service is asked from here, where its key is
+            if not self._engine.is_local and not isinstance(spec, LlamaIndexEmbedding):
+                found = SpreadEmbedder(found, spec, self._engine.pool())
+            self._opened[key] = found
         return self._opened[key]
 
     def of_cards(self, *, english: bool) -> Embedder:

@@ -22,7 +22,7 @@ from kbkit.entries.yaml_reader import YamlMapping, read_yaml
 from kbkit.errors import EntryFormatError, FilesError, MissingPathError
 from kbkit.files.paths import fault
 from kbkit.models import EntryRating, EntrySource, EntryStatus
-from kbkit.stores.locks import FolderLocks
+from kbkit.stores.locks import Locks
 
 FILE = "SKILL.md"
 _FILES = (FILE, FILE.lower())
@@ -123,6 +123,13 @@ def _metadata(stored: StoredEntry, title: str) -> dict[str, str]:
     return {key: value for key, value in {**found, **own}.items() if value and key}
 
 
+def front_matter_of(data: bytes) -> dict[str, Any]:
+    """The front matter of a ``SKILL.md`` that `skill_files` made, as JSON values."""
+    parts = _FRONT.match(data.decode("utf-8"))
+    assert parts is not None
+    return dict(read_yaml(f"\n{parts[1]}", as_texts=True).values)
+
+
 def find_skills(folder: Path) -> list[Path]:
     """The folders of skills: this one, or those in it.
 
@@ -150,7 +157,7 @@ def _is_skill(place: Path) -> bool:
     return any((place / name).is_symlink() or (place / name).is_file() for name in _FILES)
 
 
-def read_skill_folder(place: Path, locks: FolderLocks) -> Skill:
+def read_skill_folder(place: Path, locks: Locks) -> Skill:
     """Read a skill.
 
     Args:

@@ -18,7 +18,7 @@ from kbkit.entries.index import EntryIndex
 from kbkit.entries.lookup import EntryLookup
 from kbkit.entries.skill_file import NAME, edited, new_skill
 from kbkit.entries.slugs import check_slug, slug_of, unique
-from kbkit.entries.store import PROMPT, README, EntryStore, says_else
+from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry, says_else
 from kbkit.entries.values import entry_of, info_of
 from kbkit.errors import (
     ConfigError,
@@ -32,6 +32,7 @@ from kbkit.models import (
     Context,
     DeletedFile,
     Entry,
+    EntryInfo,
     EntryPage,
     EntrySource,
     EntryStatus,
@@ -181,7 +182,7 @@ class Entries:
         others = {
             path: data for path, data in checked_files(files or {}).items() if data is not None
         }
-        if slug:
+        if check_text("slug", slug):
             check_slug(slug)
         with self._store.locked():
             there = {each.name.casefold() for each in self.path.iterdir()} if (
@@ -237,11 +238,8 @@ class Entries:
         others = checked_files(files or {})
         with self._store.locked():
             stored = self._store.read_entry(slug)
-            if if_match is not None and if_match != stored.version:
-                raise VersionConflictError(
-                    f"{slug}: is of version {stored.version} now, not {if_match}: another change "
-                    "came between; read it again, and write on top of that"
-                )
+            if if_match is not None:
+                _check_version(stored, if_match)
             texts = {name: said[key].encode() for key, name in _TEXTS.items() if key in said}
             new: dict[str, bytes | None] = {**texts, **others}
             for path, data in new.items():
@@ -302,14 +300,23 @@ class Entries:
         self._index.level()
         return self.read(slug)
 
-    def delete(self, slug: str) -> DeletedFile:
+    def delete(self, slug: str, *, if_match: str | None = None) -> DeletedFile:
         """Put an entry into the trash, from which `restore` brings it.
+
+        Args:
+            slug: Of the entry.
+            if_match: The version that it must be of now.
 
         Raises:
             MissingPathError: There is no such entry.
+            VersionConflictError: Another change came between.
+            EntryFormatError: Its version is to be seen, and its ``skill.yaml`` cannot be read.
         """
         check_slug(slug)
-        deleted = self._store.delete(slug, lambda _: {})
+        with self._store.locked():
+            if if_match is not None:
+                _check_version(self._store.read_entry(slug), if_match)
+            deleted = self._store.delete(slug, lambda _: {})
         self._index.level()
         return deleted
 
@@ -361,7 +368,32 @@ class Entries:
             report = self._index.level(on_progress=tell, stop=stop)
         return replace(report, skipped=(*report.skipped, *wrong))
 
+    def revision(self) -> str:
+        """What is another text when entries, or votes for them, changed, whoever changed them.
+
+        It takes no time where nothing changed, so that one may ask every second.
+        """
+        return self._index.revision()
+
     # ---- for agents
+
+    def find(self, prompt: str, *, limit: int = 10) -> builtins.list[EntryInfo]:
+        """The active entries that fit a prompt, by relevance to it and by rating, the best first.
+
+        Args:
+            prompt: What is to be done.
+            limit: Most entries.
+
+        Raises:
+            ConfigError: The prompt is empty, or the limit is wrong.
+        """
+        asked = check_text("prompt", prompt).strip()
+        if not asked:
+            raise ConfigError("prompt: is empty; say what is to be done")
+        most = check_integer("limit", limit, 1)
+        self._index.level(on_progress=lambda _: None)
+        found, known = self._lookup.find(asked, most), self._index.records()
+        return [info_of(known[each.slug]) for each in found if each.slug in known]
 
     def context(self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000) -> Context:
         """The active entries that fit a prompt, as a short numbered list for an agent.
@@ -487,6 +519,19 @@ _TEXTS = {"prompt": PROMPT, "readme": README}
 """Arguments that are files."""
 
 
+def _check_version(stored: StoredEntry, wanted: str) -> None:
+    """See whether an entry is as somebody saw it.
+
+    Raises:
+        VersionConflictError: It is not.
+    """
+    if wanted != stored.version:
+        raise VersionConflictError(
+            f"{stored.slug}: is of version {stored.version} now, not {wanted}: another change "
+            "came between; read it again, and write on top of that"
+        )
+
+
 def open_entries(
     stores: Stores, settings: Settings, knowledge_base: Callable[[], KnowledgeBase]
 ) -> Entries:
@@ -496,7 +541,11 @@ def open_entries(
         stores: Of the workspace.
         settings: Of the workspace.
         knowledge_base: Gives the one whose documents they are.
+
+    Raises:
+        WorkspaceError: They lie in the folder of another machine.
     """
+    stores.require_home()
     store = EntryStore(stores.folder / ENTRIES, stores.locks)
     index = EntryIndex(store, stores, knowledge_base)
     lookup = EntryLookup(store, stores.database, knowledge_base)
@@ -514,6 +563,17 @@ def findings(entries: Entries, query: str, limit: int) -> Findings:
     """The entries that fit a question, as a leg of the context of a workspace."""
     entries._index.level(on_progress=lambda _: None)
     return entries._lookup.findings(query, limit)
+
+
+def skill_of(entries: Entries, slug: str) -> dict[str, bytes]:
+    """The files of the Agent Skill that an entry is, by path.
+
+    Raises:
+        MissingPathError: There is no such entry.
+        EntryFormatError: It cannot be read.
+    """
+    stored = entries._store.read_entry(slug)
+    return agent_skills.skill_files(stored, title_of(stored))
 
 
 def empty_trash(entries: Entries) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from kbkit.entries.credentials import find_credential
 from kbkit.errors import EntryFormatError, FilesError, SecretsError
 from kbkit.files.store import FileStore
-from kbkit.stores.locks import FolderLocks
+from kbkit.stores.locks import Locks
 
 MOST_FILES = 500
 """Files of a folder that is taken in."""
@@ -16,7 +16,7 @@ MOST_BYTES = 20_000_000
 """Bytes of all of them."""
 
 
-def read_folder(folder: Path, locks: FolderLocks) -> dict[str, bytes]:
+def read_folder(folder: Path, locks: Locks) -> dict[str, bytes]:
     """The files of a folder, by path within it; hidden ones are left out.
 
     Args:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
 
 from kbkit.entries.documents import document_of, title_of
@@ -24,7 +26,7 @@ from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.knowledge_base.improving import Improving
 from kbkit.models import EntrySource, EntryStatus, EntrySyncReport, Problem, Progress, Vote
 from kbkit.progress import OnProgress
-from kbkit.stores.catalog import entries, ratings, writing
+from kbkit.stores.catalog import entries, knowledge_bases, ratings, writing
 from kbkit.stores.catalog.built_in import ENTRIES
 from kbkit.stores.catalog.entries import EntryRecord
 from kbkit.stores.stores import Stores
@@ -32,6 +34,10 @@ from kbkit.stores.stores import Stores
 _BATCH = 100
 """Entries that are stored together."""
 _FEW = 3
+
+
+_MOST_WATCHED = 500
+"""Entries whose files are looked at for whether other programs changed them."""
 
 
 class EntryIndex:
@@ -50,6 +56,17 @@ class EntryIndex:
         self._stores = stores
         self._database = stores.database
         self._knowledge_base = knowledge_base
+
+    def revision(self) -> str:
+        """What is another text when entries, or votes for them, changed, on the disk or here."""
+        with self._database.read() as transaction:
+            found = [knowledge_bases.state(transaction, ENTRIES)]
+        with suppress(OSError):
+            for folder in sorted(self._store.root.iterdir())[:_MOST_WATCHED]:
+                with suppress(OSError):
+                    about = (folder / NAME).lstat()
+                    found.append(f"{folder.name} {about.st_mtime_ns} {about.st_size}")
+        return sha256("\n".join(found).encode("utf-8", "replace")).hexdigest()
 
     def records(self) -> dict[str, EntryRecord]:
         """What is known of all entries, by slug."""
@@ -82,7 +99,9 @@ class EntryIndex:
         Raises:
             ConflictError: Others write all the time.
             EmbedderError: The embedder failed; what was stored stays.
+            WorkspaceError: They lie in the folder of another machine.
         """
+        self._stores.require_home()
         skipped: dict[str, str] = {}
         looks = self._store.looks(skipped.__setitem__)
         known = self.records()
@@ -127,7 +146,7 @@ class EntryIndex:
         known, looks = self.records(), self._store.looks()
         changed = [slug for slug, look in looks.items() if _is_stale(known.get(slug), look)]
         gone = [slug for slug in known if slug not in looks]
-        report = EntrySyncReport()
+        report, before = EntrySyncReport(), handle_of(kb).row().version
         for start in range(0, max(1, len(changed)), _BATCH):
             if stop():
                 break
@@ -137,10 +156,12 @@ class EntryIndex:
             report = self._store_part(kb, part, gone if last else (), gone, report)
             if on_progress is not None and part:
                 on_progress(Progress("store", start + len(part), len(changed), part[-1]))
-        if report:
-            Improving(handle_of(kb)).after_ingest(renew=False, on_progress=on_progress, stop=stop)
-            if len(changed) > _FEW:
-                self._stores.snapshots.save(kb.id)
+        improving = Improving(handle_of(kb))
+        if report and len(changed) > _FEW:
+            improving.after_ingest(renew=False, on_progress=on_progress, stop=stop)
+            self._stores.snapshots.save(kb.id)
+        elif handle_of(kb).row().version != before:  # a vote changes no document
+            improving.after_few()
         return report
 
     def _write_votes(self, kb: KnowledgeBase, slug: str, given: list[tuple[int, Vote]]) -> None:

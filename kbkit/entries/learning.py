@@ -18,7 +18,7 @@ from kbkit.entries.votes import with_rating
 from kbkit.errors import ConflictError, EntryFormatError, FilesError, MissingPathError
 from kbkit.models import EntryRating, EntrySource, Problem
 from kbkit.stores.catalog import entries as catalog
-from kbkit.stores.locks import FolderLocks
+from kbkit.stores.locks import Locks
 from kbkit.stores.stores import Stores
 
 FOLDER = ".knowledge"
@@ -72,7 +72,7 @@ def knowledge_folder(folder: Path) -> Path:
     return place
 
 
-def read_knowledge(place: Path, locks: FolderLocks) -> tuple[SkillFile, dict[str, bytes]]:
+def read_knowledge(place: Path, locks: Locks) -> tuple[SkillFile, dict[str, bytes]]:
     """What a task left, once it has been checked.
 
     Args:

@@ -9,12 +9,13 @@ from typing import NamedTuple
 from kbkit.embedding.static import count_tokens
 from kbkit.entries.skill_file import NAME
 from kbkit.entries.store import EntryStore
-from kbkit.errors import ConfigError
+from kbkit.errors import ImpossibleError
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import Context, ContextPiece, EntryRating, EntryStatus, Hit
 from kbkit.models.plain import pluralize, quotation_mark
-from kbkit.retrieval.context import Fact, Findings, cut
-from kbkit.retrieval.query import MAX_QUERY_LENGTH
+from kbkit.models.scores import MAX_QUERY_LENGTH
+from kbkit.retrieval.citations import cut
+from kbkit.retrieval.context import Fact, Findings
 from kbkit.retrieval.quoting import fenced, instructions, one_line
 from kbkit.stores.catalog import entries as catalog
 from kbkit.stores.catalog.database import Database
@@ -121,7 +122,7 @@ class EntryLookup:
             room -= taken
             pieces.append(ContextPiece(number, "entry", text, None, entry.slug, entry.score))
         if found and not pieces:
-            raise ConfigError(f"max_tokens={tokens}: too few for an entry; give twice as many")
+            raise ImpossibleError(f"max_tokens={tokens}: too few for an entry; give twice as many")
         text = NOTHING
         if pieces:
             text = _block(len(pieces), mark, "\n".join(piece.text for piece in pieces))

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from kbkit.entries.yaml_reader import Path, YamlMapping, read_yaml
@@ -30,6 +31,7 @@ _SHORT = re.compile(r"[\w-]+:\s+[^\s|>&*!].*")
 _FIGURE = re.compile(r"\s+(average|count|votes)\s*:.*")
 
 
+@lru_cache(maxsize=16)
 def rating_of(found: YamlMapping) -> EntryRating:
     """What a text says of votes; the average and the number are those of the votes.
 

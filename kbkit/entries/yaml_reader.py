@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -17,6 +18,8 @@ from kbkit.sources.json_yaml import scalar_value
 
 MOST_BYTES = 4_000_000
 """Of a text: that are some 40,000 votes."""
+_KEPT = 200_000
+"""Characters of a text whose values are kept."""
 _DEEPEST = 30
 _MOST = 500_000
 
@@ -33,9 +36,9 @@ class Place:
     end: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class YamlMapping:
-    """A text's values.
+    """A text's values; the same only as itself.
 
     Attributes:
         values: What it says.
@@ -60,7 +63,7 @@ class YamlMapping:
 
 
 def read_yaml(text: str, *, as_texts: bool = False) -> YamlMapping:
-    """Read a mapping.
+    """Read a mapping; who reads the same text again is given the same, which nobody changes.
 
     Args:
         text: All of it, without a byte order mark.
@@ -71,6 +74,10 @@ def read_yaml(text: str, *, as_texts: bool = False) -> YamlMapping:
     """
     if len(text) > MOST_BYTES:
         raise EntryFormatError(f"has more than {MOST_BYTES / 1e6:g} MB")
+    return (_read_once if len(text) <= _KEPT else _read)(text, as_texts)
+
+
+def _read(text: str, as_texts: bool) -> YamlMapping:
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         return _Reader(iter(yaml.parse(text, Loader=loader)), as_texts).read()
@@ -85,6 +92,10 @@ def read_yaml(text: str, *, as_texts: bool = False) -> YamlMapping:
         raise EntryFormatError(
             f"line {line}, column {column}: a character that YAML does not allow", line, column
         ) from None
+
+
+_read_once = lru_cache(maxsize=16)(_read)
+"""For one vote, the text before it and the one behind it are looked at a dozen times."""
 
 
 class _Reader:

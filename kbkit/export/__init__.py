@@ -17,7 +17,7 @@ from kbkit.export.mkdocs.build import build_site, find_site, serve_site
 from kbkit.export.mkdocs.project import write_project
 from kbkit.export.mkdocs.standalone import write_standalone
 from kbkit.export.pages.writer import export_pages
-from kbkit.export.report import ExportReport
+from kbkit.models import ExportReport
 
 __all__ = [
     "ExportReport",

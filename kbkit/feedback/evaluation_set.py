@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from kbkit.errors import ConfigError
+from kbkit.feedback.evaluation_report import Unit
 from kbkit.feedback.judgements import Judgements
 from kbkit.models import Hits, KnowledgeBaseInfo, Mode
+from kbkit.models.scores import fold_query
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec
 from kbkit.retrieval.retriever import Retriever
 from kbkit.stores.catalog import corpus
-
-Unit = Literal["page", "chunk"]
 
 _POINTER = "#/"
 _HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#]*", re.IGNORECASE)
@@ -128,6 +128,23 @@ def evaluation_set(kb: Searchable, asked: Sequence[Question] | Judgements) -> Ev
         ConfigError: There is nothing to ask, or nothing that the knowledge base could answer.
     """
     return _by_chunk(kb, asked) if isinstance(asked, Judgements) else _by_page(asked)
+
+
+def query_of(query: str, asked: Sequence[Question] | Judgements) -> EvaluationSet:
+    """What one of golden questions or judgements asks, wherever the knowledge base is.
+
+    Args:
+        query: Which.
+        asked: All of them.
+
+    Raises:
+        ConfigError: It is none of them.
+    """
+    if not isinstance(asked, Judgements):
+        return _by_page([one for one in asked if one.question == query][:1])
+    key = fold_query(query)
+    gains = {one.chunk_id: one.grade for one in asked if fold_query(one.query) == key}
+    return EvaluationSet("chunk", (EvaluationQuery(query, gains),))
 
 
 def _by_page(questions: Any) -> EvaluationSet:

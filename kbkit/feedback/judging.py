@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Protocol
 
 from kbkit.errors import ConfigError
 from kbkit.feedback.agreement import Agreement, agreement
-from kbkit.feedback.evaluate import QueryResult, evaluate
-from kbkit.feedback.evaluation_set import Searchable
+from kbkit.feedback.evaluation_report import Evaluation, QueryResult
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.pooling import MAX_LIMIT, JudgingPool, pool
-from kbkit.models import Mode, Progress, Rating, Target, TargetKind
+from kbkit.feedback.judging_pool import MAX_LIMIT, JudgingPool
+from kbkit.models import Progress, Rating, Target, TargetKind
 from kbkit.models.scores import fold_query
+from kbkit.progress import OnProgress
 from kbkit.validation import check_integer
 
 if TYPE_CHECKING:
@@ -40,6 +41,22 @@ class RatingLog(Protocol):
 
     def delete(self, rating_id: int) -> None:
         """Take a rating back."""
+        ...
+
+
+class Judged(Protocol):
+    """A knowledge base, wherever it is, as a round asks it."""
+
+    def pool(
+        self, query: str, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
+    ) -> JudgingPool:
+        """Candidates for a query."""
+        ...
+
+    def evaluate(
+        self, questions: Judgements | None = None, *, on_progress: OnProgress | None = None
+    ) -> Evaluation:
+        """How well search answers judged queries."""
         ...
 
 
@@ -71,7 +88,7 @@ class JudgingRound:
 
     def __init__(
         self,
-        kb: Searchable,
+        kb: Judged,
         log: RatingLog,
         queries: tuple[str, ...],
         *,
@@ -129,13 +146,11 @@ class JudgingRound:
                 self._pools.move_to_end(index)
                 return self._pools[index]
         query = self.queries[index]
-        found = pool(
-            self._kb,
+        found = self._kb.pool(
             query,
             limit=self._limit,
             unshown=self._unshown,
             seed=self._seed,
-            ratings=tuple(self._ratings[fold_query(query)]),
             rater=self.rater,
         )
         with self._lock:
@@ -219,7 +234,7 @@ class JudgingRound:
         Raises:
             EmbedderError: The embedder failed.
         """
-        results = [result for index in range(len(self.queries)) if (result := self._result(index))]
+        results = [result for result in self._measured().values() if result is not None]
         if not results:
             return None
         return InterimScore(
@@ -237,10 +252,10 @@ class JudgingRound:
         """One row a query: ``judged`` of ``pooled``, and ``ndcg@10`` where judgements tell."""
         import pandas as pd
 
-        rows = []
+        rows, results = [], self._measured()
         for index, query in enumerate(self.queries):
             self.pool(index)
-            result = self._result(index)
+            result = results[index]
             ndcg = None if result is None else result.ndcg
             rows.append((query, self.judged(index), self.pool_size(index), ndcg))
         frame = pd.DataFrame(rows, columns=["query", "judged", "pooled", "ndcg@10"])
@@ -249,29 +264,28 @@ class JudgingRound:
     def __repr__(self) -> str:
         return f"<JudgingRound of {len(self.queries)} queries by {self.rater}>"
 
-    def _result(self, index: int) -> QueryResult | None:
-        """How the present settings answer a query; ``None`` where no judgement says."""
+    def _measured(self) -> dict[int, QueryResult | None]:
+        """How the present settings answer each query; ``None`` where no judgement says."""
         with self._lock:
-            if index in self._results:
-                return self._results[index]
-            given = list(self._ratings[fold_query(self.queries[index])])
-        judgements = Judgements.from_ratings(given, {one.target.id for one in given})
-        try:
-            result = _evaluate(self._kb, judgements)
-        except ConfigError:  # nobody found anything of use yet
-            result = None
+            given = {
+                index: list(self._ratings[fold_query(query)])
+                for index, query in enumerate(self.queries)
+                if index not in self._results
+            }
+        ratings = [rating for each in given.values() for rating in each]
+        found: dict[str, QueryResult] = {}
+        if ratings:
+            judgements = Judgements.from_ratings(ratings, {one.target.id for one in ratings})
+            with suppress(ConfigError):  # nobody found anything of use yet
+                measured = self._kb.evaluate(judgements, on_progress=_quiet)
+                found = {fold_query(one.query): one for one in measured.results}
         with self._lock:
-            if given == self._ratings[fold_query(self.queries[index])]:
-                self._results[index] = result
-        return result
-
-
-def _evaluate(kb: Searchable, judgements: Judgements) -> QueryResult:
-    found = evaluate(
-        kb, judgements, mode=Mode.HYBRID, retrieval=None, against=None, k=10, on_progress=_quiet
-    )
-    return found.results[0]
+            for index, before in given.items():
+                key = fold_query(self.queries[index])
+                if before == self._ratings[key]:
+                    self._results[index] = found.get(key)
+            return {index: self._results.get(index) for index in range(len(self.queries))}
 
 
 def _quiet(_progress: Progress) -> None:
-    """No bar for a single query."""
+    """No bar for what is asked again and again."""

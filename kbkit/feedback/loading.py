@@ -7,9 +7,8 @@ from pathlib import Path
 
 from kbkit.errors import ConfigError
 from kbkit.feedback.judgements import Judgements
-from kbkit.models.scores import fold_query
+from kbkit.models.scores import MAX_QUERY_LENGTH, fold_query
 from kbkit.recipes import Question, Recipe, golden_questions, load_questions, load_recipe
-from kbkit.retrieval.query import MAX_QUERY_LENGTH
 from kbkit.validation import check_text
 
 Queries = Iterable[str | Question] | Recipe | Judgements | str | Path

@@ -3,37 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 
+from kbkit.feedback.evaluation_report import MissingPage
 from kbkit.feedback.evaluation_set import EvaluationSet, Searchable, is_page
-from kbkit.models.values import Value
 from kbkit.stores.catalog import reading
 
 _NOTED = 10
 """Pages that notes name one by one."""
 _SUGGESTED = 50
 """Pages that the nearest one is looked for of: each is compared with all that there are."""
-
-
-@dataclass(frozen=True, slots=True)
-class MissingPage(Value):
-    """A page that a golden question names and that is not there, so that no search can find it.
-
-    Attributes:
-        query: The question.
-        page: As it was written.
-        nearest: What is written most like it and is there; ``""`` for nothing.
-    """
-
-    query: str
-    page: str
-    nearest: str = ""
-
-    def __str__(self) -> str:
-        """As a person reads it."""
-        meant = f"; did you mean {self.nearest}?" if self.nearest else ""
-        return f"{self.query!r} names {self.page}, which is not there{meant}"
 
 
 def missing_pages(kb: Searchable, queries: EvaluationSet) -> tuple[MissingPage, ...]:

@@ -10,89 +10,16 @@ what lies further down.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, overload
+from collections.abc import Iterable
 
 from kbkit.feedback.evaluation_set import Searchable, without_ratings
+from kbkit.feedback.judging_pool import MAX_LIMIT, Candidate, JudgingPool
 from kbkit.models import Hit, Mode, Rating
 from kbkit.models.scores import fold_query, latest_scores_of
 from kbkit.validation import check_integer, check_text
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-MAX_LIMIT = 100
-"""Most hits of each mode, and most others, that a pool may hold."""
 _FURTHER_HITS = 100
 """Hits behind those that are shown, out of which others are drawn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A chunk to be judged.
-
-    Attributes:
-        hit: The chunk and its document. Its score says which mode liked it: do not show that.
-        found_by: The modes that show it; empty for one that was drawn from further down. Not to
-            be shown either.
-        score: What the rater has said of it for this query before, 1 to 5, or ``None``.
-        raters: How many people have rated it for this query.
-    """
-
-    hit: Hit
-    found_by: tuple[str, ...]
-    score: int | None
-    raters: int
-
-
-@dataclass(frozen=True, slots=True)
-class JudgingPool(Sequence[Candidate]):
-    """Candidates for one query, in an order that tells nothing of how they were found."""
-
-    query: str
-    candidates: tuple[Candidate, ...]
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a candidate, with what a judge needs to see and no more."""
-        import pandas as pd
-
-        columns = ["chunk_id", "title", "heading_path", "text", "url", "score", "raters"]
-        rows = [
-            (
-                one.hit.chunk.id,
-                one.hit.title,
-                list(one.hit.chunk.heading_path),
-                one.hit.chunk.text,
-                one.hit.url,
-                one.score,
-                one.raters,
-            )
-            for one in self.candidates
-        ]
-        return pd.DataFrame(rows, columns=columns).astype({"score": "Int64", "raters": int})
-
-    def __len__(self) -> int:
-        return len(self.candidates)
-
-    def __iter__(self) -> Iterator[Candidate]:
-        return iter(self.candidates)
-
-    @overload
-    def __getitem__(self, index: int) -> Candidate: ...
-    @overload
-    def __getitem__(self, index: slice) -> JudgingPool: ...
-    def __getitem__(self, index: int | slice) -> Candidate | JudgingPool:
-        if isinstance(index, slice):
-            return JudgingPool(self.query, self.candidates[index])
-        return self.candidates[index]
-
-    def __repr__(self) -> str:
-        rated = sum(one.score is not None for one in self.candidates)
-        return f"<JudgingPool for {self.query!r}: {len(self)} candidates, {rated} rated>"
-
-    def _repr_html_(self) -> str:
-        return self.to_frame().to_html(index=False, max_rows=20)
 
 
 def pool(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from kbkit.errors import NotFoundError
 from kbkit.feedback.judgements import Judgements
 from kbkit.models import Rating, Target
-from kbkit.models.scores import fold_query
-from kbkit.retrieval.query import MAX_QUERY_LENGTH
+from kbkit.models.scores import MAX_QUERY_LENGTH, fold_query
 from kbkit.stores.catalog import corpus, knowledge_bases, questions, ratings
 from kbkit.stores.catalog.database import Database
 from kbkit.validation import check_integer, check_text, is_integer

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,14 +21,12 @@ from kbkit.errors import ConfigError
 from kbkit.feedback.candidate_cache import CandidateCache
 from kbkit.feedback.evaluation_set import Searchable, evaluation_set, unfinished
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.statistics import Difference, Values, difference
+from kbkit.feedback.statistics import Values, difference
+from kbkit.feedback.tune_report import Fold, TuneReport
 from kbkit.models import Progress
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.validation import check_integer
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 GroundTruth = Sequence[Question] | Judgements
 
@@ -51,150 +47,10 @@ GRAPH_RANGES = {"graph_weight": (0.0, 1.0)}
 """What is learned where the graph does."""
 _LEGS = ("card_weight", "page_weight", "learned_weight", "graph_weight")
 """Weights of legs that bring candidates of their own."""
-MAX_P_VALUE = 0.01
-"""Largest p-value of a win that counts. Stricter than usual, since what is kept ought to last."""
 _TRIED = 256
 _BEST = 16
 _FOLDS = 5
 _REPEATS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """One choice of settings, and how it did on the queries that had no part in it.
-
-    Attributes:
-        repeat: Which way of dividing the queries, from 1.
-        fold: Which part of them was held out, from 1.
-        held_out: The knowledge base they are of.
-        queries: How many those are.
-        weights: What the other queries chose.
-        present: Mean nDCG@10 of the present settings on the queries held out.
-        tuned: The same of the chosen settings.
-    """
-
-    repeat: int
-    fold: int
-    held_out: str
-    queries: int
-    weights: dict[str, float]
-    present: float
-    tuned: float
-
-
-@dataclass(frozen=True, slots=True)
-class TuneReport:
-    """What tuning found.
-
-    Attributes:
-        queries: Number of queries it learned from.
-        weights: Names of the weights that were learned.
-        tried: Number of settings that were tried.
-        present: The settings before.
-        proposed: What all queries together choose.
-        present_ndcg: Mean nDCG@10 of the present settings.
-        tuned_ndcg: Mean nDCG@10 of what was chosen, on held-out queries.
-        difference: Of the two, with its confidence interval and p-value.
-        folds: The choices that this rests on.
-        kept: Whether the proposed settings were written to the knowledge base.
-        notes: What one should know before believing the figures.
-    """
-
-    queries: int
-    weights: tuple[str, ...]
-    tried: int
-    present: RetrievalSpec
-    proposed: RetrievalSpec
-    present_ndcg: float
-    tuned_ndcg: float
-    difference: Difference
-    folds: tuple[Fold, ...]
-    kept: bool = False
-    notes: tuple[str, ...] = ()
-
-    @property
-    def wins(self) -> bool:
-        """Whether the choice is better on held-out queries, with p below 0.01."""
-        return self.difference.mean > 0 and self.difference.p_value < MAX_P_VALUE
-
-    @property
-    def settings(self) -> RetrievalSpec:
-        """The settings to use: those proposed if they win, else the present ones."""
-        return self.proposed if self.wins else self.present
-
-    @property
-    def reason(self) -> str:
-        """Why the proposed settings are, or are not, to be used."""
-        found = self.difference
-        change = (
-            f"on held-out queries nDCG@10 goes from {self.present_ndcg:.3f} to "
-            f"{self.tuned_ndcg:.3f} ({found.mean:+.3f}, 95 % confidence {found.low:+.3f} to "
-            f"{found.high:+.3f}, p = {found.p_value:.3f})"
-        )
-        if self.wins:
-            return f"the proposed settings win: {change}"
-        why = "which may be chance" if found.mean > 0 else "which is no gain"
-        return f"the present settings stay: {change}, {why}"
-
-    def to_yaml(self) -> str:
-        """The part of a recipe that has `settings`; without it the next build undoes what was kept.
-
-        Paste it in place of the recipe's ``retrieval`` part.
-        """
-        return self.settings.to_yaml()
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row a fold: its queries, what was chosen, and both figures."""
-        import pandas as pd
-
-        rows = [
-            {
-                "repeat": fold.repeat,
-                "fold": fold.fold,
-                "held_out": fold.held_out,
-                "queries": fold.queries,
-                **fold.weights,
-                "present": fold.present,
-                "tuned": fold.tuned,
-            }
-            for fold in self.folds
-        ]
-        return pd.DataFrame(rows).set_index(["repeat", "fold"])
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as JSON values."""
-        found = self.difference
-        return {
-            "queries": self.queries,
-            "tried": self.tried,
-            "present": {name: getattr(self.present, name) for name in self.weights},
-            "proposed": {name: getattr(self.proposed, name) for name in self.weights},
-            "present_ndcg@10": self.present_ndcg,
-            "tuned_ndcg@10": self.tuned_ndcg,
-            "difference": found.mean,
-            "interval": [found.low, found.high],
-            "p_value": found.p_value,
-            "wins": self.wins,
-            "kept": self.kept,
-            "reason": self.reason,
-            "notes": list(self.notes),
-            "folds": self.to_frame().reset_index().to_dict("records"),
-        }
-
-    def __repr__(self) -> str:
-        return f"<TuneReport of {self.queries} queries: {self.reason}>"
-
-    def _repr_html_(self) -> str:
-        import pandas as pd
-
-        names = list(self.weights)
-        rows = {
-            label: [getattr(settings, name) for name in names]
-            for label, settings in (("present", self.present), ("proposed", self.proposed))
-        }
-        frame = pd.DataFrame.from_dict(rows, orient="index", columns=names)
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return f"<p>{self.reason}</p>{frame.to_html()}{notes}"
 
 
 def tune(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 from kbkit.arguments import explained
 from kbkit.errors import (
@@ -15,6 +17,7 @@ from kbkit.errors import (
     NotTextError,
     NotUniqueError,
 )
+from kbkit.files.disk_look import DiskLook
 from kbkit.files.index import FileIndex
 from kbkit.files.memory_tool import MemoryTool
 from kbkit.files.paths import joined, parts_of
@@ -52,6 +55,7 @@ class Files:
         self._store = store
         self._index = index
         self._shown = shown
+        self._disk = DiskLook(store.root)
 
     @property
     def path(self) -> Path:
@@ -129,6 +133,17 @@ class Files:
         if parts := self._of_knowledge_bases(path):
             return self._shown.read(parts)
         return _text(self._store.read(path))
+
+    def open(self, path: str) -> BinaryIO:
+        """A file, text or not, to be read bit by bit and closed; used as a ``with`` block.
+
+        Raises:
+            MissingPathError: Nothing is there.
+            IsFolderError: It is a folder.
+        """
+        if parts := self._of_knowledge_bases(path):
+            return BytesIO(self._shown.read(parts).encode())
+        return self._store.open(path)
 
     def view(self, path: str, lines: Sequence[int] | None = None) -> str:
         """The text of a file with numbered lines, or the drawing of a folder.
@@ -261,13 +276,18 @@ class Files:
         self._index.level(item.path)
         return self.info(item.path)
 
-    def delete(self, path: str) -> DeletedFile:
+    def delete(self, path: str, *, if_match: str | None = None) -> DeletedFile:
         """Put a file, or a folder with all in it, into the trash, from which `restore` brings it.
+
+        Args:
+            path: What to delete.
+            if_match: The version that a file must be of now.
 
         Raises:
             MissingPathError: Nothing is there.
+            VersionConflictError: Another change came between.
         """
-        deleted = self._store.delete(path, self._index.created)
+        deleted = self._store.delete(path, self._index.created, if_match=if_match)
         self._index.level(deleted.path)
         return deleted
 
@@ -317,6 +337,22 @@ class Files:
         self._store.sweep()
         with progress_bar(on_progress) as tell:
             return self._index.level(on_progress=tell, stop=stop)
+
+    def revision(self, paths: Sequence[str] = ()) -> str:
+        """What is another text when files or knowledge bases changed, whoever changed them.
+
+        It takes no time where nothing changed, so that one may ask every second.
+
+        Args:
+            paths: Folders and files that are looked at on the disk, too: what other programs
+                changed in them since somebody asked last is taken over.
+
+        Raises:
+            InvalidPathError: One of them is no path.
+        """
+        if self._disk.changed(paths):
+            self.sync(on_progress=lambda _: None)
+        return self._index.revision()
 
     def links(self, path: str) -> builtins.list[FileLink]:
         """What a file links to: files that are there, and such as are not yet.
@@ -412,7 +448,11 @@ def open_files(stores: Stores, knowledge_base: Callable[[], KnowledgeBase]) -> F
     Args:
         stores: Of the workspace.
         knowledge_base: Gives the one whose documents they are.
+
+    Raises:
+        WorkspaceError: They lie in the folder of another machine.
     """
+    stores.require_home()
     store = FileStore(stores.folder / FOLDER, stores.locks, frozenset({ROOT}))
     index = FileIndex(store, stores, knowledge_base)
     return Files(store, index, ShownKnowledgeBases(stores.database))

@@ -15,8 +15,8 @@ from kbkit.errors import FilesError, MissingPathError
 from kbkit.files.links import resolved
 from kbkit.files.notes import Note, read_note
 from kbkit.files.store import FileStore, Item, Stored, version
-from kbkit.ingest.document_writer import Origin
 from kbkit.ingest.pipeline import Stop
+from kbkit.ingest.prepared import Origin
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.knowledge_base.improving import Improving
 from kbkit.knowledge_base.ingestion import Ingestion
@@ -24,7 +24,7 @@ from kbkit.models import Problem, Progress, SourceDocument, SyncReport
 from kbkit.progress import OnProgress
 from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.sources.formats.file_parser import FileParser
-from kbkit.stores.catalog import files, writing
+from kbkit.stores.catalog import files, knowledge_bases, writing
 from kbkit.stores.catalog.built_in import FILES
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.files import FileRecord
@@ -59,6 +59,11 @@ class FileIndex:
         self._database = stores.database
         self._knowledge_base = knowledge_base
 
+    def revision(self) -> str:
+        """What is another text when its documents, or the knowledge bases beside them, changed."""
+        with self._database.read() as transaction:
+            return knowledge_bases.state(transaction, FILES)
+
     def level(
         self,
         path: str = "",
@@ -80,7 +85,9 @@ class FileIndex:
         Raises:
             ConflictError: Others do the same all the time.
             EmbedderError: The embedder failed; what was stored stays.
+            WorkspaceError: They lie in the folder of another machine.
         """
+        self._stores.require_home()
         skipped: list[Problem] = []
         found = {
             item.path: item
@@ -112,10 +119,12 @@ class FileIndex:
                     last = part[-1].path if part else ""
                     on_progress(Progress("store", done, len(changed), last))
         if report:
-            handle = handle_of(kb)
-            Improving(handle).after_ingest(renew=False, on_progress=on_progress, stop=stop)
+            improving = Improving(handle_of(kb))
             if len(changed) > _FEW:
+                improving.after_ingest(renew=False, on_progress=on_progress, stop=stop)
                 self._stores.snapshots.save(kb.id)
+            else:
+                improving.after_few()
         return report
 
     def created(self, path: str) -> dict[str, int]:

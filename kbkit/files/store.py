@@ -31,7 +31,7 @@ from kbkit.files.directory import MOST_BYTES, Directory, refuse_link
 from kbkit.files.paths import MOST_DEPTH, collision_key, fault, joined, parts_of
 from kbkit.files.trash import TRASH, Trash
 from kbkit.models import DeletedFile, FileKind
-from kbkit.stores.locks import FolderLocks
+from kbkit.stores.locks import Locks
 
 _POLL = 0.005
 
@@ -83,9 +83,7 @@ class FileStore:
     WAIT = 60.0
     """Seconds to wait for others who write."""
 
-    def __init__(
-        self, root: Path, locks: FolderLocks, reserved: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, root: Path, locks: Locks, reserved: frozenset[str] = frozenset()) -> None:
         self.root = root
         self.locks = locks
         self._reserved = reserved
@@ -133,6 +131,8 @@ class FileStore:
             IsFolderError: It is a folder.
         """
         parts = self._parts(path)
+        if not parts:
+            raise IsFolderError("the root is a folder; list it, or open a file in it")
         with self._folder(parts[:-1]) as folder:
             return folder.open_file(self._name(folder, parts), joined(parts))
 
@@ -288,12 +288,8 @@ class FileStore:
                 before, _ = folder.read(found, shown)
             elif alike is not None:
                 raise PathExistsError(_alike(shown, alike))
-            if if_match is not None and if_match != (now := version(before)):
-                was = "is not there" if before is None else f"is of version {now} now"
-                raise VersionConflictError(
-                    f"{shown}: {was}, not {if_match}: another change came between; read it "
-                    "again, and write on top of that"
-                )
+            if if_match is not None:
+                _check_version(shown, before, if_match)
             data = edit(before)
             if len(data) > MOST_BYTES:
                 raise FilesError(f"{shown}: a file may have {MOST_BYTES / 1e6:g} MB at most")
@@ -339,15 +335,23 @@ class FileStore:
                     folder.move(name, into, into_name, shown)
         return self.stat(target)
 
-    def delete(self, path: str, created: Callable[[str], dict[str, int]]) -> DeletedFile:
+    def delete(
+        self,
+        path: str,
+        created: Callable[[str], dict[str, int]],
+        *,
+        if_match: str | None = None,
+    ) -> DeletedFile:
         """Put a file, or a folder with all in it, into the trash.
 
         Args:
             path: What to delete.
             created: When the files at and below a path were made.
+            if_match: The version that a file must be of.
 
         Raises:
             MissingPathError: Nothing is there.
+            VersionConflictError: It is not of that version.
         """
         parts = self._writable(path)
         with self.locked(), self._folder(parts[:-1]) as folder:
@@ -357,6 +361,8 @@ class FileStore:
             if about is None:
                 raise _missing(joined(parts), None)
             item = Item.of(joined(parts), about)
+            if if_match is not None and not item.is_folder:
+                _check_version(item.path, folder.read(name, item.path)[0], if_match)
             with self._root() as root, self._trash(root, make=True) as trash:
                 return trash.put(folder, name, item.path, item.kind, created(item.path))
 
@@ -510,6 +516,20 @@ class FileStore:
 def version(data: bytes | None) -> str:
     """Identifies what a file holds; ``""`` where there is none."""
     return "" if data is None else blake2b(data, digest_size=8).hexdigest()
+
+
+def _check_version(shown: str, data: bytes | None, wanted: str) -> None:
+    """See whether a file is as somebody saw it.
+
+    Raises:
+        VersionConflictError: It is not.
+    """
+    if wanted != (now := version(data)):
+        was = "is not there" if data is None else f"is of version {now} now"
+        raise VersionConflictError(
+            f"{shown}: {was}, not {wanted}: another change came between; read it again, and write "
+            "on top of that"
+        )
 
 
 def _sorted(items: Iterator[Item]) -> list[Item]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from kbkit.arguments import explained
-from kbkit.errors import ConfigError, NotFoundError
+from kbkit.errors import ConfigError, ImpossibleError, NotFoundError
 from kbkit.graph.keys import named
 from kbkit.models import Entity, GraphEdit, Relation, Target, TargetKind
 from kbkit.stores.catalog import entities, graph_edits, merges, reading, relations
@@ -358,7 +358,7 @@ def _named(name: str) -> SubjectName:
     """
     found = named(name)
     if not found.key or len(found.name) > _LONGEST:
-        raise ConfigError(f"name={name!r}: give a name of 1 to {_LONGEST} characters")
+        raise ImpossibleError(f"name={name!r}: give a name of 1 to {_LONGEST} characters")
     return found
 
 
@@ -375,7 +375,7 @@ def _word(what: str, value: str) -> str:
 
 
 def _several(what: str, values: Sequence[str]) -> Sequence[str]:
-    if isinstance(values, str):
+    if isinstance(values, str) or not isinstance(values, Sequence):
         raise ConfigError(f"{what}={values!r}: give a list of texts")
     return values
 

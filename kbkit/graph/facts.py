@@ -64,6 +64,10 @@ class EntityFacts:
     retrievers: Mapping[str, Retriever]
     limit: int
 
+    def is_at_hand(self) -> bool:
+        """Whether nothing has to be read for it but what memory has."""
+        return all(each.stores.graphs.is_held(each.kb_id) for each in self.retrievers.values())
+
     def find(self, query: str) -> Findings:
         """Facts of the entities that a question names: of long names first, then of rare ones.
 
@@ -187,6 +191,7 @@ def _hit(kb: str, chunk: Chunk, document: Document) -> Hit:
         fetched_at=document.fetched_at,
         cut=str,
         state=document.state,
+        version=document.version,
         description=document.description,
     )
 

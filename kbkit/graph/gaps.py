@@ -32,6 +32,8 @@ _PLACEHOLDERS = frozenset(
         args kwargs obj object item file filename path type string str int list dict data text
     """)
 )
+# what stands for a name of the reader's own
+_OWN = re.compile(r"(?:my|your|some)_\w|(?:My|Your|Some)(?:$|[A-Z0-9])|(?:my|your)[A-Z]")
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
 _API = {
     EntityType.SYMBOL, EntityType.FLAG, EntityType.COMMAND, EntityType.VARIABLE,
@@ -214,6 +216,8 @@ def _is_telling(entity: NamedEntity) -> bool:
     """Whether a name is one that a reader looks for: of an API, or an acronym; no common word."""
     bare = entity.name.partition("(")[0].strip("`").lower()
     if len(bare) < 3 or bare in _PLACEHOLDERS or bare in stop_words("english"):
+        return False
+    if any(_OWN.match(part) for part in entity.name.split(".")):
         return False
     if "example" in bare or _PLACEHOLDERS & set(bare.rstrip("0123456789").split(".")):
         return False

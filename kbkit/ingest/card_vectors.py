@@ -97,9 +97,7 @@ class CardMaker:
         start = time.perf_counter()
         made = self._embed(self.model, at_once, on_progress, stop)
         seconds = time.perf_counter() - start
-        self._settle(changed=changed or made > 0)
-        with self.database.read() as transaction:
-            _, left = cards.counts(transaction, self.kb_id, self.model.fingerprint)
+        left = self._settle(changed=changed or made > 0)
         return CardsLeft(left, left * seconds / made if made else 0.0)
 
     @property
@@ -119,14 +117,17 @@ class CardMaker:
             made = {each.id: _card(each, said.get(each.id)) for each in found}
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
-                written += cards.put(transaction, self.kb_id, REVISION, made)
+                put = cards.put(transaction, self.kb_id, REVISION, made)
+            written += put
+            if put == len(found) < _BATCH:
+                return written
 
     def _missing(self, embedder: Embedder) -> dict[str, str]:
         with self.database.read() as transaction:
             return cards.lacking(transaction, self.kb_id, embedder.fingerprint)
 
-    def _settle(self, *, changed: bool) -> None:
-        """Have the vectors searched that should be, in one commit.
+    def _settle(self, *, changed: bool) -> int:
+        """Have the vectors searched that should be, in one commit; gives how many the model lacks.
 
         Those of the model, if it has embedded all, or nearly all and they are searched already;
         else static ones.
@@ -143,13 +144,14 @@ class CardMaker:
             try:
                 static = self.static()
             except EmbedderError:  # then words alone find documents, until the model is done
-                return
+                return left
             changed |= self._embed(static, self._missing(static)) > 0
             chosen = static.fingerprint
         if changed or (chosen, model) != (row.card_embedder, row.card_model):
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
                 cards.search_with(transaction, self.kb_id, chosen, model)
+        return left
 
     def _embed(
         self,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 
 from kbkit.models import IngestReport, Problem, SourceDocument
 from kbkit.models.fidelity import POOR, fidelity_score, losses, poor_site
+from kbkit.models.ingest_report import MOST_DOCUMENTS
 
 _WORST = 3  # pages that a warning names
 
@@ -30,6 +32,11 @@ class RunCounters:
     warnings: list[Problem] = field(default_factory=list)
     scores: list[tuple[float, str]] = field(default_factory=list)
     failed_sources: list[Problem] = field(default_factory=list)
+    documents: list[str] = field(default_factory=list)
+
+    def read(self, document_ids: Iterable[str]) -> None:
+        """Note documents that are stored now as their source has them."""
+        self.documents += islice(document_ids, MOST_DOCUMENTS - len(self.documents))
 
     def measured(self, document: SourceDocument) -> None:
         """Take in how faithfully a document was read, if that was measured or is noted."""
@@ -82,6 +89,7 @@ class RunCounters:
             notes=tuple(self.notes),
             warnings=tuple(self.warnings),
             failed_sources=tuple(self.failed_sources),
+            documents=tuple(dict.fromkeys(self.documents)),
         )
 
     def fidelity(self, before: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:

@@ -8,23 +8,20 @@ that is killed meanwhile reads them again, and loses nothing.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 
-from kbkit.embedding.base import Embedder
+from kbkit.engine import perform
 from kbkit.errors import ConflictError
 from kbkit.ingest.batching import Batch
-from kbkit.ingest.chunking import chunk, embedded_text
 from kbkit.ingest.counters import RunCounters
-from kbkit.ingest.descriptions import describe, is_index
+from kbkit.ingest.cutting import CutDocument, CutTask
 from kbkit.ingest.embedding import vectors_of
 from kbkit.ingest.ids import digest, document_id
-from kbkit.markdown.structure import Outline, outline
-from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, Labels, SourceDocument
-from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.sources.base import SourceEvent
+from kbkit.ingest.prepared import Destination, Origin, Prepared
+from kbkit.models import Document, DocumentState, Labels, SourceDocument
 from kbkit.sources.doctype import detect
 from kbkit.stores.catalog import (
     chunk_writing,
@@ -34,36 +31,15 @@ from kbkit.stores.catalog import (
     trash,
     writing,
 )
-from kbkit.stores.catalog.chunk_writing import NewChunk
-from kbkit.stores.catalog.database import Database, Transaction
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.runs import Visited
 from kbkit.stores.catalog.statement_vectors import CHUNK
-from kbkit.stores.catalog.writing import NewDocument, StoredVersion, Touch
-from kbkit.stores.images import ImageStore
+from kbkit.stores.catalog.writing import ChunkChanges, NewDocument, StoredVersion, Touch
 from kbkit.stores.index_writer import IndexWriter
-from kbkit.text import REVISION, analyzer
+from kbkit.text import REVISION
 
 _CHARACTERS = 200_000
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a document comes from; empty for one that was added by hand.
-
-    Attributes:
-        labels: What a person says of it now; ``None`` leaves what was said before.
-        restored: It comes out of the trash.
-        stored: The document as the catalog had it, where nobody looked at its source: its state
-            and the time when it was fetched stay, and nothing is done if it changed meanwhile.
-    """
-
-    source_id: str | None = None
-    run_id: int | None = None
-    event: SourceEvent | None = None
-    labels: Labels | None = None
-    stored: Document | None = None
-    restored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +51,8 @@ class _Pending:
     seen: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """The knowledge base that documents go to, and how it works.
-
-    Attributes:
-        embedder: The one whose vectors its chunks have.
-        reopen: Gives that again when another process has changed it.
-        images: Where pictures go, if they are kept.
-    """
-
-    database: Database
-    kb_id: str
-    spec: KnowledgeBaseSpec
-    embedder: Embedder
-    reopen: Callable[[], Embedder] | None = None
-    images: ImageStore | None = None
+class _ChangedError(Exception):
+    """What was known of documents no longer holds: nothing is stored."""
 
 
 class DocumentWriter(Batch):
@@ -102,10 +64,13 @@ class DocumentWriter(Batch):
         follower: Hears of new chunks.
     """
 
+    keeps_vectors = True
+    """Whether vectors are kept that were made before something failed."""
+
     def __init__(
         self, destination: Destination, counters: RunCounters, follower: IndexWriter | None = None
     ) -> None:
-        super().__init__(_CHARACTERS)
+        super().__init__(_CHARACTERS * destination.engine.count)
         self._destination = destination
         self._counters = counters
         self._follower = follower
@@ -151,7 +116,7 @@ class DocumentWriter(Batch):
             with self._destination.database.read() as transaction:
                 before = writing.stored_versions(transaction, waiting)
             same, new = self._split_by_change(waiting, before)
-            if self._store(same, new, before):
+            if self._keep(self._prepare(same, new, before)):
                 break  # else somebody has said something of them meanwhile, or changed the embedder
 
     def _without_deleted(
@@ -179,7 +144,8 @@ class DocumentWriter(Batch):
         for known_as, entry in waiting.items():
             known, stored = before.get(known_as), entry.origin.stored
             hashed = None if known is None else known.content_hash
-            if stored is not None and stored.content_hash != hashed:
+            expected = entry.origin.expected if stored is None else stored.content_hash
+            if expected is not None and expected != hashed:
                 continue
             said = Labels() if known is None else known.labels
             labels = entry.origin.labels or said
@@ -190,52 +156,106 @@ class DocumentWriter(Batch):
                 new.append((document, replace(entry.origin, labels=labels)))
         return same, new
 
-    def _store(
+    def _prepare(
         self,
         same: list[tuple[Document, Origin]],
         new: list[tuple[Document, Origin]],
         before: Mapping[str, StoredVersion],
-    ) -> bool:
-        """Whether they were stored; not so where what was known of them no longer holds."""
-        database, kb_id, embedder = (
-            self._destination.database,
-            self._destination.kb_id,
-            self._destination.embedder,
-        )
-        texts: dict[str, str] = {}
+    ) -> Prepared:
+        """Cut and embed documents."""
+        destination = self._destination
         with self._counters.timed("chunk"):
-            cut = [self._cut(document, origin, texts) for document, origin in new]
+            cut, texts = self._cut(new)
         texts = self._to_embed(cut, texts)
         with self._counters.timed("embed"):
-            vectors = vectors_of(database, kb_id, embedder, texts)
+            vectors = vectors_of(
+                destination.database, destination.kb_id, destination.embedder, texts,
+                keep=self.keeps_vectors,
+            )  # fmt: skip
         self._counters.counts["chunks_embedded"] += vectors.new
-        with self._counters.timed("store"), database.write() as transaction:
-            if cut:
-                row = knowledge_bases.get_by_id(transaction, kb_id)
-                if row.embedder != embedder.fingerprint:
-                    self._reopen(row)
-                    return False
-                ids = [document.id for document, _ in new]
-                now = writing.stored_versions(transaction, ids)
-                if any(now.get(known_as) != before.get(known_as) for known_as in ids):
-                    return False
-            changes = writing.replace_documents(transaction, kb_id, cut, vectors.packed)
-            trash.forget(transaction, kb_id, [document.uri for document, _ in new])
-            if vectors.waiting:
-                pending_vectors.remove(transaction, kb_id, embedder.fingerprint, texts)
-            for run_id, touches in _by_run(same).items():
-                writing.touch_documents(transaction, touches, run_id=run_id)
-            _record(transaction, [origin for _, origin in (*same, *new)])
+        return Prepared(same, new, before, cut, texts, vectors)
+
+    def _keep(self, prepared: Prepared) -> bool:
+        """Whether they were stored; not so where what was known of them no longer holds."""
+        return self._store([prepared])
+
+    def _store(
+        self,
+        prepared: Sequence[Prepared],
+        first: Callable[[Transaction], object] | None = None,
+    ) -> bool:
+        """Whether they were stored, in one transaction; not so where that no longer holds."""
+        try:
+            with self._counters.timed("store"), self._destination.database.write() as transaction:
+                if first is not None:
+                    first(transaction)
+                changes = [self._enter(transaction, each) for each in prepared]
+        except _ChangedError:
+            return False
+        for each, change in zip(prepared, changes, strict=True):
+            self._count(each, change)
+        return True
+
+    def _enter(self, transaction: Transaction, prepared: Prepared) -> ChunkChanges:
+        """Store documents in a transaction.
+
+        Raises:
+            _ChangedError: What was known of them no longer holds.
+        """
+        kb_id, embedder = self._destination.kb_id, self._destination.embedder
+        same, new = prepared.same, prepared.new
+        if prepared.cut:
+            row = knowledge_bases.get_by_id(transaction, kb_id)
+            if row.embedder != embedder.fingerprint:
+                self._reopen(row)
+                raise _ChangedError
+            ids = [document.id for document, _ in new]
+            now = writing.stored_versions(transaction, ids)
+            if any(now.get(known_as) != prepared.before.get(known_as) for known_as in ids):
+                raise _ChangedError
+        changes = writing.replace_documents(
+            transaction, kb_id, prepared.cut, prepared.vectors.packed
+        )
+        trash.forget(transaction, kb_id, [document.uri for document, _ in new])
+        if prepared.vectors.waiting:
+            pending_vectors.remove(transaction, kb_id, embedder.fingerprint, prepared.texts)
+        for run_id, touches in _by_run(same).items():
+            writing.touch_documents(transaction, touches, run_id=run_id)
+        _record(transaction, [origin for _, origin in (*same, *new)])
+        return changes
+
+    def _count(self, prepared: Prepared, changes: ChunkChanges) -> None:
+        """Count what was stored."""
+        same, new = prepared.same, prepared.new
         self._counters.counts["same"] += len(same)
+        self._counters.read(document.id for document, _ in (*same, *new))
         for document, _ in new:
-            known = before.get(document.id)
+            known = prepared.before.get(document.id)
             back = known is None or known.state is DocumentState.GONE
             self._counters.counts["new" if back else "changed"] += 1
         self._counters.counts["chunks_added"] += changes.added
         self._counters.counts["chunks_removed"] += changes.removed
         if self._follower is not None:
             self._follower.stored(changes.added)
-        return True
+
+    def _cut(
+        self, new: Sequence[tuple[Document, Origin]]
+    ) -> tuple[list[NewDocument], dict[str, str]]:
+        """Documents with their chunks, and what search reads of those, by hash."""
+        spec, engine = self._destination.spec, self._destination.engine
+        documents = [document for document, _ in new]
+        size = -(-len(documents) // engine.count) or 1
+        tasks = (CutTask(tuple(documents[start : start + size]), spec)
+                 for start in range(0, len(documents), size))  # fmt: skip
+        parts: list[CutDocument] = list(chain.from_iterable(perform(engine.pool(), tasks)))
+        texts = {key: text for part in parts for key, text in part.texts.items()}
+        return [
+            NewDocument(
+                part.document, part.chunks, origin.source_id, origin.run_id,
+                origin.labels or Labels(), part.is_index,
+            )
+            for part, (_, origin) in zip(parts, new, strict=True)
+        ], texts  # fmt: skip
 
     def _to_embed(self, cut: list[NewDocument], texts: dict[str, str]) -> dict[str, str]:
         """Texts whose vectors are wanted: not of chunks that stay, with vectors of statements."""
@@ -291,50 +311,6 @@ class DocumentWriter(Batch):
             content_hash="" if gone else digest(json.dumps(shaping, sort_keys=True, default=str)),
         )
 
-    def _cut(self, document: Document, origin: Origin, texts: dict[str, str]) -> NewDocument:
-        """A document with its chunks; what search reads of them goes to ``texts`` by hash."""
-        title, content = document.title, document.content
-        structure = outline(content)  # which takes as long as all that is made of it
-        line = describe(title, content, document.metadata, structure=structure)
-        return NewDocument(
-            replace(document, description=line),
-            self._chunks(document, structure, texts),
-            origin.source_id,
-            origin.run_id,
-            origin.labels or Labels(),
-            is_index(content),
-        )
-
-    def _chunks(
-        self, document: Document, structure: Outline, texts: dict[str, str]
-    ) -> list[NewChunk]:
-        if document.state is DocumentState.GONE:
-            return []
-        spec = self._destination.spec
-        terms_of = analyzer(spec.language).terms
-        seen: Counter[tuple[tuple[str, ...], str]] = Counter()
-        new = []
-        form = str(document.metadata.get("format", ""))
-        kind = document.document_type
-        spans = chunk(document.content, kind, spec.chunking, form, structure=structure)
-        for position, span in enumerate(spans):
-            text = document.content[span.start : span.end]
-            occurrence = seen[span.heading_path, text]
-            seen[span.heading_path, text] += 1
-            read = embedded_text(document.title, span.heading_path, text)
-            terms = terms_of(read)
-            key = digest(read)
-            texts[key] = read
-            new.append(
-                NewChunk(
-                    chunk=_chunk(document, span, text, position, occurrence),
-                    terms=" ".join(terms),
-                    length=len(terms),
-                    embed_hash=key,
-                )
-            )
-        return new
-
 
 def _ids(
     transaction: Transaction,
@@ -350,21 +326,6 @@ def _ids(
     taken = writing.states(transaction, list(new.values()))
     again = {uri: document_id(kb_id, f"{uri}\0") for uri, known in new.items() if known in taken}
     return found | new | again
-
-
-def _chunk(document: Document, span: ChunkSpan, text: str, position: int, occurrence: int) -> Chunk:
-    identity = json.dumps([document.id, span.heading_path, text, occurrence])
-    return Chunk(
-        id=digest(identity),
-        document_id=document.id,
-        position=position,
-        start=span.start,
-        end=span.end,
-        text=text,
-        heading_path=span.heading_path,
-        anchor=span.anchor,
-        page=span.page,
-    )
 
 
 def _by_run(same: list[tuple[Document, Origin]]) -> dict[int | None, list[Touch]]:

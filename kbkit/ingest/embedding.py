@@ -26,7 +26,12 @@ class Vectors:
 
 
 def vectors_of(
-    database: Database, kb_id: str, embedder: Embedder, texts: Mapping[str, str]
+    database: Database,
+    kb_id: str,
+    embedder: Embedder,
+    texts: Mapping[str, str],
+    *,
+    keep: bool = True,
 ) -> Vectors:
     """Embed what was not embedded before.
 
@@ -35,9 +40,10 @@ def vectors_of(
         kb_id: The knowledge base.
         embedder: The one whose vectors its chunks have.
         texts: What the embedder reads, by ``embed_hash``.
+        keep: Whether batches are kept, should a later one fail.
 
     Raises:
-        EmbedderError: The embedder failed; the batches before that are kept.
+        EmbedderError: The embedder failed.
     """
     with database.read() as transaction:
         packed = pending_vectors.known(transaction, kb_id, texts)
@@ -50,10 +56,10 @@ def vectors_of(
         keys = missing[start : start + size]
         made = embed(embedder, {key: texts[key] for key in keys})
         packed |= made
-        if start + size < len(missing):  # a later batch may fail
+        if keep and start + size < len(missing):  # a later batch may fail
             with database.write() as transaction:
                 pending_vectors.add(transaction, kb_id, embedder.fingerprint, made)
-    return Vectors(packed, len(missing), bool(waited) or len(missing) > size)
+    return Vectors(packed, len(missing), bool(waited) or (keep and len(missing) > size))
 
 
 def embed(embedder: Embedder, texts: Mapping[str, str]) -> dict[str, bytes]:

@@ -64,6 +64,7 @@ class EventWriter(Batch):
             match event.outcome:
                 case Outcome.UNCHANGED if there:
                     self._counters.counts["same"] += 1
+                    self._counters.read([found])
                     touched[found] = Touch(found, DocumentState.CURRENT, at)
                 case Outcome.FAILED:
                     self._counters.failed.append(Problem(event.uri, event.reason))

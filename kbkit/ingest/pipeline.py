@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kbkit.config import Settings
 from kbkit.embedding.base import Embedder
+from kbkit.engine import Engine, LocalEngine
 from kbkit.errors import SourceError
 from kbkit.ingest.counters import RunCounters
 from kbkit.ingest.descriptions import correct_shared, stated
-from kbkit.ingest.document_writer import Destination, DocumentWriter, Origin
+from kbkit.ingest.document_writer import DocumentWriter
 from kbkit.ingest.event_writer import EventWriter
+from kbkit.ingest.prepared import Destination, Origin
+from kbkit.ingest.whole_writer import WholeWriter
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.sources.base import SourceContext, SourceEvent, SourceReader
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent, SourceReader
 from kbkit.sources.places import DiskPlace
 from kbkit.stores.catalog import reading, runs, writing
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.runs import SourceRow
 from kbkit.stores.index_writer import IndexWriter
 from kbkit.stores.stores import Stores
@@ -47,6 +51,7 @@ class Pipeline:
     embedder: Embedder
     settings: Settings
     reopen: Callable[[], Embedder] | None = None
+    engine: Engine = field(default_factory=LocalEngine)
 
     def run(
         self,
@@ -68,6 +73,7 @@ class Pipeline:
             stop: Asked often; true ends the run cleanly.
 
         Raises:
+            ClusterError: The cluster that does the work was lost; what was stored stays.
             ConflictError: Another process reads one of the sources right now.
             EmbedderError: The embedder failed; what was stored stays.
         """
@@ -87,25 +93,93 @@ class Pipeline:
                         counters.failed_sources.append(Problem(row.location, first))
                 if counters.interrupted:
                     break
-            self._take(handed, run)
+            self._take(handed, run, self._writer(counters, follower))
         if counters.counts["new"] or counters.counts["changed"]:
             correct_shared(self.stores.database, self.kb_id)
         self._index(counters, on_progress)
         return counters.report()
 
-    def _take(self, handed: Iterable[SourceEvent], run: _Run) -> None:
+    def context(self, base: Path, stop: Stop) -> SourceContext:
+        """What any source may use while it is read.
+
+        Args:
+            base: Folder that relative paths start from.
+            stop: Asked often; true ends the reading.
+        """
+        return SourceContext(
+            stop=stop,
+            base=base,
+            user_agent=self.settings.user_agent,
+            timeout=self.settings.timeout,
+            provider=self.settings.crawl_provider,
+            browser=self.settings.browser,
+            browser_sandbox=self.settings.browser_sandbox,
+            engine=self.engine,
+        )
+
+    def read(
+        self, source: SourceReader, place: str, base: Path, stop: Stop
+    ) -> Iterator[SourceEvent]:
+        """What a source yields that nothing is remembered of.
+
+        Args:
+            source: Reads it.
+            place: What it reads, for problems.
+            base: Folder that relative paths start from.
+            stop: Asked often; true ends the reading.
+        """
+        try:
+            yield from source.events(self.context(base, stop))
+        except SourceError as error:
+            yield SourceEvent(place, Outcome.FAILED, reason=str(error))
+
+    def take_whole(
+        self,
+        handed: Iterable[SourceDocument],
+        *,
+        first: Callable[[Transaction], object] = lambda _: None,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> IngestReport:
+        """Store documents that belong to no source: all of them at once, or none.
+
+        Args:
+            handed: The documents.
+            first: Stores what they need, in the same transaction.
+            on_progress: Called after each document, which nobody sees yet.
+            stop: Asked often; when it is true before they are stored, nothing is.
+
+        Raises:
+            ConflictError: Somebody changed one of them meanwhile; nothing is stored.
+            EmbedderError: The embedder failed; nothing is stored.
+        """
+        counters = RunCounters()
+        with self._follower() as follower:
+            run = _Run(counters, follower, on_progress, stop)
+            writer = WholeWriter(self._destination(), counters, follower, stop=stop, first=first)
+            events = (SourceEvent(each.uri, Outcome.FETCHED, each) for each in handed)
+            self._take(events, run, writer)
+        if not counters.interrupted:
+            correct_shared(self.stores.database, self.kb_id)
+            self._index(counters, on_progress)
+        return counters.report()
+
+    def _take(self, handed: Iterable[SourceEvent], run: _Run, writer: DocumentWriter) -> None:
         """Store documents that belong to no source."""
         counters = run.counters
-        with self._writer(counters, run.follower) as documents:
+        with writer as documents:
             for done, event in enumerate(handed, 1):
                 if run.stop():
                     counters.interrupted = True
                     break
-                if event.document is None:
-                    counters.skipped.append(Problem(event.uri, event.reason))
-                else:
+                if event.document is not None:
                     counters.counts["fetched"] += 1
+                    counters.measured(event.document)
                     documents.add(event.document, Origin())
+                elif event.outcome is not Outcome.SKIPPED:
+                    counters.failed.append(Problem(event.uri, event.reason))
+                elif event.reason:  # else the source sums such pages up
+                    counters.skipped.append(Problem(event.uri, event.reason))
                 if run.on_progress is not None:
                     run.on_progress(Progress("store", done, None, event.uri, counters.report()))
 
@@ -116,7 +190,8 @@ class Pipeline:
             documents.add(document, origin or Origin())
         if stated(document.metadata):
             correct_shared(self.stores.database, self.kb_id)
-        self._index(counters, None)
+        with counters.timed("index"):
+            self.stores.vectors.apply_gathered(self.kb_id)
         return counters.report()
 
     def renew(
@@ -149,16 +224,10 @@ class Pipeline:
         counters = run.counters
         with self.stores.database.write() as transaction:
             run_id, _ = runs.begin_run(transaction, row)
-        context = SourceContext(
+        context = replace(
+            self.context(Path(row.base), run.stop),
             memory=runs.RunMemory(self.stores.database, row.id, run_id),
-            stop=run.stop,
-            base=Path(row.base),
             place=disk_place(row),
-            user_agent=self.settings.user_agent,
-            timeout=self.settings.timeout,
-            provider=self.settings.crawl_provider,
-            browser=self.settings.browser,
-            browser_sandbox=self.settings.browser_sandbox,
         )
         done = 0
         before = counters.report().fidelity  # of the sources that were read before this one
@@ -202,17 +271,17 @@ class Pipeline:
                 counters.counts["chunks_removed"] += changes.removed
 
     def _writer(self, counters: RunCounters, follower: IndexWriter | None = None) -> DocumentWriter:
-        return DocumentWriter(
-            Destination(
-                self.stores.database,
-                self.kb_id,
-                self.config,
-                self.embedder,
-                self.reopen,
-                self.stores.images,
-            ),
-            counters,
-            follower,
+        return DocumentWriter(self._destination(), counters, follower)
+
+    def _destination(self) -> Destination:
+        return Destination(
+            self.stores.database,
+            self.kb_id,
+            self.config,
+            self.embedder,
+            self.reopen,
+            self.stores.images,
+            self.engine,
         )
 
     def _follower(self) -> IndexWriter:

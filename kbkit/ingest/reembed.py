@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from kbkit.embedding.base import batch_size
 from kbkit.ingest.counters import RunCounters
-from kbkit.ingest.document_writer import Destination
+from kbkit.ingest.prepared import Destination
 from kbkit.ingest.statement_vectors import embed_sums, texts_of_source
 from kbkit.models import IngestReport, Progress
 from kbkit.progress import OnProgress

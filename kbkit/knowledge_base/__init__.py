@@ -11,7 +11,7 @@
 """
 
 from kbkit.knowledge_base.handle import Handle
-from kbkit.knowledge_base.knowledge_base import KnowledgeBase, handle_of
+from kbkit.knowledge_base.knowledge_base import KnowledgeBase, handle_of, ingestion_of
 from kbkit.knowledge_base.resources import Resources
 
-__all__ = ["Handle", "KnowledgeBase", "Resources", "handle_of"]
+__all__ = ["Handle", "KnowledgeBase", "Resources", "handle_of", "ingestion_of"]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from kbkit.annotation.language_model import LlmAnnotator
 from kbkit.annotation.maker import CHUNKS, AnnotationMaker
 from kbkit.annotation.opening import annotator_of
 from kbkit.arguments import explained
-from kbkit.frames import annotations_frame, rows_html
+from kbkit.frames import annotations_frame, collection_html
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.subjects import list_subjects
 from kbkit.models import (
+    AnnotatedChunk,
     Annotation,
     AnnotationReport,
     Frame,
@@ -23,6 +25,7 @@ from kbkit.models import (
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import LlmAnnotation
 from kbkit.stores.catalog import chunk_annotations, corpus, reading
+from kbkit.validation import check_integer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,12 +46,30 @@ class Annotations:
 
     def __iter__(self) -> Iterator[Annotation]:
         with self._database.read() as transaction:
-            for _, _, made in chunk_annotations.iter_all(transaction, self._handle.id):
-                yield from made
+            for chunk in chunk_annotations.iter_all(transaction, self._handle.id):
+                yield from chunk.annotations
 
     def __len__(self) -> int:
         with self._database.read() as transaction:
             return chunk_annotations.count(transaction, self._handle.id)
+
+    def chunks(
+        self, *, after: tuple[str, int] = ("", -1), limit: int | None = None
+    ) -> list[AnnotatedChunk]:
+        """Chunks that were annotated, each with what it says.
+
+        Args:
+            after: URI of a document and a place in it that they come after.
+            limit: Most chunks; by default all.
+
+        Raises:
+            ConfigError: The limit is wrong.
+        """
+        if limit is not None:
+            check_integer("limit", limit, 1)
+        with self._database.read() as transaction:
+            found = chunk_annotations.iter_all(transaction, self._handle.id, after=after)
+            return list(islice(found, limit))
 
     def of(self, target: str) -> list[Annotation]:
         """The annotations of a chunk, or of all chunks of a document, in its order.
@@ -138,11 +159,7 @@ class Annotations:
         return f"<{len(self):,} annotations of {self._handle.name!r}>"
 
     def _repr_html_(self) -> str:
-        return rows_html(
-            repr(self)[1:-1],
-            ("frame", "statement", "entities"),
-            ((each.frame or "", each.normalized_text, ", ".join(each.entities)) for each in self),
-        )
+        return collection_html(repr(self)[1:-1], Annotation, self)
 
 
 def maker_of(handle: Handle) -> AnnotationMaker | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
 from kbkit.errors import ConfigError, NotFoundError
-from kbkit.frames import chunks_frame, map_frame, rows_html
+from kbkit.frames import chunks_frame, collection_html, map_frame
 from kbkit.knowledge_base.handle import Handle
 from kbkit.models import Chunk
 from kbkit.stores.catalog import corpus, knowledge_bases, reading
+from kbkit.validation import check_integer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +54,22 @@ class Chunks:
         except NotFoundError:
             return False
 
-    def of(self, document: str) -> list[Chunk]:
+    def list(self, *, after: tuple[str, int] = ("", -1), limit: int | None = None) -> list[Chunk]:
+        """Chunks in order of their documents' URIs and of their places there.
+
+        Args:
+            after: URI of a document and a place in it that they come after.
+            limit: Most chunks; by default all.
+
+        Raises:
+            ConfigError: The limit is wrong.
+        """
+        if limit is not None:
+            check_integer("limit", limit, 1)
+        with self._database.read() as transaction:
+            return list(reading.iter_chunks(transaction, self._handle.id, after=after, limit=limit))
+
+    def of(self, document: str) -> builtins.list[Chunk]:
         """The chunks of one document, in its order.
 
         Args:
@@ -90,9 +107,7 @@ class Chunks:
             row = knowledge_bases.get_by_id(transaction, self._handle.id)
             found, vectors = corpus.sample(transaction, row.id, row.dimensions, limit, seed)
             chunks = knowledge_bases.describe(transaction, row).chunks
-        frame = map_frame(found, vectors)
-        frame.attrs["chunks"] = chunks
-        return frame
+        return map_frame(found, vectors, chunks)
 
     def fit_query_encoder(self) -> Mapping[str, Any]:
         """Fit the query encoder to the chunks there are now, whether or not that is due.
@@ -115,8 +130,4 @@ class Chunks:
         return f"<{len(self):,} chunks of {self._handle.name!r}>"
 
     def _repr_html_(self) -> str:
-        return rows_html(
-            repr(self)[1:-1],
-            ("section", "text"),
-            ((" › ".join(chunk.heading_path), chunk.text) for chunk in self),
-        )
+        return collection_html(repr(self)[1:-1], Chunk, self)

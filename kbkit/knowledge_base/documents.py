@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
-from kbkit.errors import ConfigError, ConflictError, NotFoundError
-from kbkit.frames import documents_frame, rows_html
-from kbkit.ingest.document_writer import Origin
+from kbkit.errors import ConfigError, ConflictError, NotFoundError, VersionConflictError
 from kbkit.ingest.expansion import Expander
 from kbkit.ingest.expansion import remove as remove_expansions
 from kbkit.ingest.pipeline import Stop
+from kbkit.ingest.prepared import Origin
+from kbkit.knowledge_base.document_collection import DocumentCollection
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.language_models import open_llm
 from kbkit.models import (
-    DeletedDocument,
     Document,
     DocumentInfo,
     DocumentType,
@@ -30,56 +28,25 @@ from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import ExpandSpec
 from kbkit.sources.places import published_uri
 from kbkit.stores.catalog import reading, trash, writing
+from kbkit.validation import check_json
 
 if TYPE_CHECKING:
-    import pandas as pd
     from llama_index.core.llms import LLM
 
-_TRIES = 5
+_TRIES = 50
 """How often a change is tried again while others store the same document."""
 
 
 @explained
-class Documents:
+class Documents(DocumentCollection):
     """The documents of a knowledge base in order of URI, those too that are gone from their source.
 
     Iterating gives them, ``len`` counts them, ``kb.documents[id or URI]`` looks one up.
     """
 
     def __init__(self, handle: Handle, ingestion: Ingestion) -> None:
-        self._handle = handle
+        super().__init__(handle)
         self._ingestion = ingestion
-        self._database = handle.stores.database
-
-    def __iter__(self) -> Iterator[Document]:
-        with self._database.read() as transaction:
-            yield from reading.iter_documents(transaction, self._handle.id)
-
-    def __len__(self) -> int:
-        return sum(self._handle.info().states.values())
-
-    def __getitem__(self, document: str) -> Document:
-        """The document of that id or URI.
-
-        Raises:
-            NotFoundError: There is none; the message names one that is written alike.
-        """
-        return self._handle.document(document)
-
-    def __contains__(self, document: object) -> bool:
-        if not isinstance(document, str):
-            return False
-        with self._database.read() as transaction:
-            try:
-                reading.get_document(transaction, self._handle.id, document)
-            except NotFoundError:
-                return False
-        return True
-
-    def list(self) -> list[Document]:
-        """All documents in order of URI, quickly: the ``content`` of each is left empty."""
-        with self._database.read() as transaction:
-            return list(reading.iter_listed(transaction, self._handle.id))
 
     def add(
         self,
@@ -115,7 +82,7 @@ class Documents:
             content=content,
             document_type=_known_type(document_type),
             tags=tuple(tags or ()),
-            metadata=metadata or {},
+            metadata=check_json("metadata", dict(metadata or {})),
         )
         with self._database.read() as transaction:
             said = writing.labels(transaction, self._handle.id, document.uri)
@@ -195,6 +162,7 @@ class Documents:
         document_type: DocumentType | str | None = None,
         tags: Sequence[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        if_match: str | None = None,
     ) -> DocumentInfo:
         """Change a document, given by id or URI; what is not named stays.
 
@@ -202,25 +170,37 @@ class Documents:
         whatever the document's source says later. Its title, content and metadata are what the
         source says again when that next changes them.
 
+        Args:
+            document: Its id or URI.
+            title: Its title.
+            content: Its text, Markdown.
+            document_type: Its type.
+            tags: Free labels.
+            metadata: JSON values to keep with it.
+            if_match: The ``content_hash`` that it must have now; by default any.
+
         Raises:
             ConfigError: Title or content is empty, or the type is unknown.
             NotFoundError: There is no such document.
+            VersionConflictError: It is another one than ``if_match`` says.
             ConflictError: Others store it again and again meanwhile.
             EmbedderError: The embedder failed.
         """
         given = Labels(_known_type(document_type), None if tags is None else _known_tags(tags))
+        known = None if metadata is None else check_json("metadata", dict(metadata))
         only_labels = title is None and content is None and metadata is None
         if not only_labels:
             self._handle.check_own()
         for _ in range(_TRIES):
             old = self[document]
+            _check_version(old, if_match)
             wanted = SourceDocument(
                 uri=old.uri,
                 title=old.title if title is None else title.strip(),
                 content=old.content if content is None else content,
                 document_type=old.document_type,
                 tags=old.tags,
-                metadata=old.metadata if metadata is None else metadata,
+                metadata=old.metadata if known is None else known,
             )
             # who changes title or text says that the document is like this now
             origin = self._origin(old, given, stored=old if only_labels else None)
@@ -230,7 +210,7 @@ class Documents:
             f"{document}: is being stored by others again and again; change it when they are done"
         )
 
-    def delete(self, document: str) -> None:
+    def delete(self, document: str, *, if_match: str | None = None) -> None:
         """Put a document into the trash, from which `restore` brings it back.
 
         Its source does not: what was deleted by hand stays away, whatever a refresh reads. Naming
@@ -238,13 +218,17 @@ class Documents:
 
         Args:
             document: Its id or URI.
+            if_match: The ``content_hash`` that it must have now; by default any.
 
         Raises:
             NotFoundError: There is no such document.
+            VersionConflictError: It is another one than ``if_match`` says.
         """
         self._handle.check_own()
-        found = self[document]
+        known = self[document].id
         with self._database.write() as transaction:
+            found = reading.get_document(transaction, self._handle.id, known)
+            _check_version(found, if_match)
             writing.delete_document(transaction, self._handle.id, found.id)
         self._handle.stores.vectors.apply(self._handle.id)
 
@@ -280,39 +264,6 @@ class Documents:
             trash.read_again(transaction, kept.source_id, kept.document.uri)
         return None
 
-    def trash(self) -> builtins.list[DeletedDocument]:
-        """The deleted documents that `restore` can bring back, the last first."""
-        with self._database.read() as transaction:
-            return trash.listed(transaction, self._handle.id)
-
-    def tags(self) -> dict[str, int]:
-        """How many of its documents have each tag, the most used first."""
-        with self._database.read() as transaction:
-            return reading.tag_counts(transaction, self._handle.id)
-
-    def folders(self, *, depth: int = 2) -> dict[str, int]:
-        """How many of its documents lie in each folder of their URIs' paths, sorted by folder.
-
-        Args:
-            depth: Folders within folders that are counted apart.
-        """
-        with self._database.read() as transaction:
-            return reading.folder_counts(transaction, self._handle.id, depth)
-
-    def to_frame(self) -> pd.DataFrame:
-        """All documents as a DataFrame, indexed by id; ``content`` is the Markdown."""
-        return documents_frame(self)
-
-    def __repr__(self) -> str:
-        return f"<{len(self):,} documents of {self._handle.name!r}>"
-
-    def _repr_html_(self) -> str:
-        return rows_html(
-            repr(self)[1:-1],
-            ("title", "type", "URI"),
-            ((one.title, one.document_type.value, one.uri) for one in self.list()),
-        )
-
     def _origin(self, old: Document, given: Labels, stored: Document | None) -> Origin:
         """Where a stored document comes from, and what is said of it now."""
         with self._database.read() as transaction:
@@ -322,14 +273,14 @@ class Documents:
             given.document_type or said.document_type,
             said.tags if given.tags is None else given.tags,
         )
-        return Origin(source_id, run_id, labels=labels, stored=stored)
+        return Origin(source_id, run_id, labels=labels, stored=stored, expected=old.content_hash)
 
     def _put(self, document: SourceDocument, origin: Origin) -> DocumentInfo | None:
         """Store a document; ``None`` where it changed meanwhile, so that nothing was done."""
         if not document.title or not document.content.strip():
             raise ConfigError("a document needs a title and content; give both")
         report = self._ingestion.pipeline().store(document, origin)
-        self._ingestion.improving.after_ingest(renew=False)
+        self._ingestion.improving.after_few()
         if not (report.new or report.changed or report.same):
             return None
         with self._database.read() as transaction:
@@ -361,7 +312,40 @@ class Documents:
     def _settle(self) -> None:
         """Have cards that were made anew searched, by the model soon."""
         self._ingestion.improving.after_ingest()
-        self._handle.stores.snapshots.save(self._handle.id)
+        self._handle.stores.snapshots.save(self._handle.id, merging=True)
+
+
+def delete_together(documents: Documents, names: Sequence[str]) -> int:
+    """Put documents into the trash, all or none; gives how many.
+
+    Args:
+        documents: Those of a knowledge base.
+        names: Ids or URIs.
+
+    Raises:
+        NotFoundError: One of them is not there.
+    """
+    handle = documents._handle
+    handle.check_own()
+    ids = {documents[name].id for name in names}
+    with documents._database.write() as transaction:
+        for known in sorted(ids):
+            writing.delete_document(transaction, handle.id, known)
+    handle.stores.vectors.apply(handle.id)
+    return len(ids)
+
+
+def _check_version(document: Document, if_match: str | None) -> None:
+    """Whether a document is as somebody saw it.
+
+    Raises:
+        VersionConflictError: It is not.
+    """
+    if if_match is not None and document.content_hash != if_match:
+        raise VersionConflictError(
+            f"{document.uri}: was changed since it was read; read it again, and change that "
+            f"(if_match={if_match!r}, and it is {document.content_hash!r} now)"
+        )
 
 
 def _known_type(document_type: DocumentType | str | None) -> DocumentType | None:

@@ -8,13 +8,16 @@ from typing import Protocol
 
 from kbkit.arguments import explained
 from kbkit.feedback.agreement import Agreement, agreement
-from kbkit.feedback.evaluate import Evaluation, evaluate
+from kbkit.feedback.evaluate import evaluate
+from kbkit.feedback.evaluation_report import Evaluation
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.judging import JudgingRound
+from kbkit.feedback.judging_pool import JudgingPool
 from kbkit.feedback.loading import Queries, load_queries
-from kbkit.feedback.pooling import JudgingPool, pool
+from kbkit.feedback.pooling import pool
 from kbkit.feedback.rating import judgements_of
-from kbkit.feedback.tune import TuneReport, tune
+from kbkit.feedback.tune import tune
+from kbkit.feedback.tune_report import TuneReport
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.knowledge_base.ratings import Ratings
@@ -191,7 +194,7 @@ class Feedback:
         """
         rater = check_text("rater", rater) or self._handle.resources.settings.rater
         return JudgingRound(
-            self._handle,
+            self,
             self._ratings,
             load_queries(queries),
             limit=limit,

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.embedding.base import Embedder
-from kbkit.errors import ConfigError, EmbedderError, NotFoundError
+from kbkit.errors import ConfigError, EmbedderError, ImpossibleError, NotFoundError
 from kbkit.graph.building import build_small
 from kbkit.ingest.card_vectors import CardMaker
 from kbkit.ingest.pipeline import disk_place
 from kbkit.ingest.questions import embed_questions
 from kbkit.models import (
+    ChunkSummary,
     Document,
     Filters,
     Hits,
@@ -44,7 +45,6 @@ from kbkit.stores.catalog import (
     runs,
 )
 from kbkit.stores.catalog.built_in import BUILT_IN, ENTRIES, FILES
-from kbkit.stores.catalog.chunk_annotations import ChunkSummary
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -54,6 +54,9 @@ from kbkit.validation import check_text
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base.resources import Resources
+
+_judged_english = lru_cache(maxsize=8)(is_english)
+"""It counts the words of 200,000 characters; most documents that come leave these as they are."""
 
 
 class Handle:
@@ -90,10 +93,10 @@ class Handle:
         """Whether documents may be put into it, changed and taken out by hand.
 
         Raises:
-            ConfigError: They are the files or entries of the workspace, where that is done.
+            ImpossibleError: They are the files or entries of the workspace, where that is done.
         """
         if self.id in BUILT_IN:
-            raise ConfigError(
+            raise ImpossibleError(
                 f"{self.name}: its documents are the {self.id} of the workspace; write, change and "
                 f"delete them there: workspace.{self.id}"
             )
@@ -272,7 +275,7 @@ class Handle:
         if spec.language not in ("english", "porter"):
             return False
         with self.stores.database.read() as transaction:
-            return is_english(reading.beginnings(transaction, self.id))
+            return _judged_english(tuple(reading.beginnings(transaction, self.id)))
 
     @property
     def cards(self) -> CardMaker:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from kbkit.embedding.base import Embedder
-from kbkit.errors import ConfigError, ConflictError, EmbedderError, LanguageModelError
+from kbkit.errors import (
+    ConfigError,
+    ConflictError,
+    EmbedderError,
+    KbkitError,
+    LanguageModelError,
+)
 from kbkit.graph.building import build_waiting
 from kbkit.ingest.card_vectors import CardsLeft
 from kbkit.ingest.chunking import embedded_text
-from kbkit.ingest.document_writer import Destination
 from kbkit.ingest.pipeline import Stop
+from kbkit.ingest.prepared import Destination
 from kbkit.ingest.reembed import reembed
 from kbkit.ingest.statement_vectors import embed_statements
 from kbkit.knowledge_base.annotations import maker_of
@@ -23,6 +31,7 @@ from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, LlmAnnotation
 from kbkit.stores.catalog import (
     cards,
+    corpus,
     knowledge_bases,
     pending_vectors,
     reading,
@@ -40,6 +49,9 @@ _AT_ONCE, _SMALL = 500, 5_000
 new names are looked for in each."""
 _STAGES = {"cards": "cards", "annotations": "annotations", "chunks": "embed"}
 """What may be left, and what its stage is called, in the order in which it is done."""
+_PAUSE = 30.0
+"""Seconds between two processes that a server starts for documents which come one by one: to start
+one takes some seconds of a processor, and what waits is searched by static vectors meanwhile."""
 _SAMPLE = 16
 """Texts whose time tells what the others will take."""
 _POLL = 0.2
@@ -80,24 +92,76 @@ class Improving:
         Returns:
             What is left to be done; ``None`` if that is nothing.
         """
-        found = self._handle.cards.make(wait=False, renew=renew, on_progress=on_progress, stop=stop)
-        self._handle.embed_questions()
-        left = replace(self.left, seconds=found.seconds)
-        if left.annotations <= _AT_ONCE and self._handle.info().chunks <= _SMALL:
-            with suppress(ConfigError, LanguageModelError):  # `improve` says it
-                self._annotate(on_progress, stop)
-            if self._handle.row().embedder.startswith("static:"):  # others may take long, or cost
-                self._embed_statements(on_progress, stop)
-            now = self.left
-            left = replace(left, annotations=now.annotations, chunks=now.chunks)
+        found = self._make_cards(renew, on_progress, stop)
+        info = self._handle.info()
+        if info.annotations_waiting <= _AT_ONCE and info.chunks <= _SMALL:
+            self._annotate_now(on_progress, stop)
+            info = self._handle.info()
+        left = replace(info.waiting, seconds=found.seconds)
         if not left:
             return None
-        mode = self._handle.resources.settings.improve
-        if wait or mode == "wait" or self._stores.address is None:
+        mode = self._mode
+        if wait or mode == "wait":
             left = self.improve(on_progress=on_progress, stop=stop)
         elif mode == "background" and not stop():
             left = replace(left, running=self._start())
         return left or None
+
+    def after_few(self) -> None:
+        """As behind an ingest, of a few documents that came, changed or went.
+
+        Nobody is told what is left, so that it is not counted: that would take as long as the
+        knowledge base is large.
+        """
+        found = self._make_cards(False, None, lambda: False)
+        if self._is_annotated_at_once():
+            self._annotate_now(None, lambda: False)
+        mode = self._mode
+        if mode == "off" or not (found.cards or self._is_left()):
+            return
+        if mode == "wait":
+            self.improve()
+        elif self._stores.vectors.gathers:
+            self._start_now_and_then()
+        else:
+            self._start()
+
+    def _is_annotated_at_once(self) -> bool:
+        """Whether it is small, and little of it is to be annotated."""
+        with self._stores.database.read() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self._handle.id)
+            return (
+                corpus.some_chunks(transaction, row.id, _SMALL + 1) <= _SMALL
+                and knowledge_bases.some_unannotated(transaction, row, _AT_ONCE + 1) <= _AT_ONCE
+            )
+
+    def _is_left(self) -> bool:
+        """Whether chunks have still to be embedded or annotated."""
+        with self._stores.database.read() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self._handle.id)
+            return (
+                row.waits
+                or statement_vectors.count_lacking(transaction, row.id, row.embedded_text) > 0
+                or knowledge_bases.some_unannotated(transaction, row, 1) > 0
+            )
+
+    def _make_cards(self, renew: bool, on_progress: OnProgress | None, stop: Stop) -> CardsLeft:
+        """Have new cards and questions searched."""
+        found = self._handle.cards.make(wait=False, renew=renew, on_progress=on_progress, stop=stop)
+        self._handle.embed_questions()
+        return found
+
+    def _annotate_now(self, on_progress: OnProgress | None, stop: Stop) -> None:
+        """Annotate a small knowledge base, and embed what that says where it takes little."""
+        with suppress(ConfigError, LanguageModelError):  # `improve` says it
+            self._annotate(on_progress, stop)
+        if self._handle.row().embedder.startswith("static:"):  # others may take long, or cost
+            self._embed_statements(on_progress, stop)
+
+    @property
+    def _mode(self) -> str:
+        """What is done about what is left."""
+        return "wait" if self._stores.address is None else self._handle.resources.settings.improve
 
     def improve(
         self,
@@ -116,13 +180,15 @@ class Improving:
         with progress_bar(on_progress) as tell:
             before = None
             while left != before and not stop():  # what came meanwhile is done too
-                try:
-                    with self._stores.locks.hold(self._lock, wait=0):
-                        self._embed_all(tell, stop)
-                except ConflictError:
-                    if not self._stores.locks.is_held(self._lock):
-                        raise
-                    self._watch(tell, stop)
+                with ExitStack() as held:
+                    try:
+                        held.enter_context(self._stores.locks.hold(self._lock, wait=0))
+                    except ConflictError:  # somebody else is at it, or was a moment ago
+                        self._watch(tell, stop)
+                        if left := self.left:
+                            continue
+                        break
+                    self._embed_all(tell, stop)
                 before, left = left, self.left
         return left
 
@@ -267,6 +333,30 @@ class Improving:
                 start_module("kbkit.improver", address.to_json())
             return True
         return False
+
+    def _start_now_and_then(self) -> None:
+        """As `_start`, but not for each of the documents that a server is given."""
+        folder, now = self._stores.folder, time.monotonic()
+
+        def start() -> None:
+            with _starting:
+                _next_start[folder] = time.monotonic() + _PAUSE
+                _timers.pop(folder, None)
+            with suppress(KbkitError):  # the folder may be gone
+                self._start()
+
+        with _starting:
+            wait = _next_start.get(folder, now) - now
+            if folder in _timers:
+                return
+            timer = _timers[folder] = threading.Timer(max(0.0, wait), start)
+            timer.daemon = True
+        timer.start()
+
+
+_starting = threading.Lock()
+_next_start: dict[Path, float] = {}
+_timers: dict[Path, threading.Timer] = {}
 
 
 def _some(values: list[_T]) -> list[_T]:

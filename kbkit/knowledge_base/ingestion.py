@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbkit.errors import ConfigError
+from kbkit.errors import ConfigError, ImpossibleError
 from kbkit.ingest.pipeline import Pipeline, Stop, disk_place
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.improving import Improving
-from kbkit.models import (
-    IngestReport,
-)
+from kbkit.models import IngestReport, SourceDocument
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import (
     AnySource,
@@ -59,8 +58,9 @@ class Ingestion:
 
     def ingest(
         self,
-        *sources: AnySource | BaseNode | Mapping[str, Any] | Iterable[Any],
+        *sources: AnySource | SourceDocument | BaseNode | Mapping[str, Any] | Iterable[Any],
         base: str | Path = ".",
+        remember: bool = True,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
@@ -69,13 +69,26 @@ class Ingestion:
 
         self._handle.check_own()
         specs, documents = split_sources(sources)
+        handed = document_events(documents, Path(base))
+        if not remember:
+            once = self._read_once(specs, Path(base).absolute(), stop)
+            return self._run([], on_progress, stop, chain(once, handed))
         known = {row.id for row in self.sources()}
         rows = [self.save_source(spec, base, from_recipe=False) for spec in specs]
         for row in rows:
             self.change_source(row, enabled=True)
-        report = self._run(rows, on_progress, stop, document_events(documents, Path(base)))
+        report = self._run(rows, on_progress, stop, handed)
         self._forget_failed([row for row in rows if row.id not in known], report)
         return report
+
+    def _read_once(
+        self, specs: Sequence[AnySource], base: Path, stop: Stop
+    ) -> Iterator[SourceEvent]:
+        """What sources yield that are not to be remembered."""
+        pipeline = self.pipeline()
+        for spec in specs:
+            place = next(str(value) for key in _PLACE[spec.type] if (value := getattr(spec, key)))
+            yield from pipeline.read(open_reader(spec), place, base, stop)
 
     def sync(
         self,
@@ -111,12 +124,12 @@ class Ingestion:
         known = self.sources()
         rows = [row for row in known if row.enabled and (row.spec.get("path") or not local)]
         if known and not rows and not local:
-            raise ConfigError(
+            raise ImpossibleError(
                 f"{self._handle.name}: all its sources are disabled; enable one with "
                 f"`kbkit sources enable {self._handle.name} SOURCE`"
             )
         if not rows:
-            raise ConfigError(
+            raise ImpossibleError(
                 f"{self._handle.name}: has no sources to refresh; add one with "
                 f"`kbkit add {self._handle.name}`"
             )
@@ -127,10 +140,12 @@ class Ingestion:
         spec: KnowledgeBaseSpec,
         *,
         description: str | None = None,
+        if_match: str | None = None,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
         """See `KnowledgeBase.configure`."""
+        self._handle.spec.check_version(if_match)
         report = self.improving.reembed(spec, on_progress, stop)
         if report.interrupted:
             return report
@@ -147,6 +162,8 @@ class Ingestion:
             if report.interrupted:
                 return report
         with self._stores.database.write() as transaction:
+            now = knowledge_bases.get_by_id(transaction, self.id)
+            KnowledgeBaseSpec.model_validate(now.config).check_version(if_match)
             knowledge_bases.update(
                 transaction,
                 self.id,
@@ -177,6 +194,7 @@ class Ingestion:
             self._handle.embedder(self._handle.row()),
             self._resources.settings,
             lambda: self._handle.embedder(self._handle.row()),
+            self._resources.engine,
         )
 
     def sources(self) -> list[SourceRow]:
@@ -277,11 +295,34 @@ class Ingestion:
         self._reindex(on_progress, stop)
         with progress_bar(on_progress) as tell:
             report = self.pipeline().run(pairs, handed, on_progress=tell, stop=stop)
-            start = time.perf_counter()
-            try:
-                left = self.improving.after_ingest(wait=wait, on_progress=tell, stop=stop)
-                seconds = {**report.seconds, "cards": round(time.perf_counter() - start, 3)}
-                report = replace(report, seconds=seconds, improvement=left)
-            finally:  # without cards too, documents are searched
-                self._stores.snapshots.save(self.id)
+            report = self._carded(report, tell, stop, wait=wait)
         return self._with_encoder(report)
+
+    def _carded(
+        self, report: IngestReport, tell: OnProgress | None, stop: Stop, *, wait: bool
+    ) -> IngestReport:
+        """The report of documents that were stored, once all legs of a search find them."""
+        start = time.perf_counter()
+        try:
+            left = self.improving.after_ingest(wait=wait, on_progress=tell, stop=stop)
+            seconds = {**report.seconds, "cards": round(time.perf_counter() - start, 3)}
+            return replace(report, seconds=seconds, improvement=left)
+        finally:  # without cards too, documents are searched
+            self._stores.snapshots.save(self.id)
+
+    def take_whole(
+        self,
+        documents: Iterable[SourceDocument],
+        *,
+        on_progress: OnProgress,
+        stop: Stop,
+    ) -> IngestReport:
+        """Add documents, all at once or none; see `Pipeline.take_whole`."""
+        self._handle.check_own()
+        self._reindex(on_progress, stop)
+        report = self.pipeline().take_whole(documents, on_progress=on_progress, stop=stop)
+        return report if report.interrupted else self.taken(report)
+
+    def taken(self, report: IngestReport) -> IngestReport:
+        """The report of documents that are stored now, once all legs of a search find them."""
+        return self._with_encoder(self._carded(report, None, lambda: False, wait=False))

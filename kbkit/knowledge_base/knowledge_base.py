@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
+from kbkit.base_plots import Plots
 from kbkit.errors import ConfigError
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base.annotations import Annotations
@@ -16,7 +17,6 @@ from kbkit.knowledge_base.documents import Documents
 from kbkit.knowledge_base.feedback import Feedback
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
-from kbkit.knowledge_base.plots import Plots
 from kbkit.knowledge_base.ratings import Ratings
 from kbkit.knowledge_base.resources import Resources
 from kbkit.knowledge_base.searches import Searches
@@ -28,6 +28,7 @@ from kbkit.models import (
     IngestReport,
     KnowledgeBaseInfo,
     Rating,
+    SourceDocument,
     Target,
 )
 from kbkit.progress import OnProgress
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
 
     from kbkit.export.facts import SiteSection
-    from kbkit.export.report import ExportReport
+    from kbkit.models import ExportReport
 
 
 @explained
@@ -135,24 +136,27 @@ class KnowledgeBase(Searches):
 
     def ingest(
         self,
-        *sources: AnySource | BaseNode | Mapping[str, Any] | Iterable[Any],
+        *sources: AnySource | SourceDocument | BaseNode | Mapping[str, Any] | Iterable[Any],
         base: str | Path = ".",
+        remember: bool = True,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
         """Read sources into the knowledge base, and remember them for `refresh`.
 
         What has not changed since the last time is not fetched, cut or embedded again. An
-        ingest that was interrupted goes on where it was. Documents of llama-index readers may
-        stand in place of sources or among them; each replaces the one with its URI
-        (`kbkit.sources.llamaindex.document_events` says which that is), and `refresh` leaves them
-        alone.
+        ingest that was interrupted goes on where it was. Documents (`SourceDocument`, or those of
+        llama-index readers) may stand in place of sources or among them; each replaces the one with
+        its URI (`kbkit.sources.llamaindex.document_events` says which that is), and `refresh`
+        leaves them alone.
 
         Args:
             sources: Parts of a recipe, such as ``CrawlSource(url="https://...")`` or the same as
-                a mapping (``{"type": "crawl", "url": "https://..."}``), or what a llama-index
-                reader's ``load_data`` gave.
+                a mapping (``{"type": "crawl", "url": "https://..."}``), documents, or what a
+                llama-index reader's ``load_data`` gave.
             base: Folder that relative paths start from.
+            remember: Whether `refresh` reads the sources again; without, their documents are as if
+                they had been added by hand, and the sources may go.
             on_progress: Called after each document; by default notebooks show a bar.
             stop: Asked often; true ends the work cleanly.
 
@@ -164,7 +168,9 @@ class KnowledgeBase(Searches):
             ConflictError: Another process reads one of the sources right now.
             EmbedderError: The embedder failed; what was stored stays.
         """
-        return self._ingestion.ingest(*sources, base=base, on_progress=on_progress, stop=stop)
+        return self._ingestion.ingest(
+            *sources, base=base, remember=remember, on_progress=on_progress, stop=stop
+        )
 
     def refresh(
         self,
@@ -248,6 +254,7 @@ class KnowledgeBase(Searches):
         spec: KnowledgeBaseSpec,
         *,
         description: str | None = None,
+        if_match: str | None = None,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
@@ -257,12 +264,20 @@ class KnowledgeBase(Searches):
         is a new one for each. A change of chunking or language cuts and indexes the stored
         documents again. Either is taken up where it was stopped.
 
+        Args:
+            spec: How it is to work.
+            description: What it is about; by default as before.
+            if_match: The version that its spec must be of now (`KnowledgeBaseSpec.version`).
+            on_progress: Called as the work goes on; by default notebooks show a bar.
+            stop: Asked often; true ends the work cleanly.
+
         Raises:
+            VersionConflictError: Its spec was changed since.
             ConflictError: Another process changes the embedder right now.
             EmbedderError: An embedder cannot be opened, or failed; what was embedded is kept.
         """
         return self._ingestion.configure(
-            spec, description=description, on_progress=on_progress, stop=stop
+            spec, description=description, if_match=if_match, on_progress=on_progress, stop=stop
         )
 
     def rate(
@@ -393,3 +408,8 @@ class KnowledgeBase(Searches):
 def handle_of(kb: KnowledgeBase) -> Handle:
     """The handle of a knowledge base, for kbkit's own interfaces."""
     return kb._handle
+
+
+def ingestion_of(kb: KnowledgeBase) -> Ingestion:
+    """How documents come into a knowledge base, for kbkit's own interfaces."""
+    return kb._ingestion

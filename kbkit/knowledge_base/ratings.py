@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from kbkit.arguments import explained
 from kbkit.errors import NotFoundError
 from kbkit.feedback.rating import rate, unrate
-from kbkit.frames import ratings_frame, rows_html
+from kbkit.frames import collection_html, ratings_frame
 from kbkit.knowledge_base.handle import Handle
-from kbkit.models import Rating, Target
+from kbkit.models import Rating, RatingTotal, Target
 from kbkit.stores.catalog import ratings
-from kbkit.stores.catalog.ratings import Total as RatingTotal
+from kbkit.validation import check_integer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,6 +53,20 @@ class Ratings:
     def __contains__(self, rating_id: object) -> bool:
         return any(rating.id == rating_id for rating in self)
 
+    def list(self, *, after: int = 0, limit: int | None = None) -> list[Rating]:
+        """Ratings, oldest first.
+
+        Args:
+            after: Only those behind the rating of this id.
+            limit: Most ratings; by default all.
+
+        Raises:
+            ConfigError: The limit is wrong.
+        """
+        if limit is not None:
+            check_integer("limit", limit, 1)
+        return list(islice((rating for rating in self if rating.id > after), limit))
+
     def add(
         self, target: str | Target, score: int, *, query: str = "", note: str = "", rater: str = ""
     ) -> Rating:
@@ -87,7 +103,7 @@ class Ratings:
         unrate(self._database, self._handle.id, rating_id)
         self._handle.embed_questions()
 
-    def of(self, target: str | Target) -> list[Rating]:
+    def of(self, target: str | Target) -> builtins.list[Rating]:
         """The ratings of one chunk or document, oldest first, also of one that is gone.
 
         Args:
@@ -122,8 +138,4 @@ class Ratings:
         return f"<{len(self):,} ratings of {self._handle.name!r}>"
 
     def _repr_html_(self) -> str:
-        return rows_html(
-            repr(self)[1:-1],
-            ("score", "query", "rater", "note"),
-            ((str(one.score), one.query, one.rater, one.note) for one in self),
-        )
+        return collection_html(repr(self)[1:-1], Rating, self)

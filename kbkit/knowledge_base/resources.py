@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from kbkit.config import Settings
 from kbkit.embedding.embedders import Embedders
+from kbkit.engine import Engine
 from kbkit.stores.stores import Stores
 
 
@@ -18,6 +19,7 @@ class Resources:
         stores: What the workspace keeps.
         settings: Of the workspace.
         embedders: Those that are open.
+        engine: Where ingests have their work done.
         attachments: Gives the files of a document, by its URI, for each knowledge base, by its id,
             whose documents have some.
     """
@@ -25,4 +27,5 @@ class Resources:
     stores: Stores
     settings: Settings
     embedders: Embedders
+    engine: Engine
     attachments: Mapping[str, Callable[[str], Mapping[str, bytes]]] = field(default_factory=dict)

@@ -162,14 +162,9 @@ class Searches:
         Raises:
             ConfigError: Limit, mode or a filter is wrong.
         """
-        from kbkit.retrieval.llamaindex import KbkitRetriever
+        from kbkit.retrieval.llamaindex import KbkitRetriever, asking
 
-        asked = Query.of("anything", limit, mode, filters)
-        return KbkitRetriever(
-            lambda text: self.search(
-                text, limit=asked.limit, mode=asked.mode, filters=asked.filters
-            )
-        )
+        return KbkitRetriever(asking(self.search, limit=limit, mode=mode, filters=filters))
 
     def as_tool(
         self, *, limit: int = 5, filters: Filters | Mapping[str, Any] | None = None
@@ -187,15 +182,8 @@ class Searches:
         """
         from kbkit.retrieval.llamaindex import search_tool
 
-        asked = Filters.of(filters)
         about = self._handle.info().description
-        return search_tool(
-            f"search_{self._handle.name.replace('-', '_')}",
-            f"Search the knowledge base {self._handle.name!r}{about and ': '}{about}\n"
-            "Gives passages of its documents, best first, each with its source.",
-            lambda text, most: self.search(text, limit=most, filters=asked),
-            limit,
-        )
+        return search_tool(self._handle.name, about, self.search, limit, filters)
 
     def context(self, chunk_id: str, *, before: int = 1, after: int = 1) -> list[Chunk]:
         """A chunk with those before and after it in its document, in document order.

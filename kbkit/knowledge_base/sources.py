@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
 from kbkit.errors import ConfigError, NotFoundError
-from kbkit.frames import rows_html, sources_frame
+from kbkit.frames import collection_html, sources_frame
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import SourceInfo
@@ -157,9 +157,7 @@ class Sources:
         return f"<{len(self):,} sources of {self._handle.name!r}>"
 
     def _repr_html_(self) -> str:
-        return rows_html(
-            repr(self)[1:-1], ("type", "location"), ((one.type, one.location) for one in self)
-        )
+        return collection_html(repr(self)[1:-1], SourceInfo, self)
 
     def _switch(self, source: str, enabled: bool) -> SourceInfo:
         _, row = self._find(source)

@@ -1,91 +1,201 @@
-"""Value objects that travel between the layers. Frozen, typed, free of third-party types."""
+"""Value objects that travel between the layers. Frozen, typed, free of third-party types.
 
-from kbkit.models.annotations import (
-    About,
-    Annotation,
-    EntityType,
-    Frame,
-    Name,
-    RelatedChunk,
-    SpeakingChunk,
-    SpeakingDocument,
-    StatedRelation,
-    Subject,
-    SubjectKind,
-)
-from kbkit.models.answers import Answer
-from kbkit.models.context import Citation, Context, ContextPiece
-from kbkit.models.documents import (
-    Chunk,
-    ChunkSpan,
-    Document,
-    DocumentInfo,
-    DocumentState,
-    DocumentType,
-    Image,
-    Json,
-    Labels,
-    PageRecord,
-    SourceDocument,
-    telling_types,
-)
-from kbkit.models.entries import (
-    Entry,
-    EntryFile,
-    EntryInfo,
-    EntryPage,
-    EntryRating,
-    EntrySource,
-    EntryStatus,
-    EntrySyncReport,
-    Vote,
-)
-from kbkit.models.files import (
-    DeletedFile,
-    FileInfo,
-    FileKind,
-    FileLink,
-    FileTree,
-    SyncReport,
-)
-from kbkit.models.filters import Filters
-from kbkit.models.graph import (
-    Entity,
-    Gap,
-    GapKind,
-    GraphEdit,
-    GraphLayout,
-    LayoutEdge,
-    LayoutNode,
-    MergeSuggestion,
-    Relation,
-    Step,
-)
-from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
-from kbkit.models.ingest_report import IngestReport, Progress
-from kbkit.models.licenses import License
-from kbkit.models.problems import Problem
-from kbkit.models.reports import (
-    AnnotationReport,
-    Compaction,
-    DeletedDocument,
-    DeletedKnowledgeBase,
-    Expansion,
-    Improvement,
-    KnowledgeBaseInfo,
-    Rating,
-    SourceInfo,
-)
-from kbkit.models.targets import Target, TargetKind
-from kbkit.models.values import Value, schema, to_json
+Names are loaded when they are first used: a command needs few of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kbkit.models.annotations import (
+        About,
+        AnnotatedChunk,
+        Annotation,
+        ChunkSummary,
+        EntityType,
+        Frame,
+        Name,
+        RelatedChunk,
+        SpeakingChunk,
+        SpeakingDocument,
+        StatedRelation,
+        Subject,
+        SubjectKind,
+    )
+    from kbkit.models.answers import Answer
+    from kbkit.models.context import Citation, Context, ContextPiece
+    from kbkit.models.documents import (
+        Chunk,
+        ChunkSpan,
+        Document,
+        DocumentInfo,
+        DocumentPart,
+        DocumentState,
+        DocumentType,
+        Image,
+        Json,
+        Labels,
+        PageRecord,
+        SourceDocument,
+        telling_types,
+    )
+    from kbkit.models.entries import (
+        Entry,
+        EntryFile,
+        EntryInfo,
+        EntryPage,
+        EntryRating,
+        EntrySource,
+        EntryStatus,
+        EntrySyncReport,
+        Vote,
+    )
+    from kbkit.models.files import (
+        DeletedFile,
+        FileInfo,
+        FileKind,
+        FileLink,
+        FileTree,
+        SyncReport,
+    )
+    from kbkit.models.filters import Filters
+    from kbkit.models.graph import (
+        Entity,
+        Gap,
+        GapKind,
+        GraphEdit,
+        GraphLayout,
+        LayoutEdge,
+        LayoutNode,
+        MergeSuggestion,
+        Relation,
+        Step,
+    )
+    from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
+    from kbkit.models.ingest_report import ImportReport, IngestReport, Progress
+    from kbkit.models.jobs import Job, JobError, JobProgress, JobState
+    from kbkit.models.licenses import License
+    from kbkit.models.problems import Problem
+    from kbkit.models.reports import (
+        AnnotationReport,
+        Compaction,
+        DeletedDocument,
+        DeletedKnowledgeBase,
+        Expansion,
+        ExportReport,
+        Improvement,
+        KnowledgeBaseInfo,
+        Rating,
+        RatingTotal,
+        SiteArchive,
+        SourceInfo,
+    )
+    from kbkit.models.targets import Target, TargetKind
+    from kbkit.models.tokens import TokenInfo
+    from kbkit.models.values import Value, from_dict, schema, to_json
+
+_HOME = {
+    "About": "annotations",
+    "AnnotatedChunk": "annotations",
+    "Annotation": "annotations",
+    "AnnotationReport": "reports",
+    "Answer": "answers",
+    "Chunk": "documents",
+    "ChunkSpan": "documents",
+    "ChunkSummary": "annotations",
+    "Citation": "context",
+    "Compaction": "reports",
+    "ExportReport": "reports",
+    "SiteArchive": "reports",
+    "Context": "context",
+    "ContextPiece": "context",
+    "DeletedDocument": "reports",
+    "DeletedFile": "files",
+    "DeletedKnowledgeBase": "reports",
+    "Document": "documents",
+    "DocumentInfo": "documents",
+    "DocumentPart": "documents",
+    "DocumentState": "documents",
+    "DocumentType": "documents",
+    "Entity": "graph",
+    "EntityType": "annotations",
+    "Entry": "entries",
+    "EntryFile": "entries",
+    "EntryInfo": "entries",
+    "EntryPage": "entries",
+    "EntryRating": "entries",
+    "EntrySource": "entries",
+    "EntryStatus": "entries",
+    "EntrySyncReport": "entries",
+    "Expansion": "reports",
+    "FileInfo": "files",
+    "FileKind": "files",
+    "FileLink": "files",
+    "FileTree": "files",
+    "Filters": "filters",
+    "Frame": "annotations",
+    "Gap": "graph",
+    "GapKind": "graph",
+    "GraphEdit": "graph",
+    "GraphLayout": "graph",
+    "Hit": "hits",
+    "Hits": "hits",
+    "Image": "documents",
+    "ImportReport": "ingest_report",
+    "Improvement": "reports",
+    "IngestReport": "ingest_report",
+    "Job": "jobs",
+    "JobError": "jobs",
+    "JobProgress": "jobs",
+    "JobState": "jobs",
+    "Json": "documents",
+    "KnowledgeBaseInfo": "reports",
+    "Labels": "documents",
+    "LayoutEdge": "graph",
+    "LayoutNode": "graph",
+    "License": "licenses",
+    "MergeSuggestion": "graph",
+    "Mode": "hits",
+    "Name": "annotations",
+    "PageRecord": "documents",
+    "Problem": "problems",
+    "Progress": "ingest_report",
+    "Rating": "reports",
+    "RatingTotal": "reports",
+    "RelatedChunk": "annotations",
+    "Relation": "graph",
+    "ScoreParts": "hits",
+    "SourceDocument": "documents",
+    "SourceInfo": "reports",
+    "SpeakingChunk": "annotations",
+    "SpeakingDocument": "annotations",
+    "StatedRelation": "annotations",
+    "Step": "graph",
+    "Subject": "annotations",
+    "SubjectKind": "annotations",
+    "SyncReport": "files",
+    "Target": "targets",
+    "TargetKind": "targets",
+    "TokenInfo": "tokens",
+    "Value": "values",
+    "Vote": "entries",
+    "from_dict": "values",
+    "schema": "values",
+    "telling_types": "documents",
+    "to_json": "values",
+}
 
 __all__ = [
     "About",
+    "AnnotatedChunk",
     "Annotation",
     "AnnotationReport",
     "Answer",
     "Chunk",
     "ChunkSpan",
+    "ChunkSummary",
     "Citation",
     "Compaction",
     "Context",
@@ -95,6 +205,7 @@ __all__ = [
     "DeletedKnowledgeBase",
     "Document",
     "DocumentInfo",
+    "DocumentPart",
     "DocumentState",
     "DocumentType",
     "Entity",
@@ -108,6 +219,7 @@ __all__ = [
     "EntryStatus",
     "EntrySyncReport",
     "Expansion",
+    "ExportReport",
     "FileInfo",
     "FileKind",
     "FileLink",
@@ -121,8 +233,13 @@ __all__ = [
     "Hit",
     "Hits",
     "Image",
+    "ImportReport",
     "Improvement",
     "IngestReport",
+    "Job",
+    "JobError",
+    "JobProgress",
+    "JobState",
     "Json",
     "KnowledgeBaseInfo",
     "Labels",
@@ -136,9 +253,11 @@ __all__ = [
     "Problem",
     "Progress",
     "Rating",
+    "RatingTotal",
     "RelatedChunk",
     "Relation",
     "ScoreParts",
+    "SiteArchive",
     "SourceDocument",
     "SourceInfo",
     "SpeakingChunk",
@@ -150,9 +269,23 @@ __all__ = [
     "SyncReport",
     "Target",
     "TargetKind",
+    "TokenInfo",
     "Value",
     "Vote",
+    "from_dict",
     "schema",
     "telling_types",
     "to_json",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

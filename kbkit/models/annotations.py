@@ -92,6 +92,27 @@ class Annotation(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class AnnotatedChunk(Value):
+    """A chunk that was annotated, and what it says.
+
+    Attributes:
+        chunk_id: Id of the chunk.
+        title: Title of its document.
+        uri: URI of its document.
+        position: Place of the chunk in the document, from 0.
+        heading_path: Headings that it stands below.
+        annotations: What it says.
+    """
+
+    chunk_id: str
+    title: str
+    uri: str
+    position: int
+    heading_path: tuple[str, ...]
+    annotations: tuple[Annotation, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Subject(Value):
     """A name that chunks, documents, files and entries share.
 
@@ -112,6 +133,19 @@ class Subject(Value):
     documents: int = 0
     aliases: tuple[str, ...] = ()
     type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSummary(Value):
+    """What a chunk says, in a few words.
+
+    Attributes:
+        frame: The kind of its first statement, if that can be told.
+        entities: Those of its entities that the fewest other chunks name.
+    """
+
+    frame: Frame | None
+    entities: tuple[str, ...]
 
 
 class EntityType(StrEnum):

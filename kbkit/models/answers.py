@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from typing_extensions import TypedDict
 
@@ -60,6 +60,13 @@ class Answer:
             "hits": [hit.to_dict() for hit in self.hits],
             "notes": list(self.hits.notes),
         }
+
+    @classmethod
+    def from_dict(cls, values: AnswerDict) -> Self:
+        """The answer that `to_dict` gave; see `kbkit.models.from_dict`."""
+        hits = tuple(map(Hit.from_dict, values["hits"]))
+        found = Hits(values["query"], hits, notes=tuple(values["notes"]))
+        return cls(values["query"], values["text"], found, values["model"])
 
     def __str__(self) -> str:
         lines = [self.text or _unanswered(self.hits), ""]

@@ -18,7 +18,7 @@ class Citation(Value):
     Attributes:
         title: Of the document.
         heading_path: Headings above the text, outermost first.
-        url: Address of the place.
+        url: Address of the place, with its anchor or page.
         uri: Of the document.
         kb: Name of the knowledge base.
         document_id: Of the document.
@@ -27,6 +27,7 @@ class Citation(Value):
         fetched_at: When the document was read.
         age_days: Whole days since then.
         state: How the document relates to its source: current, stale or gone.
+        version: Of what the document documents, or ``""``.
     """
 
     title: str
@@ -40,6 +41,7 @@ class Citation(Value):
     fetched_at: datetime
     age_days: int
     state: DocumentState
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)

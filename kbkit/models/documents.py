@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -51,6 +52,23 @@ class DocumentState(StrEnum):
     """The last look failed; this is the version before."""
     GONE = "gone"
     """No longer at its source, and no longer searched."""
+
+
+_NUMBER = r"v?\d{1,4}(?:\.\d{1,4}){1,3}(?:(?:a|b|rc|dev|post)\d*)?"
+_VERSION = re.compile(rf"https?://[^/?#]*(?:/[^/?#]*)*?/({_NUMBER}|v\d{{1,3}})/", re.ASCII)
+
+
+def version_of(uri: str, metadata: Mapping[str, Any]) -> str:
+    """The version of what a document documents, such as ``3.12``; ``""`` where nothing says it.
+
+    Args:
+        uri: Of the document: a folder of it may be named after a version, with a point or a ``v``.
+        metadata: What its source keeps with it; ``version`` in it is what counts first.
+    """
+    if said := metadata.get("version"):
+        return str(said)
+    found = _VERSION.match(uri)
+    return found[1].removeprefix("v") if found else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +161,8 @@ class Document(Value):
         metadata: What its source keeps with it; ``description`` is what it states of itself.
         fetched_at: When the source was last seen to say this (UTC).
         state: See `DocumentState`.
+        content_hash: Another one as soon as anything of the document is; ``if_match`` takes it.
+            ``""`` of one that is gone.
         description: What it is, in a line of plain text: what it states of itself, or how it
             begins; ``""`` where neither tells.
     """
@@ -160,6 +180,11 @@ class Document(Value):
     description: str = ""
 
     @property
+    def version(self) -> str:
+        """The version of what it documents; see `version_of`."""
+        return version_of(self.uri, self.metadata)
+
+    @property
     def images(self) -> dict[str, str]:
         """The names of its pictures by their addresses in the content."""
         return image_names_of(self.metadata)
@@ -173,6 +198,7 @@ class DocumentInfo(Value):
         id: Stable: derived from the knowledge base and the URI.
         chunks: Number of its chunks.
         description: What it is, in a line.
+        content_hash: Another one as soon as anything of the document is; ``if_match`` takes it.
     """
 
     id: str
@@ -184,6 +210,7 @@ class DocumentInfo(Value):
     fetched_at: datetime
     chunks: int
     description: str = ""
+    content_hash: str = ""
 
     @classmethod
     def of(cls, document: Document, chunks: int) -> DocumentInfo:
@@ -191,7 +218,29 @@ class DocumentInfo(Value):
         return cls(
             document.id, document.uri, document.title, document.document_type, document.tags,
             document.state, document.fetched_at, chunks, document.description,
+            document.content_hash,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPart(Value):
+    """A document, or a part of its text.
+
+    Attributes:
+        kb: Name of its knowledge base.
+        document: It, with that part as its content.
+        section: The heading that the part stands below, as it was asked for; ``""`` for none.
+        start: Where the part begins in the text, in characters.
+        end: Where it ends.
+        length: Characters of the whole text.
+    """
+
+    kb: str
+    document: Document
+    section: str
+    start: int
+    end: int
+    length: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,7 +170,7 @@ class EntryPage(Value):
         return len(self.entries)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class EntrySyncReport(SyncReport):
     """What became of edits of entries that were made outside kbkit, by their slugs.
 

@@ -104,7 +104,7 @@ class DeletedFile(Value):
     deleted_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SyncReport(Value):
     """What became of edits that were made outside kbkit.
 
@@ -122,3 +122,12 @@ class SyncReport(Value):
 
     def __bool__(self) -> bool:
         return bool(self.added or self.updated or self.removed)
+
+    def __str__(self) -> str:
+        """As a person reads it: ``3 added, 1 updated, 0 removed``."""
+        counts = ("added", self.added), ("updated", self.updated), ("removed", self.removed)
+        return ", ".join(f"{len(paths):,} {name}" for name, paths in counts)
+
+    def __repr__(self) -> str:  # there may be thousands of names
+        skipped = f", {len(self.skipped):,} skipped" if self.skipped else ""
+        return f"{type(self).__name__}({self}{skipped})"

@@ -16,6 +16,10 @@ from kbkit.models.documents import DocumentState, DocumentType
 _E = TypeVar("_E", bound=StrEnum)
 
 
+OF_DOCUMENTS = ("document_type", "tags", "source", "path", "version", "after", "before", "state")
+"""Conditions that lists of documents take, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Filters:
     """What a chunk and its document must be to be found. All conditions must hold.
@@ -30,6 +34,8 @@ class Filters:
         min_rating: Least average rating, 1 to 5, of the chunk, or of its document where the chunk
             has none.
         state: One of these states; empty for any.
+        version: Documents this version of something (``3.12``), as its source says or its address.
+            A search for a version that no document has is an error that names those there are.
         heading: What stands in a heading above the chunk, in capitals or not; the title of the
             document is none.
         page: One of these pages of its source (of a PDF, say), counted from 1; empty for any.
@@ -46,6 +52,7 @@ class Filters:
     before: datetime | None = None
     min_rating: float | None = None
     state: tuple[DocumentState, ...] = ()
+    version: str = ""
     heading: str = ""
     page: tuple[int, ...] = ()
     frame: tuple[Frame, ...] = ()
@@ -54,6 +61,19 @@ class Filters:
 
     def __bool__(self) -> bool:
         return self != Filters()
+
+    def check_of_documents(self) -> None:
+        """Whether they are about documents, not about chunks or what people said of them.
+
+        Raises:
+            ConfigError: They are not.
+        """
+        own = [f.name for f in fields(self) if f.name not in OF_DOCUMENTS and getattr(self, f.name)]
+        if own:
+            raise ConfigError(
+                f"filters: {', '.join(own)} can filter a search, whose hits are passages; "
+                f"documents are listed by {', '.join(OF_DOCUMENTS)}"
+            )
 
     @classmethod
     def of(cls, conditions: Filters | Mapping[str, Any] | None) -> Self:
@@ -159,6 +179,7 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "before": _time,
     "min_rating": _rating,
     "state": lambda name, value: _members(DocumentState, name, value),
+    "version": _text,
     "heading": _text,
     "page": _pages,
     "frame": lambda name, value: _members(Frame, name, value),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, overload
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Self, overload
+from urllib.parse import quote, unquote
 
 from typing_extensions import TypedDict
 
@@ -34,10 +34,12 @@ _COLUMNS: dict[str, str | list[str]] = {
     "uri": "string", "anchor": "string",
     "document_id": "string", "chunk_id": "string", "start": "Int64", "end": "Int64",
     "page": "Int64", "fetched_at": TIME, "state": [state.value for state in DocumentState],
-    "text": "string",
+    "version": "string", "text": "string",
 }  # fmt: skip
 """Columns of `Hits.to_frame` and their types."""
 
+
+_FRAGMENT = ":~:text="
 
 # What Markdown reads as markup: anywhere in a line, or at its start.
 _MARKUP = re.compile(r"[\\`*_\[\]<>&~|$!#]|^[-+=]|^[0-9]{1,9}[.)]")
@@ -91,6 +93,9 @@ class ScoreParts(Value):
         return found + self.card + self.page + self.graph + self.learned + self.rating
 
 
+_PARTS = tuple(each.name for each in fields(ScoreParts))
+
+
 class HitDict(TypedDict):
     """A hit as JSON values."""
 
@@ -106,6 +111,7 @@ class HitDict(TypedDict):
     anchor: str
     url: str
     chunk_id: str
+    position: int
     text: str
     snippet: str
     start: int
@@ -113,6 +119,7 @@ class HitDict(TypedDict):
     page: int | None
     fetched_at: str
     state: str
+    version: str
     parts: dict[str, float]
 
 
@@ -144,6 +151,8 @@ class Hit:
     """How the document relates to its source."""
     description: str = ""
     """What the document is, in a line."""
+    version: str = ""
+    """The version of what the document documents, or ``""``; see `Filters.version`."""
     opening: Callable[[], str] = field(default=str, repr=False, compare=False)
     """Gives the words that a browser has to look for, as the page shows them: those that the chunk
     opens with or, where its anchor leads there, those that the snippet shows far below it; ``""``
@@ -156,17 +165,28 @@ class Hit:
 
     @property
     def url(self) -> str:
+        """`anchor_url`, and what tells a browser where in that place to look.
+
+        That is a text fragment, where the chunk does not open at its anchor, or what was found
+        stands far below.
+        """
+        return self._address(self.opening)
+
+    @property
+    def anchor_url(self) -> str:
         """The document's URI with what leads to the chunk, unless it has a fragment already.
 
-        That is the chunk's anchor, and for a browser a text fragment too where the chunk does not
-        open there, or what was found stands far below; of a PDF, its page.
+        That is the chunk's anchor; of a PDF, its page.
         """
+        return self._address(str)
+
+    def _address(self, opening: Callable[[], str]) -> str:
         if "#" in self.uri:
             return self.uri
         on_web = self.uri.startswith(("http://", "https://"))
         if on_web and self.chunk.page is not None and _PDF.search(self.uri):
             return f"{self.uri}#page={self.chunk.page}"
-        words = self.opening() if on_web else ""
+        words = opening() if on_web else ""
         place = self.chunk.anchor + text_fragment(words)
         return f"{self.uri}#{place}" if place else self.uri
 
@@ -207,6 +227,7 @@ class Hit:
             "anchor": self.chunk.anchor,
             "url": self.url,
             "chunk_id": self.chunk.id,
+            "position": self.chunk.position,
             "text": self.chunk.text,
             "snippet": self.snippet,
             "start": self.chunk.start,
@@ -214,8 +235,28 @@ class Hit:
             "page": self.chunk.page,
             "fetched_at": self.fetched_at.isoformat(),
             "state": self.state.value,
-            "parts": {**asdict(self.parts)},
+            "version": self.version,
+            "parts": {name: getattr(self.parts, name) for name in _PARTS},
         }
+
+    @classmethod
+    def from_dict(cls, values: HitDict) -> Self:
+        """The hit that `to_dict` gave; see `kbkit.models.from_dict`."""
+        snippet, words = values["snippet"], unquote(values["url"].partition(_FRAGMENT)[2])
+        chunk = Chunk(
+            values["chunk_id"], values["document_id"], values["position"], values["start"],
+            values["end"], values["text"], tuple(values["heading_path"]), values["anchor"],
+            values["page"],
+        )  # fmt: skip
+        known = {field.name for field in fields(ScoreParts)}
+        parts = {name: value for name, value in values["parts"].items() if name in known}
+        return cls(
+            values["kb"], values["score"], ScoreParts(**parts), chunk, values["uri"],
+            values["title"], DocumentType(values["document_type"]), tuple(values["tags"]),
+            datetime.fromisoformat(values["fetched_at"]), lambda: snippet,
+            DocumentState(values["state"]), values["description"],
+            values["version"], lambda: words,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +299,12 @@ class Hits(Sequence[Hit]):
             "notes": list(self.notes),
             "hits": [hit.to_dict() for hit in self.hits],
         }
+
+    @classmethod
+    def from_dict(cls, values: HitsDict) -> Self:
+        """The results that `to_dict` gave; see `kbkit.models.from_dict`."""
+        hits = tuple(map(Hit.from_dict, values["hits"]))
+        return cls(values["query"], hits, values["seconds"], tuple(values["notes"]))
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """The hits as a list of JSON objects; each has the notes too, where there are any."""
@@ -325,7 +372,7 @@ def text_fragment(words: str) -> str:
     Source: WICG, "Text Fragments" (draft community group report); the dash is a mark there.
     """
     quoted = quote(words, safe="", errors="replace").replace("-", "%2D")
-    return f":~:text={quoted}" if quoted else ""
+    return f"{_FRAGMENT}{quoted}" if quoted else ""
 
 
 def _escaped(text: str) -> str:

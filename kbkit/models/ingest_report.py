@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kbkit.models.documents import DocumentInfo
 from kbkit.models.problems import Problem, by_reason
 from kbkit.models.reports import Improvement
 from kbkit.models.values import Value
 
+MOST_DOCUMENTS = 1_000
+"""Documents that a report of an ingest names."""
 _POOR_SHOWN = 10
 """Poorly read pages that a report names."""
 
@@ -50,6 +53,7 @@ class IngestReport(Value):
         warnings: Sources whose pages were poorly read as a whole, with the worst pages.
         failed_sources: Sources of which nothing could be read, with the first reason. Those that
             were read for the first time are not remembered.
+        documents: Ids of the documents that were read or are as they were, the first 1,000.
         improvement: What models have still to embed, where static vectors serve meanwhile.
     """
 
@@ -71,6 +75,7 @@ class IngestReport(Value):
     warnings: tuple[Problem, ...] = ()
     failed_sources: tuple[Problem, ...] = ()
     improvement: Improvement | None = None
+    documents: tuple[str, ...] = ()
 
     @property
     def nothing_read(self) -> bool:
@@ -101,6 +106,21 @@ class IngestReport(Value):
         if self.seconds:
             lines.append(("seconds", seconds_line(self.seconds)))
         return lines
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport(Value):
+    """What came of an import.
+
+    Attributes:
+        documents: Those that were read, or are as they were; the first 1,000.
+        chunks: How many chunks these have.
+        report: What was done.
+    """
+
+    documents: tuple[DocumentInfo, ...]
+    chunks: int
+    report: IngestReport
 
 
 def seconds_line(seconds: Mapping[str, float]) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from kbkit.models.problems import Problem
@@ -150,6 +151,8 @@ class KnowledgeBaseInfo(Value):
         chunks_waiting: Chunks that the model which the recipe names has not embedded yet, while
             static vectors serve all.
         annotations_waiting: Chunks that have not been annotated, though its recipe wants it.
+        version: Another one as soon as its name, its description, its settings or anything that it
+            holds is; ``if_match`` takes it.
     """
 
     id: str
@@ -170,6 +173,7 @@ class KnowledgeBaseInfo(Value):
     chunks_waiting: int = 0
     card_embedder: str = ""
     annotations_waiting: int = 0
+    version: str = ""
 
     @property
     def waiting(self) -> Improvement:
@@ -283,6 +287,19 @@ class Compaction(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class RatingTotal(Value):
+    """What the ratings of a chunk or a document come to.
+
+    Attributes:
+        raters: How many people rated it.
+        average: Mean of the last rating of each, 1 to 5.
+    """
+
+    raters: int
+    average: float
+
+
+@dataclass(frozen=True, slots=True)
 class Rating(Value):
     """A score of 1 to 5 that a person gave a chunk or a document, for a query or without one."""
 
@@ -294,3 +311,46 @@ class Rating(Value):
     rater: str
     note: str
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport(Value):
+    """What an export did. Pages count documents, sections and the home page alike.
+
+    Attributes:
+        folder: Of the Markdown pages or, of a whole export, the MkDocs project.
+        site: Folder of the built site, or ``None`` when none was built.
+        documents: Documents that have a page.
+        written: Pages that are new or differ from what was there.
+        unchanged: Pages that were already as they should be and were left alone.
+        removed: Pages of an earlier export that are no longer wanted.
+        seconds: Time by stage: ``pages``, ``fit`` (of the query encoder, where that was due),
+            ``index`` (of the search) and, where a site was built, ``site``.
+    """
+
+    folder: Path
+    site: Path | None = None
+    documents: int = 0
+    written: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteArchive(Value):
+    """What an export at a server left to be fetched: an archive (ZIP) of the folder it wrote.
+
+    Attributes:
+        archive: Identifies it.
+        size: Of the archive, in bytes.
+        built: Whether a built site is in it, in the folder ``site``.
+        documents: Documents that have a page.
+        seconds: Time by stage; see `ExportReport`.
+    """
+
+    archive: str
+    size: int
+    built: bool
+    documents: int
+    seconds: Mapping[str, float] = field(default_factory=dict)

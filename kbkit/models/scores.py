@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from kbkit.models.reports import Rating
 from kbkit.models.targets import TargetKind
 
+MAX_QUERY_LENGTH = 10_000
+"""Characters of a query that are read; the rest is left out."""
 Scores = dict[str, dict[str, dict[str, int]]]
 """The last score of each rater, 1 to 5, by query, chunk id and rater."""
 

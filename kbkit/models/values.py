@@ -6,12 +6,18 @@ Whatever an interface shows (command line, REST, MCP) is one of these.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Hashable, Iterable, Mapping, Sized
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from enum import Enum
+from functools import cache
 from os import PathLike
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+T = TypeVar("T")
 
 _LONGEST = 300
 """Characters of a field that a person is shown."""
@@ -97,14 +103,42 @@ def to_json(value: Any) -> Any:
     return value
 
 
+def from_dict(kind: type[T], data: Any) -> T:
+    """A value object out of what its ``to_dict`` gave, also after a way through JSON.
+
+    Args:
+        kind: Its class; one that says something else as JSON than its fields has a ``from_dict``
+            of its own.
+        data: JSON values; what the class does not know is left out.
+
+    Raises:
+        pydantic.ValidationError: They are not those of such an object.
+    """
+    own = getattr(kind, "from_dict", None)
+    if own is None:
+        own = _adapter(cast("Hashable", kind)).validate_python
+    found: T = own(data)
+    return found
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+def shape_of(kind: type) -> Any:
+    """What ``to_dict`` of a value object gives, as a type: the object's own, or a ``TypedDict``."""
+    shape = get_type_hints(kind.to_dict).get("return", kind)  # type: ignore[attr-defined]
+    named = isinstance(shape, type) and hasattr(shape, "__required_keys__")
+    return shape if named else kind
+
+
 def schema(kind: type) -> dict[str, Any]:
     """The JSON schema of what ``to_dict`` of a value object gives.
 
     Args:
         kind: Its class: one of those of `kbkit.models`, or a report.
     """
-    from pydantic import TypeAdapter
-
-    shape = get_type_hints(kind.to_dict).get("return", kind)  # type: ignore[attr-defined]
-    named = isinstance(shape, type) and hasattr(shape, "__required_keys__")
-    return TypeAdapter(shape if named else kind).json_schema(mode="serialization")
+    return _adapter(shape_of(kind)).json_schema(mode="serialization")

@@ -12,13 +12,12 @@ from traitlets import Bunch
 from kbkit.panels import render
 from kbkit.panels.controls import button, buttons, control, row, stylesheet
 from kbkit.panels.events import Topic
+from kbkit.panels.homes import AnyBase, AnyWorkspace, home_of
 from kbkit.panels.panel import Panel
 from kbkit.panels.selector import KnowledgeBaseSelector
 
 if TYPE_CHECKING:
-    from kbkit.knowledge_base import KnowledgeBase
     from kbkit.models import Hit
-    from kbkit.workspace import Workspace
 
 Tab = tuple[str, Callable[[], Any]]
 """A tab's title, and what makes its content when it is first opened."""
@@ -42,7 +41,7 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def __init__(
         self,
-        workspace: Workspace,
+        workspace: AnyWorkspace,
         *,
         base: str | Path = ".",
         rater: str = "",
@@ -132,8 +131,8 @@ class PanelLauncher(Panel):
 
     def __init__(
         self,
-        workspace: Workspace,
-        make: Callable[[KnowledgeBase, str], Any],
+        workspace: AnyWorkspace,
+        make: Callable[[AnyBase, str], Any],
         input_box: Any,
         label: str,
         hint: str,
@@ -153,7 +152,7 @@ class PanelLauncher(Panel):
         self.input_box = input_box.add_class("kbkit-query")
         self.kb_box = self._selector.box
         self.open_button = button(label, hint, self.open_panel).add_class("kbkit-primary")
-        super().__init__(workspace.path, "launcher")
+        super().__init__(home_of(workspace), "launcher")
         self._choice = [row(self.kb_box, self.input_box), buttons(self.open_button)]
         self.fill([*self._choice, self.status_line])
         self.say(hint)
@@ -175,7 +174,7 @@ class PanelLauncher(Panel):
 
 
 def _tabs_of(
-    workspace: Workspace, base: str | Path, rater: str, on_open: Callable[[str | Hit], None]
+    workspace: AnyWorkspace, base: str | Path, rater: str, on_open: Callable[[str | Hit], None]
 ) -> list[Tab]:
     def search() -> Any:
         from kbkit.panels import SearchPanel
@@ -207,13 +206,13 @@ def _tabs_of(
 
         return IngestPanel(workspace, base=base)
 
-    def judging(kb: KnowledgeBase, text: str) -> Any:
+    def judging(kb: AnyBase, text: str) -> Any:
         from kbkit.panels import JudgePanel
 
         queries = [line.strip() for line in text.splitlines() if line.strip()]
         return JudgePanel(kb, queries or kb.feedback.judgements(), rater=rater)
 
-    def evaluation(kb: KnowledgeBase, text: str) -> Any:
+    def evaluation(kb: AnyBase, text: str) -> Any:
         from kbkit.panels import EvalPanel
 
         path = text.strip()

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
@@ -18,6 +17,7 @@ from kbkit.errors import KbkitError
 from kbkit.panels import events
 from kbkit.panels.controls import StatusLine, button, stylesheet
 from kbkit.panels.events import Topic
+from kbkit.panels.homes import Home
 
 _log = logging.getLogger(__name__)
 
@@ -35,19 +35,19 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     error: Exception | None = None
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, home: Home, name: str) -> None:
         """Make an empty panel.
 
         Args:
-            folder: Of the workspace whose changes it hears of.
+            home: Where the workspace is whose changes it hears of.
             name: Of its class in the stylesheet.
         """
-        self._folder = folder
+        self._home = home
         self._loop = _running_loop()
         self.status_line = StatusLine()
         super().__init__()
         self.add_class("kbkit-panel").add_class(f"kbkit-{name}")
-        events.subscribe(folder, self._receive)
+        events.subscribe(home, self._receive)
 
     def fill(self, children: Sequence[Any]) -> None:
         """Put widgets into the panel."""
@@ -74,7 +74,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def publish(self, topic: Topic) -> None:
         """Let the other panels of the workspace know that something was changed here."""
-        events.publish(self._folder, topic, sender=self)
+        events.publish(self._home, topic, sender=self)
 
     def _show_error(self, error: Exception) -> None:
         self.status_line.fail(error)
@@ -101,11 +101,11 @@ class JobPanel(Panel):
 
     running = traitlets.Bool(False, help="Whether work is under way.")
 
-    def __init__(self, folder: Path, name: str, hint: str) -> None:
+    def __init__(self, home: Home, name: str, hint: str) -> None:
         """Make an empty panel.
 
         Args:
-            folder: Of the workspace whose changes it hears of.
+            home: Where the workspace is whose changes it hears of.
             name: Of its class in the stylesheet.
             hint: What its cancel button says when a pointer rests on it.
         """
@@ -114,7 +114,7 @@ class JobPanel(Panel):
         self._updated = 0.0
         self.cancel_button = button("Cancel", hint, self.cancel)
         self.cancel_button.disabled = True
-        super().__init__(folder, name)
+        super().__init__(home, name)
 
     def cancel(self) -> None:
         """End the work soon and cleanly; what was done stays."""

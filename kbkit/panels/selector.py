@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import ipywidgets as widgets
 from traitlets import Bunch
 
 from kbkit.errors import NotFoundError
 from kbkit.panels.controls import Muted, control
+from kbkit.panels.homes import AnyTarget, Home, home_of
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.workspace import Workspace
 
-_chosen_last: dict[Path, str] = {}
-"""By the folder of a workspace, which knowledge base was chosen last in any panel."""
+_chosen_last: dict[Home, str] = {}
+"""By where a workspace is, which knowledge base was chosen last in any panel."""
 _ALL = ("All", "")  # not None, which would say that nothing is selected
 
 
@@ -26,13 +26,13 @@ class KnowledgeBaseSelector:
 
     Attributes:
         workspace: Where to choose, or ``None``.
-        folder: The workspace's folder.
+        home: Where the workspace is.
         box: The control; ``None`` where there is but one knowledge base.
     """
 
     def __init__(
         self,
-        target: Workspace | KnowledgeBase,
+        target: AnyTarget,
         *,
         on_change: Callable[[], None] | None = None,
         offer_all: bool = False,
@@ -46,11 +46,10 @@ class KnowledgeBaseSelector:
             offer_all: Whether all together can be chosen.
             offer_new: Whether the name of a new one can be written.
         """
-        from kbkit.workspace import Workspace
-
-        self._kb = None if isinstance(target, Workspace) else target
-        self.workspace = target if isinstance(target, Workspace) else None
-        self.folder: Path = target.path
+        is_workspace = hasattr(type(target), "create")
+        self._kb: KnowledgeBase | None = None if is_workspace else cast("KnowledgeBase", target)
+        self.workspace = cast("Workspace", target) if is_workspace else None
+        self.home = home_of(target)
         self._offer_all = offer_all
         self._muted = Muted()
         self.box: widgets.Dropdown | widgets.Combobox | None = None
@@ -99,14 +98,14 @@ class KnowledgeBaseSelector:
         """The knowledge base that was chosen last here, or else the one that changed last."""
         assert self.workspace is not None
         infos = self.workspace.list()
-        name = _chosen_last.get(self.folder)
+        name = _chosen_last.get(self.home)
         if name in [info.name for info in infos]:
             return name
         return max(infos, key=lambda info: info.updated_at).name if infos else None
 
     def _remember(self, change: Bunch) -> None:
         if not self._muted and change["new"] in list(self.workspace or ()):
-            _chosen_last[self.folder] = change["new"]
+            _chosen_last[self.home] = change["new"]
 
     def find(self, name: str = "") -> KnowledgeBase:
         """A knowledge base.
@@ -121,7 +120,7 @@ class KnowledgeBaseSelector:
             return self._kb
         assert self.workspace is not None
         if not (name := name or self.name):
-            raise NotFoundError(f"{self.folder}: has no knowledge base yet; make one first")
+            raise NotFoundError(f"{self.home}: has no knowledge base yet; make one first")
         return self.workspace[name]
 
     def chosen(self) -> list[KnowledgeBase]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kbkit.export.facts import ExampleQuestion, Facts, GraphFacts, Related, SourceFacts
 from kbkit.feedback.evaluation_set import is_page
+from kbkit.models import RatingTotal
 from kbkit.publishing.entity_mentions import entity_mentions
 from kbkit.publishing.graph_facts import GraphView, graph_facts
 from kbkit.recipes import Question
@@ -147,7 +148,7 @@ def _passages(
 def _ratings(given: ratings.Totals, snapshot: Snapshot) -> dict[str, tuple[float, int]]:
     """Ratings of documents: their own, or else those of their chunks."""
     owners = dict(zip(snapshot.seqs.tolist(), snapshot.owners.tolist(), strict=True))
-    of_chunks: dict[str, list[ratings.Total]] = {}
+    of_chunks: dict[str, list[RatingTotal]] = {}
     for seq, total in given.chunks.items():
         if seq in owners:
             of_chunks.setdefault(snapshot.document_ids[owners[seq]], []).append(total)

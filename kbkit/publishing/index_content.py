@@ -18,7 +18,7 @@ from kbkit.embedding.words import word_encoder
 from kbkit.errors import EmbedderError
 from kbkit.export.index import IndexContent, IndexedCards, IndexedChunk, IndexedDocument
 from kbkit.markdown.plain_text import plain_text
-from kbkit.models import Chunk, Document, DocumentState
+from kbkit.models import Chunk, Document, DocumentState, RatingTotal
 from kbkit.models.plain import plain as one_line
 from kbkit.publishing.index_annotations import indexed_annotations
 from kbkit.publishing.learned_words import with_questions
@@ -42,7 +42,7 @@ from kbkit.stores.stores import Stores
 from kbkit.text import analyzer
 
 _STATIC = "static:"
-_NONE = ratings.Total(0, 0.0)
+_NONE = RatingTotal(0, 0.0)
 _TARGETS: tuple[EncoderTarget, ...] = ("chunks", "cards")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -220,9 +220,7 @@ def _cards(
     return IndexedCards(snapshot.card_vectors[owners], snapshot.card_embedder, encoder)
 
 
-def _document(
-    document: Document, pages: Mapping[str, str], rated: ratings.Total
-) -> IndexedDocument:
+def _document(document: Document, pages: Mapping[str, str], rated: RatingTotal) -> IndexedDocument:
     """What is known of a document before its chunks are counted."""
     return IndexedDocument(
         path=pages[document.uri],

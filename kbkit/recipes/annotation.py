@@ -25,8 +25,14 @@ class NameSpec(Spec):
     """Other names for it."""
 
 
+def _or_text(schema: dict[str, Any]) -> None:
+    """Have a schema say that a name alone may stand for its mapping."""
+    text = {"type": "string", "minLength": 1, "maxLength": _NAME_LENGTH, "pattern": r"\S"}
+    schema["items"] = {"anyOf": [schema["items"], text]}
+
+
 class _Annotation(Spec):
-    names: tuple[NameSpec, ...] = ()
+    names: tuple[NameSpec, ...] = Field(default=(), json_schema_extra=_or_text)
     """Names to know beside those that documents define; a name alone may stand for its mapping."""
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from kbkit.errors import ConfigError
 from kbkit.globs import compile_glob
@@ -12,7 +19,8 @@ from kbkit.models import License
 from kbkit.models.licenses import NAME_LENGTH
 from kbkit.recipes.problems import find_problems
 
-HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s/?#]+")]
+HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s/?#@]+(?:[/?#]|$)")]
+"""A web address without a user name or password, which who reads the recipe would read too."""
 
 
 def _check_glob(pattern: str) -> str:
@@ -44,6 +52,18 @@ class Spec(BaseModel):
             kind = type(self)
             lines = [f"{kind.__name__}: {problem}" for problem in find_problems(error, kind)]
             raise ConfigError("\n".join(lines)) from None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_numbers(cls, values: Any) -> Any:
+        """Refuse yes and no where a number belongs, which Python would take for 1 and 0."""
+        for name, value in values.items() if isinstance(values, dict) else ():
+            if isinstance(value, bool) and name in cls.model_fields:
+                wanted = cls.model_fields[name].annotation
+                kinds = {wanted, *get_args(wanted)}
+                if kinds & {int, float} and bool not in kinds:
+                    raise ValueError(f"{name}: a number belongs here, not {str(value).lower()}")
+        return values
 
     # pydantic need not call it for the parts of a part, whose problems it collects
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from kbkit.errors import ConfigError, RecipeError
+from kbkit.errors import ConfigError, ImpossibleError, RecipeError
 from kbkit.recipes.problems import Problem, find_problems
 from kbkit.recipes.schema import (
     AnyEmbedding,
@@ -21,6 +20,9 @@ from kbkit.recipes.schema import (
 )
 from kbkit.recipes.sources import AnySource
 
+if TYPE_CHECKING:
+    import yaml  # else in functions: a client of a server knows specs, and has no YAML
+
 
 def parse_source(values: Mapping[str, Any]) -> AnySource:
     """A source part of a recipe out of JSON values that it was written as.
@@ -31,7 +33,10 @@ def parse_source(values: Mapping[str, Any]) -> AnySource:
     try:
         source: AnySource = TypeAdapter(AnySource).validate_python(values)
     except ValidationError as error:
-        raise ConfigError("\n".join(map(str, find_problems(error, AnySource)))) from None
+        told = "\n".join(map(str, find_problems(error, AnySource)))
+        if all(fault["type"] == "value_error" for fault in error.errors()):
+            raise ImpossibleError(told) from None  # no schema can say it
+        raise ConfigError(told) from None
     return source
 
 
@@ -46,7 +51,7 @@ def parse_embedding(name: str) -> AnyEmbedding:
     try:
         return OnnxEmbedding.model_validate({"preset": name})
     except ValidationError:
-        raise ConfigError(
+        raise ImpossibleError(
             f"embedding={name!r}: choose static, minilm or multilingual, or describe another as a "
             "recipe does"
         ) from None
@@ -73,6 +78,8 @@ def parse_recipe(text: str, path: Path) -> Recipe:
     Raises:
         RecipeError: As `load_recipe` raises it.
     """
+    import yaml
+
     try:
         root = _compose(text)
         twice = _repeated_keys(root) if isinstance(root, yaml.MappingNode) else []
@@ -146,6 +153,8 @@ def _compose(text: str) -> yaml.Node | None:
     Raises:
         yaml.YAMLError: It is none.
     """
+    import yaml
+
     try:  # a recipe of 200,000 names takes a tenth of the time with libyaml
         return yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError:  # whose messages are others
@@ -153,6 +162,8 @@ def _compose(text: str) -> yaml.Node | None:
 
 
 def _repeated_keys(root: yaml.Node) -> list[yaml.Node]:
+    import yaml
+
     repeated: list[yaml.Node] = []
     waiting, done = [root], set[int]()
     while waiting:
@@ -175,6 +186,8 @@ def _repeated_keys(root: yaml.Node) -> list[yaml.Node]:
 
 def _line(path: Path, root: yaml.Node, problem: Problem) -> str:
     """One line on a problem: file, line, field, what is wrong."""
+    import yaml
+
     node, line = root, root.start_mark.line + 1
     for part in problem.location:
         if isinstance(node, yaml.SequenceNode) and isinstance(part, int):

@@ -92,6 +92,8 @@ def _problem(item: Any, kind: Any) -> Problem:
         message, value = f"{given!r:.80} is no mapping; give keys and their values", ""
     elif what == "string_pattern_mismatch" and "https?" in item["ctx"]["pattern"]:
         message = "not a web address; begin it with http:// or https://"
+        if "@" in str(given).partition("://")[2].partition("/")[0]:
+            message, value = "holds a user name or password; leave it out", ""
     elif what == "string_pattern_mismatch":
         message, value = f"{given!r} has characters that cannot stand here", ""
     return Problem(location, field, message, "" if repr(value) in message else value, meant)

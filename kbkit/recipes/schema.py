@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     Field,
     PrivateAttr,
+    StrictBool,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -19,6 +20,7 @@ from kbkit.recipes.annotation import AnyAnnotation, NoAnnotation, RulesAnnotatio
 from kbkit.recipes.base import HttpUrl, Spec, check_license
 from kbkit.recipes.language_models import ExpandSpec
 from kbkit.recipes.sources import AnySource
+from kbkit.recipes.versions import VersionedSpec
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -76,7 +78,7 @@ class OnnxEmbedding(_Embedding):
     """How token vectors become one vector; by default as the model's own files say, else `mean`."""
     max_length: int | None = Field(default=None, ge=8, le=8192)
     """Tokens read of each text; by default likewise, else 256."""
-    normalize: bool = True
+    normalize: StrictBool = True
     """Scale vectors to length 1."""
     query_prefix: str | None = None
     """Put before each query; by default likewise, else nothing."""
@@ -202,10 +204,10 @@ class RetrievalSpec(Spec):
 class LearningSpec(Spec):
     """What search learns from the ratings that people give."""
 
-    questions: bool = True
+    questions: StrictBool = True
     """Let a question that people rated a chunk 4 or 5 for help the next who asks alike. What people
     asked stays in the workspace."""
-    publish: bool = False
+    publish: StrictBool = False
     """Publish these questions as words of their chunks in the search index of an exported site,
     where everybody can read them."""
 
@@ -218,7 +220,7 @@ class GraphSpec(Spec):
     too.
     """
 
-    build: bool = True
+    build: StrictBool = True
     """Whether relations are read out of documents. What people relate is there all the same."""
     co_occurrence: float = Field(default=0.2, ge=0, le=1)
     """Least weight of a relation between names that merely stand together, oftener than chance has
@@ -232,7 +234,7 @@ class GraphSpec(Spec):
 class StorageSpec(Spec):
     """What is kept where."""
 
-    text_in_chroma: bool = False
+    text_in_chroma: StrictBool = False
     """Let the Chroma collection hold the text too, for people who open it with other tools.
     Adding is then about three times slower."""
 
@@ -256,21 +258,21 @@ class SiteSpec(Spec):
     """Address it will be published at (canonical links, sitemap)."""
     directory: str = ""
     """Folder of the exported MkDocs project; by default `export/NAME` in the workspace."""
-    model: bool = True
+    model: StrictBool = True
     """Whether browsers get MiniLM, where it embedded cards or chunks: 23 MB of files. A browser
     fetches 11 MB of them behind its first search, and ranks as Python does from the next one on."""
-    graph: bool = True
+    graph: StrictBool = True
     """Whether its knowledge graph has a page, where anything is related."""
-    files: bool = False
+    files: StrictBool = False
     """Whether the files of the workspace are a section of it."""
-    entries: bool = False
+    entries: StrictBool = False
     """Whether the entries of the workspace are a section of it, with their stars and files."""
     questions: tuple[Question, ...] = ()
     """Questions that its home page shows with what answers them; by default a recipe's golden
     ones."""
 
 
-class KnowledgeBaseSpec(Spec):
+class KnowledgeBaseSpec(VersionedSpec):
     """How a knowledge base works, wherever its documents come from."""
 
     language: str = "english"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, StrictBool, field_validator, model_validator
 
 from kbkit.models import DocumentType
 from kbkit.models.licenses import TEXT_LENGTH
@@ -33,7 +33,7 @@ class SourceSpec(Spec):
 class FetchSpec(SourceSpec):
     """What every source that fetches from the web may say."""
 
-    allow_private: bool = False
+    allow_private: StrictBool = False
     """Permit loopback, private and link-local addresses. Off, they are refused after name
     resolution and at every redirect."""
     max_bytes: int = Field(default=10_000_000, gt=0)
@@ -50,7 +50,7 @@ class WebSpec(FetchSpec):
     """Who fetches: `trafilatura` is kbkit's own crawler; `browser` the same, with a Chromium of
     yours that renders the pages (`pip install "kbkit[browser]"`); `firecrawl` a service that runs a
     browser (`pip install "kbkit[firecrawl]"`). By default the setting `KBKIT_CRAWL_PROVIDER`."""
-    images: bool = False
+    images: StrictBool = False
     """Keep the pictures of its pages for its site: fetched as the pages are, PNG, JPEG, GIF, WebP
     and SVG (without scripts, also that which stands in the page itself), up to 5 MB each and 200 a
     page."""
@@ -68,7 +68,7 @@ class CrawlSource(WebSpec):
     """Globs of paths to read (`/guide/**`); by default all in scope."""
     exclude: tuple[Glob, ...] = ()
     """Globs of paths to leave out; wins over `include`."""
-    sitemap: bool = True
+    sitemap: StrictBool = True
     """Also start from the sitemaps that robots.txt names, and from `sitemap.xml`."""
     depth: int | None = Field(default=None, ge=0)
     """Most links away from the start page (`0` reads that page only); pages that a sitemap names
@@ -159,7 +159,7 @@ class PackageSource(SourceSpec):
     type: Literal["package"] = "package"
     name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")
     """Import name (`pandas`, `pandas.io`)."""
-    introspect: bool = False
+    introspect: StrictBool = False
     """Import it too, in a process of its own, for what exists only then: accessors
     (`pandas.Series.str`), members that are made by code, what is compiled. The import runs the
     package's code."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,9 +12,10 @@ from functools import cache
 from typing import TypeAlias
 
 from kbkit.embedding.static import count_tokens
-from kbkit.errors import ConfigError, KbkitError
-from kbkit.models import Citation, Context, ContextPiece, Hit
+from kbkit.errors import ImpossibleError, KbkitError
+from kbkit.models import Context, ContextPiece, Hit
 from kbkit.models.plain import quotation_mark
+from kbkit.retrieval.citations import citation_of, count_line_tokens, cut, source_lines
 from kbkit.retrieval.excerpts import Excerpt, excerpts
 from kbkit.retrieval.quoting import NOTHING, fenced, harmless, instructions, one_line
 
@@ -30,18 +30,12 @@ SAID = "said: "
 _THREADS = 8
 _LEAST_TEXT = 24
 """Tokens of a text that are worth their source."""
-_LINE_TOKENS = {"title": 40, "section": 60, "source": 120}
-"""Most tokens of what a document says of itself, lest one take all the room."""
 _NOTE_TOKENS = 60
 _FACT_TOKENS = 90
 _SHARES = {"entity": 4, "entry": 6, "folders": 12}
 """What facts of a kind may take of the budget: one part of so many."""
 _BETWEEN = 2
 """Tokens between parts."""
-_BEGINNING = 2
-"""Tokens of the beginning of a text and of a line end."""
-_CUT = " [...]"
-_ENDS = ("\n\n", "\n", ". ", " ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +71,16 @@ class Findings:
 
 
 Leg: TypeAlias = Callable[[], Findings]
-"""Finds something for a question; called in a thread of its own."""
+"""Finds something for a question; called in a thread of its own, unless it is at hand."""
 
 
-def gather(search: Leg, others: Mapping[str, Leg]) -> list[Findings]:
+def gather(search: Leg, others: Mapping[str, Leg], at_hand: Container[str] = ()) -> list[Findings]:
     """What all legs find, which run at once.
 
     Args:
         search: Finds passages; what it raises is raised.
         others: The rest by name; one that fails leaves a note.
+        at_hand: Names of those that take less than to hand them to a thread.
     """
 
     def find(name: str, leg: Leg) -> Findings:
@@ -94,16 +89,15 @@ def gather(search: Leg, others: Mapping[str, Leg]) -> list[Findings]:
         except KbkitError as error:
             return Findings(notes=(f"{name}: {error}",))
 
-    if not others:
-        return [search()]
-    found = [(_threads().submit(find, name, leg), name, leg) for name, leg in others.items()]
+    begun = {name: _threads().submit(find, name, leg)
+             for name, leg in others.items() if name not in at_hand}  # fmt: skip
     try:
         hits = search()
         # what no thread has begun by now is done here, sooner than on a busy machine another does
-        return [hits, *(find(name, leg) if each.cancel() else each.result()
-                        for each, name, leg in found)]  # fmt: skip
+        return [hits, *(find(name, leg) if name not in begun or begun[name].cancel()
+                        else begun[name].result() for name, leg in others.items())]  # fmt: skip
     finally:  # none is at work in what its caller closes next
-        wait([each for each, _, _ in found if not each.cancel()])
+        wait([each for each in begun.values() if not each.cancel()])
 
 
 @cache
@@ -112,7 +106,15 @@ def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_THREADS, thread_name_prefix="kbkit-context")
 
 
-def build(query: str, search: Leg, others: Mapping[str, Leg], limit: int, tokens: int) -> Context:
+def build(
+    query: str,
+    search: Leg,
+    others: Mapping[str, Leg],
+    limit: int,
+    tokens: int,
+    *,
+    at_hand: Container[str] = (),
+) -> Context:
     """Have all legs find something, and put it together.
 
     Args:
@@ -121,12 +123,13 @@ def build(query: str, search: Leg, others: Mapping[str, Leg], limit: int, tokens
         others: Other legs, by name.
         limit: Most passages.
         tokens: Most tokens of the text, by the tokenizer of the static embedder.
+        at_hand: Names of other legs that take less than to hand them to a thread.
 
     Raises:
         ConfigError: The budget holds no passage with its source.
     """
     start = time.perf_counter()
-    found = gather(search, others)
+    found = gather(search, others, at_hand)
     hits = [hit for findings in found for hit in findings.hits]
     facts = [fact for findings in found for fact in findings.facts]
     notes = tuple(dict.fromkeys(note for findings in found for note in findings.notes))
@@ -149,7 +152,7 @@ def _write(
     # what facts take at most; passages have what they leave
     kept, taken_by = list[Fact](), Counter[str]()
     for fact in facts:
-        wanted = _count(fenced(mark, str(most), _told(fact, now, {}))) + _BETWEEN
+        wanted = count_line_tokens(fenced(mark, str(most), _told(fact, now, {}))) + _BETWEEN
         if taken_by[fact.kind] + wanted <= tokens // _SHARES[fact.kind]:
             kept.append(fact)
             taken_by[fact.kind] += wanted
@@ -160,23 +163,23 @@ def _write(
     taken = 0
     for excerpt in found:
         chunks = tuple(chunk.id for chunk in excerpt.chunks)
-        citation = _citation(excerpt.hit, excerpt.heading_path, chunks, now)
-        source, text, number = _source(citation), harmless(excerpt.text), len(pieces) + 1
-        own = _count(fenced(mark, str(number), f"{source}\n\n")) + _BETWEEN
-        length = _count(text)
+        citation = citation_of(excerpt.hit, now, excerpt.heading_path, chunks)
+        source, text, number = source_lines(citation), harmless(excerpt.text), len(pieces) + 1
+        own = count_line_tokens(fenced(mark, str(number), f"{source}\n\n")) + _BETWEEN
+        length = count_line_tokens(text)
         left = room - taken - own
         if left < min(_LEAST_TEXT, length):
             dearest = max(dearest, own)
             continue
         shown = text if length <= left else cut(text, left)
         parts.append(fenced(mark, str(number), f"{source}\n\n{shown}"))
-        taken += own + (length if shown is text else _count(shown))
+        taken += own + (length if shown is text else count_line_tokens(shown))
         score, is_cut = excerpt.hit.score, len(shown) < len(text)
         pieces.append(ContextPiece(number, "passage", shown, citation, "", score, is_cut))
     if found and not pieces:
         if kept:
             return _write(found, (), notes, tokens)
-        raise ConfigError(
+        raise ImpossibleError(
             f"max_tokens={tokens}: too few for a passage with its source; give at least "
             f"{head + dearest + _LEAST_TEXT}"
         )
@@ -188,13 +191,13 @@ def _write(
         if not text:
             continue
         parts.append(fenced(mark, str(number), text))
-        taken += _count(parts[-1]) + _BETWEEN
-        source_of = None if fact.hit is None else _citation_of(fact.hit, now)
+        taken += count_line_tokens(parts[-1]) + _BETWEEN
+        source_of = None if fact.hit is None else citation_of(fact.hit, now)
         pieces.append(ContextPiece(number, fact.kind, text, source_of, one_line(fact.name)))
     told = Counter(piece.kind for piece in pieces[passages:])
     for note in notes:
         part = fenced(mark, "note", cut(one_line(note), _NOTE_TOKENS))
-        own = _count(part) + _BETWEEN
+        own = count_line_tokens(part) + _BETWEEN
         if taken + own <= tokens - head:
             parts.append(part)
             taken += own
@@ -224,69 +227,5 @@ def _told(fact: Fact, now: datetime, quoted: Mapping[str, ContextPiece]) -> str:
         more = [line for line in lines if not line.startswith(SAID)]
         return "\n".join([*more, f"told of in: [{piece.number}]"]) if more[1:] else ""
     if fact.hit is not None:
-        lines.append(_source(_citation_of(fact.hit, now)))
+        lines.append(source_lines(citation_of(fact.hit, now)))
     return "\n".join(lines)
-
-
-def _citation_of(hit: Hit, now: datetime) -> Citation:
-    return _citation(hit, hit.chunk.heading_path, (hit.chunk.id,), now)
-
-
-def _citation(
-    hit: Hit, heading_path: tuple[str, ...], chunk_ids: tuple[str, ...], now: datetime
-) -> Citation:
-    return Citation(
-        title=hit.title,
-        heading_path=heading_path,
-        url=hit.url,
-        uri=hit.uri,
-        kb=hit.kb,
-        document_id=hit.chunk.document_id,
-        chunk_ids=chunk_ids,
-        page=hit.chunk.page,
-        fetched_at=hit.fetched_at,
-        age_days=max(0, (now - hit.fetched_at).days),
-        state=hit.state,
-    )
-
-
-def _source(citation: Citation) -> str:
-    """Where a piece is from, in lines, each within bounds."""
-    age = f"{citation.age_days} day{'s' if citation.age_days > 1 else ''} ago"
-    # what tells a browser where to scroll costs more than it tells a model
-    address = re.sub(r"#?:~:text=.*", "", citation.url, flags=re.DOTALL)
-    said = {
-        "title": citation.title,
-        "section": " > ".join(citation.heading_path),
-        "source": address,
-        "page": "" if citation.page is None else str(citation.page),
-        "fetched": f"{citation.fetched_at:%Y-%m-%d}, {age if citation.age_days else 'today'}, "
-        f"{citation.state.value}",
-    }
-    return "\n".join(
-        f"{name}: {cut(one_line(value), _LINE_TOKENS.get(name, _NOTE_TOKENS))}"
-        for name, value in said.items()
-        if value
-    )
-
-
-def cut(text: str, tokens: int) -> str:
-    """A text as far as a budget lets it, cut where something ends."""
-    # a token has a byte at least, so short texts need not be counted
-    if len(text.encode("utf-8", "replace")) <= tokens or _count(text) <= tokens:
-        return text
-    low, high = 0, len(text)
-    while low < high:  # the longest beginning that fits, with the sign that it is one
-        middle = (low + high + 1) // 2
-        if _count(text[:middle] + _CUT) <= tokens:
-            low = middle
-        else:
-            high = middle - 1
-    ends = ((text.rfind(end, low * 2 // 3, low), len(end.rstrip())) for end in _ENDS)
-    kept = next((end + signs for end, signs in ends if end > 0), low)
-    return text[:kept].rstrip() + _CUT
-
-
-def _count(text: str) -> int:
-    """Tokens of a text where it begins a line; on its own, a mark of a word's beginning counts."""
-    return count_tokens(f"\n{text}") - _BEGINNING

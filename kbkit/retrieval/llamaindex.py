@@ -6,8 +6,8 @@ This module imports llama-index; who needs it imports this module when it is ask
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import (
@@ -22,8 +22,11 @@ from llama_index.core.tools.function_tool import FunctionTool
 from pydantic import Field, create_model
 
 from kbkit.errors import ConfigError
-from kbkit.models import Hit, Hits
+from kbkit.models import Filters, Hit, Hits, Mode
+from kbkit.retrieval.query import Query
 from kbkit.retrieval.quoting import quoted
+
+T = TypeVar("T")
 
 _PROMPTED = ("title", "section", "url")
 """Metadata that prompts show, beside the text; the rest would only flood them."""
@@ -84,27 +87,86 @@ class KbkitRetriever(BaseRetriever):
         return await asyncio.to_thread(self._retrieve, query_bundle)
 
 
-def search_tool(
-    name: str, description: str, search: Callable[[str, int], Hits], limit: int
-) -> FunctionTool:
-    """A search as a tool for agents; what it gives is what `quoted` makes of the hits.
+class AwaitedRetriever(BaseRetriever):
+    """A search that is awaited as a llama-index retriever; ``aretrieve`` asks it.
 
     Args:
-        name: What agents call it.
-        description: What can be found with it.
-        search: Gives the hits of a query, at most so many.
-        limit: Passages it gives where the agent does not say how many, 1 to 20.
+        search: Gives the hits of a query.
+    """
+
+    def __init__(self, search: Callable[[str], Awaitable[Hits]]) -> None:
+        super().__init__()
+        self._search = search
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        raise ConfigError("this search is awaited: use `await retriever.aretrieve(...)`")
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        hits = await self._search(query_bundle.query_str)
+        return [node_of(hit, hits.notes) for hit in hits]
+
+
+def asking(
+    search: Callable[..., T],
+    *,
+    limit: int,
+    mode: str | Mode,
+    filters: Filters | Mapping[str, Any] | None,
+    **more: Any,
+) -> Callable[[str], T]:
+    """A search with all but the query given, which is checked now.
+
+    Args:
+        search: Of a knowledge base or a workspace.
+        limit: Most hits.
+        mode: How to search.
+        filters: What a chunk and its document must be.
+        more: Other arguments of that search.
 
     Raises:
-        ConfigError: The limit is none of these.
+        ConfigError: Limit, mode or a filter is wrong.
     """
+    asked = Query.of("anything", limit, mode, filters)
+    given = {"limit": asked.limit, "mode": asked.mode, "filters": asked.filters, **more}
+    return lambda text: search(text, **given)
+
+
+def search_tool(
+    kb: str,
+    about: str,
+    search: Callable[..., Any],
+    limit: int,
+    filters: Filters | Mapping[str, Any] | None,
+    *,
+    awaited: bool = False,
+) -> FunctionTool:
+    """The search of a knowledge base as a tool; what it gives is what `quoted` makes of the hits.
+
+    Args:
+        kb: Its name.
+        about: What it says of itself.
+        search: Its search.
+        limit: Passages it gives where the agent does not say how many, 1 to 20.
+        filters: What a chunk and its document must be.
+        awaited: Whether the search is, so that the tool has to be, too.
+
+    Raises:
+        ConfigError: The limit is none of these, or a filter is wrong.
+    """
+    asked = Filters.of(filters)
     if not 1 <= limit <= _MOST_PASSAGES:
         raise ConfigError(f"limit={limit}: give 1 to {_MOST_PASSAGES} passages")
 
     default = limit
 
+    def found(query: str, limit: int) -> Any:
+        return search(query, limit=max(1, min(limit, _MOST_PASSAGES)), filters=asked)
+
     def ask(query: str, limit: int = default) -> str:
-        return quoted(search(query, max(1, min(limit, _MOST_PASSAGES))))
+        return quoted(found(query, limit))
+
+    async def ask_awaited(query: str, limit: int = default) -> str:
+        return quoted(await found(query, limit))
 
     parameters = create_model(
         "Search",
@@ -112,5 +174,10 @@ def search_tool(
         limit=(int, Field(default, description=f"Most passages, 1 to {_MOST_PASSAGES}.")),
     )
     return FunctionTool.from_defaults(
-        ask, name=name[:_LONGEST_NAME], description=description, fn_schema=parameters
+        fn=None if awaited else ask,
+        async_fn=ask_awaited if awaited else None,
+        name=f"search_{kb.replace('-', '_')}"[:_LONGEST_NAME],
+        description=f"Search the knowledge base {kb!r}{about and ': '}{about}\n"
+        "Gives passages of its documents, best first, each with its source.",
+        fn_schema=parameters,
     )

@@ -8,11 +8,9 @@ from typing import Any
 
 from kbkit.errors import ConfigError
 from kbkit.models import Filters, Mode
+from kbkit.models.scores import MAX_QUERY_LENGTH
 from kbkit.recipes import RetrievalSpec
 from kbkit.validation import check_integer, check_text
-
-MAX_QUERY_LENGTH = 10_000
-"""Characters of a query that are read; the rest is left out."""
 
 _NO_FILTERS = Filters()
 

@@ -94,7 +94,7 @@ class LearnedQuestions:
                     shared[self.postings[term]] += 1
             alike = 2 * shared / (len(terms) + self.lengths)
         if vector is not None and self.vectors.shape[1] == len(vector):
-            cosines = (self.vectors @ vector).astype(np.float64)
+            cosines = np.einsum("ij,j->i", self.vectors, vector).astype(np.float64)
             alike = np.maximum(alike, (cosines - usual) / max(1 - usual, 1e-9))
         if but in self.texts:
             alike[self.texts.index(but)] = 0.0

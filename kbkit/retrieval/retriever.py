@@ -10,14 +10,15 @@ import numpy as np
 
 from kbkit.embedding.base import Embedder, Vector
 from kbkit.errors import EmbedderError, NotFoundError
-from kbkit.models import Chunk, Document, Mode
+from kbkit.models import Chunk, Document, Mode, RatingTotal
 from kbkit.models.scores import fold_query
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
+from kbkit.retrieval import turns
 from kbkit.retrieval.bm25 import bm25_scores
 from kbkit.retrieval.candidates.base import Candidates, Corpus, EncodedQuery, QueryGraph, cosines
 from kbkit.retrieval.candidates.catalog import CatalogCorpus
 from kbkit.retrieval.candidates.legs import find_candidates
-from kbkit.retrieval.candidates.masks import filter_mask
+from kbkit.retrieval.candidates.masks import FilterMasks
 from kbkit.retrieval.candidates.snapshot import SnapshotCorpus, scan_is_faster
 from kbkit.retrieval.card_queries import CardQueryEncoder
 from kbkit.retrieval.fusion import Scores, rating_prior
@@ -30,14 +31,17 @@ from kbkit.stores.catalog import corpus, knowledge_bases, questions, ratings
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.catalog.ratings import Total, Totals
+from kbkit.stores.catalog.ratings import Totals
 from kbkit.stores.snapshots.chunk_table import ChunkTable
-from kbkit.stores.snapshots.snapshot import Snapshot
+from kbkit.stores.snapshots.merging import is_worn
+from kbkit.stores.snapshots.segments import SegmentedSnapshot
 from kbkit.stores.stores import Stores
 from kbkit.text import REVISION, analyzer
 
 _SMALL = 1_000
 """Chunks of which a snapshot is made while a search waits, rather than behind it."""
+_TRIES = 5
+"""How often a search looks for the snapshot of a version that is another by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ class Retriever:
     graph: Callable[[], GraphTable]
     _query_encoder: QueryEncoder = field(init=False)
     _card_encoder: CardQueryEncoder = field(init=False)
+    _masks: FilterMasks = field(default_factory=FilterMasks)
+    _versions: tuple[int, set[str]] | None = None
     _known: _State | None = None
 
     def __post_init__(self) -> None:
@@ -99,27 +105,32 @@ class Retriever:
                 if self._state().encodes_like(seen):
                     raise
                 continue  # another process has changed the embedder
-            now = self._state()
-            if not now.encodes_like(seen):
-                continue
-            encoded = replace(encoded, questions=now.learned(query))
-            snapshot = self._snapshot(now)
-            is_open = self.stores.vectors.is_open(now.row)
-            ready = snapshot is not None and (scan_is_faster(snapshot) or is_open)
-            self.stores.warmer.searched(self.kb_id, ready=ready)
-            if snapshot is not None and not query.filters:
-                read = SnapshotCorpus(snapshot, now.row, self.stores.vectors, encoded.vector)
-                found = find_candidates(read, encoded)
-            else:
-                _ = encoded.card_vector  # waited for before the catalog is held
-                with self.stores.database.read() as transaction:
-                    now = self._read_state(transaction, now.changes)
-                    if not now.encodes_like(seen):
-                        continue
-                    encoded = replace(encoded, questions=now.learned(query))
-                    found = self._candidates(transaction, now, encoded)
-            if found.answers(encoded):
-                return _pool(now, query, encoded, note, found)
+            with turns.computing():
+                found = self._found(seen, query, encoded, note)
+            if found is not None:
+                return found
+
+    def _found(
+        self, seen: _State, query: Query, encoded: EncodedQuery, note: str
+    ) -> CandidatePool | None:
+        """The candidates for a query; ``None`` where it has to be encoded anew."""
+        now, snapshot = self._latest()
+        if not now.encodes_like(seen):
+            return None
+        encoded = replace(encoded, questions=now.learned(query))
+        self._warm(now.row, snapshot)
+        if snapshot is not None and not query.filters:
+            read = SnapshotCorpus(snapshot, now.row, self.stores.vectors, encoded.vector)
+            found = find_candidates(read, encoded)
+        else:
+            _ = encoded.card_vector  # waited for before the catalog is held
+            with self.stores.database.read() as transaction:
+                now = self._read_state(transaction, now.changes)
+                if not now.encodes_like(seen):
+                    return None
+                encoded = replace(encoded, questions=now.learned(query))
+                found = self._candidates(transaction, now, encoded)
+        return _pool(now, query, encoded, note, found) if found.answers(encoded) else None
 
     def neighbour_pool(self, chunk_id: str, query: Query) -> CandidatePool:
         """The candidates whose vectors are nearest to that of a chunk, which is one of them.
@@ -161,9 +172,16 @@ class Retriever:
         if snapshot is None:
             return 0
         terms = analyzer(seen.spec.language).query_terms(word)
-        found = snapshot.numbers(terms)
-        return min((len(snapshot.postings(found[t])[0]) if t in found else 0 for t in terms),
-                   default=0)  # fmt: skip
+        found = snapshot.holding(terms)
+        return min((len(found[term][0]) if term in found else 0 for term in terms), default=0)
+
+    def versions(self) -> set[str]:
+        """The versions that its documents are of; see `kbkit.models.Filters`."""
+        seen, known = self._state().row.version, self._versions
+        if known is None or known[0] != seen:
+            with self.stores.database.read() as transaction:
+                known = self._versions = seen, corpus.versions(transaction, self.kb_id)
+        return known[1]
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
         """Chunks with their documents, by ``seq``; those that have gone meanwhile are missing."""
@@ -250,28 +268,43 @@ class Retriever:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
             return self.stores.snapshots.table(transaction, row)
 
-    def _snapshot(self, seen: _State) -> Snapshot | None:
+    def _latest(self) -> tuple[_State, SegmentedSnapshot | None]:
+        """The knowledge base as it is now, with its snapshot if there is one."""
+        for _ in range(_TRIES):
+            now = self._state()
+            snapshot = self._snapshot(now)
+            if snapshot is not None or self.stores.database.changes() == now.changes:
+                break  # else it is of a newer version by now
+        return now, snapshot
+
+    def _warm(self, row: KnowledgeBaseRow, snapshot: SegmentedSnapshot | None) -> None:
+        """Have made ready, behind this search, what would make the next one faster."""
+        is_open = self.stores.vectors.is_open(row)
+        ready = snapshot is not None and (scan_is_faster(snapshot, row.dimensions) or is_open)
+        worn = snapshot is not None and is_worn(snapshot)
+        self.stores.warmer.searched(self.kb_id, ready=ready, worn=worn)
+
+    def _snapshot(self, seen: _State) -> SegmentedSnapshot | None:
         """The snapshot of a version; of a small knowledge base it is made where there is none."""
         snapshot = self.stores.snapshots.get(seen.row)
         if snapshot is not None:
             return snapshot
         with self.stores.database.read() as transaction:
-            if corpus.corpus_size(transaction, self.kb_id)[0] > _SMALL:
+            if corpus.some_chunks(transaction, self.kb_id, _SMALL + 1) > _SMALL:
                 return None
-            row = knowledge_bases.get_by_id(transaction, self.kb_id)
-            made = self.stores.snapshots.made(transaction, row)
-        return (
-            made if (row.version, row.embedder) == (seen.row.version, seen.row.embedder) else None
-        )
+        made = self.stores.snapshots.renew(self.kb_id)
+        return made if made.shows(seen.row) else None
 
     def _candidates(
         self, transaction: Transaction, now: _State, encoded: EncodedQuery
     ) -> Candidates:
         """Candidates as a reading transaction sees them."""
         row, index, vector = now.row, self.stores.vectors, encoded.vector
-        snapshot = self.stores.snapshots.get(row)
+        snapshot = self.stores.snapshots.seen(transaction, row)
         chunks = snapshot or self.stores.snapshots.table(transaction, row)
-        mask = filter_mask(transaction, row, chunks, encoded.filters, now.totals)
+        mask = self._masks.get(
+            transaction, row, chunks, encoded.filters, now.totals, changes=now.changes
+        )
         if snapshot is not None:
             read: Corpus = SnapshotCorpus(snapshot, row, index, vector)
         else:
@@ -331,7 +364,7 @@ def _rated(candidates: Candidates, totals: Totals) -> tuple[Scores, Scores]:
     count = len(candidates.seqs)
     if not totals.chunks and not totals.documents:
         return np.zeros(count), np.zeros(count)
-    nothing = Total(0, 0.0)
+    nothing = RatingTotal(0, 0.0)
     found = [
         totals.chunks.get(int(seq)) or totals.documents.get(document) or nothing
         for seq, document in zip(candidates.seqs, candidates.document_ids, strict=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
+from kbkit.errors import NotFoundError
 from kbkit.markdown.opening_words import NEAR, opening_words, shown_words
 from kbkit.models import Chunk, Document, Hit, Hits, Mode
 from kbkit.recipes import RetrievalSpec
@@ -25,6 +27,7 @@ _BY_MEANING = RetrievalSpec(
     learned_weight=0,
 )
 
+_VERSIONS_TOLD = 30
 _DIFFERENT_LAST = (
     "these knowledge bases name different postprocessors, so none has seen the hits; search them "
     "one by one, or name some with the query (`retrieval`)"
@@ -44,10 +47,11 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
 
     Raises:
         EmbedderError: An embedder failed.
-        NotFoundError: A knowledge base was deleted.
+        NotFoundError: A knowledge base was deleted, or no document is of the version asked for.
         PostprocessorError: A postprocessor cannot be opened, or failed.
     """
     start = time.perf_counter()
+    _check_version(query, retrievers)
     pools = with_joint_statistics([retriever.pool(query) for retriever in retrievers])
     named = [pool.retrieval.postprocessors for pool in pools]
     agreed = all(known == named[0] for known in named)
@@ -58,6 +62,37 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     if not agreed:
         notes[_DIFFERENT_LAST] = None
     return Hits(query.text, shown, time.perf_counter() - start, tuple(notes))
+
+
+def _check_version(query: Query, retrievers: Sequence[Retriever]) -> None:
+    if query.filters.version:
+        known = set[str]().union(*(retriever.versions() for retriever in retrievers))
+        check_version(query.filters.version, known)
+
+
+def check_version(version: str, known: Collection[str]) -> None:
+    """Whether documents are of a version that somebody asks for.
+
+    Args:
+        version: It.
+        known: Those that documents are of.
+
+    Raises:
+        NotFoundError: None is; the message names some that there are.
+    """
+    if version not in known:
+        listed = ", ".join(sorted(known, key=_by_number)[:_VERSIONS_TOLD]) or "none is known"
+        more = f" and {len(known) - _VERSIONS_TOLD} more" if len(known) > _VERSIONS_TOLD else ""
+        raise NotFoundError(
+            f"no document is of the version {version[:40]!r}; there are: {listed}{more}"
+        )
+
+
+def _by_number(version: str) -> list[tuple[int, str]]:
+    return [
+        (int(part), "") if part.isdecimal() else (-1, part)
+        for part in re.split(r"[.\-_+]", version)
+    ]
 
 
 def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:
@@ -71,9 +106,11 @@ def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:
         query: Limit and filters; with the mode `Mode.DENSE`. Its words are only marked.
 
     Raises:
-        NotFoundError: The chunk or the knowledge base is gone.
+        NotFoundError: The chunk or the knowledge base is gone, or no document is of the version
+            asked for.
     """
     start = time.perf_counter()
+    _check_version(query, [retriever])
     pool = replace(retriever.neighbour_pool(chunk_id, query), retrieval=_BY_MEANING)
     ranked = rank([pool], query.limit + 1, Mode.DENSE)
     hits = [hit for hit in _hits([retriever], [pool], ranked) if hit.chunk.id != chunk_id]
@@ -111,6 +148,7 @@ def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document) -> Hit:
         tags=document.tags,
         fetched_at=document.fetched_at,
         state=document.state,
+        version=document.version,
         description=document.description,
         cut=(cut := LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language)),
         opening=partial(_leading_words, chunk, cut),

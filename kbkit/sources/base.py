@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from kbkit.engine import Engine, LocalEngine
 from kbkit.models import PageRecord, SourceDocument
 from kbkit.sources.places import DiskPlace
 
@@ -94,6 +95,7 @@ class SourceContext:
         provider: Who fetches pages where the recipe does not say.
         browser: Path of the browser of the provider ``browser``; by default one that is found.
         browser_sandbox: Whether that browser contains its pages in a sandbox of the system.
+        engine: Where pages are fetched and files are read.
     """
 
     memory: CrawlMemory = field(default_factory=NoMemory)
@@ -105,6 +107,7 @@ class SourceContext:
     provider: str = "trafilatura"
     browser: str = ""
     browser_sandbox: bool = True
+    engine: Engine = field(default_factory=LocalEngine)
 
 
 class SourceReader(Protocol):

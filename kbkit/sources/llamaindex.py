@@ -55,9 +55,10 @@ class _Part:
 
 
 def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
-    """Sources, and documents of llama-index, out of what may be both and lists of both.
+    """Sources, and documents, out of what may be both and lists of both.
 
-    Both may be given as dictionaries: what a recipe says of a source, what ``to_dict`` gave.
+    Sources and documents of llama-index may be given as dictionaries: what a recipe says of a
+    source, what ``to_dict`` gave.
 
     Raises:
         ConfigError: Something is neither.
@@ -69,7 +70,7 @@ def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
             sources.append(cast(AnySource, item))
         elif isinstance(item, Mapping) and not _DOCUMENT_KEYS.intersection(item):
             sources.append(_described(item))
-        elif isinstance(item, Mapping) or hasattr(item, "get_content"):
+        elif isinstance(item, Mapping | SourceDocument) or hasattr(item, "get_content"):
             documents.append(item)
         elif hasattr(item, "events"):
             raise ConfigError(
@@ -101,7 +102,7 @@ def _described(values: Mapping[str, Any]) -> AnySource:
 
 
 def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
-    """Documents and nodes of llama-index as a source would yield them.
+    """Documents, and those and nodes of llama-index, as a source would yield them.
 
     What comes from one address or file becomes one document: pages in their order with their
     numbers, other parts and nodes one after the other. Its URI is the first there is of: an
@@ -109,11 +110,15 @@ def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
     the user's), an id that is not random, ``file_name``, a hash of the text.
 
     Args:
-        items: What a reader's ``load_data`` gave, or dictionaries of their ``to_dict``.
+        items: What a reader's ``load_data`` gave, or dictionaries of their ``to_dict``; a
+            `SourceDocument` is taken as it is.
         base: Folder that the paths of files are told from.
     """
     found: dict[str, list[_Part]] = {}
     for number, item in enumerate(items, 1):
+        if isinstance(item, SourceDocument):
+            yield SourceEvent(item.uri, Outcome.FETCHED, item)
+            continue
         try:
             part = _part(item)
         except (ValueError, RecursionError) as error:

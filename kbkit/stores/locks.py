@@ -1,13 +1,15 @@
 """Locks between processes: one file each in the workspace's ``locks`` folder.
 
-The operating system frees a lock when its process ends, however it ends.
+The operating system frees a lock when its process ends, however it ends. A database on a server
+brings locks of its own, which hold between machines.
 """
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -15,7 +17,40 @@ from filelock import FileLock, Timeout
 from kbkit.errors import ConflictError, WorkspaceError
 
 
-class FolderLocks:
+class Locks(ABC):
+    """The locks of one workspace, by name."""
+
+    @abstractmethod
+    def hold(
+        self, name: str, *, wait: float, task: str = "", poll: float = 0.05
+    ) -> AbstractContextManager[None]:
+        """Hold a lock; it may be taken again inside by the same thread only through nesting.
+
+        Args:
+            name: Of the lock; a file may be called so.
+            wait: Seconds to wait for another holder.
+            task: What the holder does, for the message to others.
+            poll: Seconds between two tries.
+
+        Raises:
+            ConflictError: Another process still holds it after that time.
+            WorkspaceError: Locks cannot be had.
+        """
+
+    def is_held(self, name: str) -> bool:
+        """Whether another holds a lock right now.
+
+        Args:
+            name: As `hold` takes it.
+        """
+        try:
+            with self.hold(name, wait=0):
+                return False
+        except ConflictError:
+            return True
+
+
+class FolderLocks(Locks):
     """The locks of one workspace."""
 
     def __init__(self, folder: Path) -> None:
@@ -31,23 +66,6 @@ class FolderLocks:
             raise WorkspaceError(
                 f"{folder}: {error.strerror}; name a folder that you may write to"
             ) from error
-
-    @property
-    def folder(self) -> Path:
-        """Where the lock files are."""
-        return self._folder
-
-    def is_held(self, name: str) -> bool:
-        """Whether another holds a lock right now.
-
-        Args:
-            name: As `hold` takes it.
-        """
-        try:
-            with self.hold(name, wait=0):
-                return False
-        except ConflictError:
-            return True
 
     @contextmanager
     def hold(self, name: str, *, wait: float, task: str = "", poll: float = 0.05) -> Iterator[None]:

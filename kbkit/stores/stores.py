@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from kbkit.config import Settings
 from kbkit.errors import WorkspaceError
 from kbkit.stores.catalog import reading, runs
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.chroma.store import ChromaStore
 from kbkit.stores.graph_tables import GraphTables
 from kbkit.stores.images import ImageStore
-from kbkit.stores.locks import FolderLocks
+from kbkit.stores.locks import FolderLocks, Locks
 from kbkit.stores.snapshots.snapshots import Snapshots
 from kbkit.stores.snapshots.warming import Warmer
 from kbkit.stores.sqlite.database import SqliteDatabase
 from kbkit.stores.vector_index import VectorIndex
-from kbkit.stores.vector_store import VectorStore
+from kbkit.stores.vector_store import CatalogVectors, VectorStore
 
 _CLOCK_SECONDS = 2
 """By how much the clock of a file system may be behind."""
@@ -30,13 +32,27 @@ class StoresAddress:
 
     Attributes:
         folder: Of the workspace, absolute.
+        database: Address of the catalog on a server, without its password; empty where the catalog
+            is a file of the folder.
     """
 
     folder: str
+    database: str = ""
 
     def open(self) -> Stores:
-        """Open them for this process; see `Stores.open`."""
-        return Stores.open(Path(self.folder))
+        """Open them for this process; see `Stores.open`.
+
+        The password of a server is what ``KBKIT_DATABASE_URL`` says, if that names the same one.
+        """
+        return Stores.open(Path(self.folder), self._with_password())
+
+    def _with_password(self) -> str:
+        if not self.database:
+            return ""
+        from kbkit.stores.postgres.database import without_password
+
+        told = Settings.load().database_url
+        return told if told and without_password(told) == self.database else self.database
 
     def to_json(self) -> str:
         """As text, for the input or the command line of a process."""
@@ -62,6 +78,7 @@ class Stores:
         locks: Between processes.
         images: Pictures of documents.
         address: What another process opens them by; ``None`` where none can.
+        other_home: Where files and entries lie, if not in this folder; empty if they do.
     """
 
     folder: Path
@@ -70,19 +87,46 @@ class Stores:
     snapshots: Snapshots
     graphs: GraphTables
     warmer: Warmer
-    locks: FolderLocks
+    locks: Locks
     images: ImageStore
     address: StoresAddress | None = None
+    other_home: Callable[[], str] = str
 
-    @classmethod
-    def open(cls, folder: Path) -> Stores:
-        """Open the stores of a folder, made when missing.
+    def require_home(self) -> None:
+        """Make sure that files and entries are those of this folder.
 
         Raises:
+            WorkspaceError: They lie in that of another machine.
+        """
+        if elsewhere := self.other_home():
+            raise WorkspaceError(
+                f"the files and entries of this workspace lie in {elsewhere}; "
+                "share that folder, and name it as the workspace here"
+            )
+
+    @classmethod
+    def open(cls, folder: Path, database_url: str = "") -> Stores:
+        """Open the stores of a folder, made when missing.
+
+        Args:
+            folder: Of the workspace; with a server, of what this machine keeps of it.
+            database_url: Address of the server that keeps the catalog; by default a file of the
+                folder does.
+
+        Raises:
+            ConfigError: The address of the server cannot be read.
             WorkspaceVersionError: A newer kbkit made it.
-            WorkspaceError: The folder cannot be made, read or written.
+            WorkspaceError: The folder cannot be made, read or written, or the server not be asked.
         """
         _make_folder(folder)
+        if database_url:
+            from kbkit.stores.postgres.database import PostgresDatabase
+            from kbkit.stores.postgres.home import other_home
+
+            server = PostgresDatabase(database_url)
+            address = StoresAddress(str(folder), server.address)
+            opened = cls.on(server, CatalogVectors(), folder, server.locks, address)
+            return replace(opened, other_home=lambda: other_home(server, folder))
         locks = FolderLocks(folder / "locks")
         database = SqliteDatabase(folder / "catalog.db", locks)
         store = ChromaStore.of(folder / "chroma")
@@ -94,7 +138,7 @@ class Stores:
         database: Database,
         store: VectorStore,
         folder: Path,
-        locks: FolderLocks | None = None,
+        locks: Locks | None = None,
         address: StoresAddress | None = None,
     ) -> Stores:
         """The stores of a database and a store of vectors that are open already.

@@ -20,13 +20,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.errors import ConflictError, WorkspaceError
+from kbkit.errors import ConflictError, KbkitError, WorkspaceError
 from kbkit.stores.catalog import corpus, knowledge_bases, outbox
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.outbox import OutboxEntry
 from kbkit.stores.catalog.packing import unpack
-from kbkit.stores.locks import FolderLocks
+from kbkit.stores.locks import Locks
 from kbkit.stores.vector_store import VectorStore
 
 _BATCH = 1_000
@@ -34,8 +34,12 @@ _BATCH = 1_000
 _REOPEN_BEHIND = 2_000
 """Chunks that are scored one by one before the store is opened afresh instead."""
 _TASK = "writing to the index of vectors"
+_MANY = 100
+"""Chunks that came or went which are handed over together, where they are gathered."""
 _LOCK_SECONDS = 600.0
 """How long a writer waits while another process writes."""
+_CLOSING_SECONDS = 1.0
+"""How long who closes the workspace waits for that."""
 _READER_LOCK_SECONDS = 0.02
 """How long a search waits for that, before it does without."""
 
@@ -84,28 +88,55 @@ class VectorIndex:
         locks: Between processes.
     """
 
-    def __init__(self, store: VectorStore, database: Database, locks: FolderLocks) -> None:
+    def __init__(self, store: VectorStore, database: Database, locks: Locks) -> None:
         self._store = store
         self._database = database
         self._locks = locks
+        self._waiting: set[str] = set()
+        self._least = 1
         with _knowledge_mutex:
             self._known = _knowledge.setdefault(store, _Knowledge())
             self._known.users += 1
 
     def close(self) -> None:
-        """Let go of the store; the last one who shares it closes it."""
+        """Hand over what waits, and let go of the store; the last one who shares it closes it."""
+        self.gather(more=False)
         with _knowledge_mutex, self._known.mutex:
             self._known.users -= 1
             if not self._known.users:
                 self._forget()
                 self._store.close()
 
-    def apply(self, kb_id: str, on_progress: Callable[[int], None] | None = None) -> int:
+    def gather(self, *, more: bool = True) -> None:
+        """Hand over what single documents bring when it is much; or no more, and what waits now.
+
+        A server does so: its searches score what waits, as they do what other processes wrote, and
+        to hand over a hundred chunks takes as long as one.
+        """
+        self._least = _MANY if more else 1
+        for kb_id in () if more else tuple(self._waiting):
+            # while others write, or where they deleted it, the next who writes sees to the rest
+            with contextlib.suppress(KbkitError):
+                self.apply(kb_id, wait=_CLOSING_SECONDS)
+
+    @property
+    def gathers(self) -> bool:
+        """Whether it waits for more of what single documents bring."""
+        return self._least > 1
+
+    def apply(
+        self,
+        kb_id: str,
+        on_progress: Callable[[int], None] | None = None,
+        *,
+        wait: float = _LOCK_SECONDS,
+    ) -> int:
         """Bring an index level with the catalog.
 
         Args:
             kb_id: The knowledge base.
             on_progress: Called with the number of entries done so far.
+            wait: Seconds to wait while another process writes.
 
         Returns:
             Number of outbox entries that were dealt with.
@@ -116,15 +147,34 @@ class VectorIndex:
             WorkspaceError: The store failed.
         """
         done = 0
+        self._waiting.discard(kb_id)
         with self._database.read() as transaction:
             if outbox.is_empty(transaction, kb_id):
                 return done
-        with self._locks.hold("chroma", wait=_LOCK_SECONDS, task=_TASK):
+        with self._locks.hold("chroma", wait=wait, task=_TASK):
             while count := self._apply_next(kb_id):
                 done += count
                 if on_progress is not None:
                     on_progress(done)
         return done
+
+    def apply_gathered(self, kb_id: str) -> None:
+        """Bring an index level with the catalog, or wait for more where that is gathered.
+
+        Where the store keeps texts too, for others who read it, it is always brought level.
+
+        Raises:
+            ConflictError: Another process wrote to the index for very long.
+            NotFoundError: The knowledge base was deleted.
+            WorkspaceError: The store failed.
+        """
+        self._waiting.add(kb_id)
+        if self.gathers:
+            with self._database.read() as transaction:
+                row = knowledge_bases.get_by_id(transaction, kb_id)
+                if not _has_payloads(row) and not outbox.holds(transaction, kb_id, self._least):
+                    return
+        self.apply(kb_id)
 
     def _apply_next(self, kb_id: str) -> int:
         """Deal with the oldest entries; the lock must be held.
@@ -313,9 +363,8 @@ class VectorIndex:
 
     def _apply_batch(self, row: KnowledgeBaseRow) -> int:
         """Hand the oldest entries of the outbox to the store; their number."""
-        payloads = bool(row.config.get("storage", {}).get("text_in_chroma"))
         with self._database.read() as transaction:
-            batch = outbox.oldest(transaction, row.id, _BATCH, payloads=payloads)
+            batch = outbox.oldest(transaction, row.id, _BATCH, payloads=_has_payloads(row))
         if not batch:
             return 0
         last = {entry.chunk_id: entry for entry in batch}  # a later entry of a chunk wins
@@ -338,3 +387,8 @@ class VectorIndex:
             unpack(packed, row.dimensions),
             payloads or None,
         )
+
+
+def _has_payloads(row: KnowledgeBaseRow) -> bool:
+    """Whether the store keeps more than vectors."""
+    return bool(row.config.get("storage", {}).get("text_in_chroma"))

@@ -1,10 +1,12 @@
 """The seam between the index of vectors and what keeps them, such as Chroma.
 
-A store has to pass `kbkit.testing.VectorStoreConformance`.
+A store has to pass `kbkit.testing.VectorStoreConformance`; `CatalogVectors` stands where there is
+none.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -70,3 +72,44 @@ class VectorStore(Protocol):
 
     def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
         """Ids of the ``k`` vectors nearest to a unit vector, nearest first; fewer if there are."""
+
+
+class CatalogVectors:
+    """Where no store but the catalog keeps vectors: nothing is nearest, so all of them are scored.
+
+    A folder of one machine is no store for many that share a catalog: each would have to learn what
+    the others handed to theirs. Searches find vectors in snapshots, which each machine makes of the
+    catalog.
+    """
+
+    def reopen(self) -> None:
+        """Without effect, as all but these two are."""
+
+    def close(self) -> None:
+        """Without effect."""
+
+    def create(self, name: str, dimensions: int) -> None:
+        """Without effect."""
+
+    def drop(self, name: str) -> None:
+        """Without effect."""
+
+    def count(self, name: str) -> int:
+        """As many as anybody expects."""
+        return sys.maxsize
+
+    def upsert(
+        self,
+        name: str,
+        ids: Sequence[str],
+        vectors: NDArray[np.float32],
+        payloads: Sequence[VectorPayload] | None = None,
+    ) -> None:
+        """Without effect."""
+
+    def delete(self, name: str, ids: Sequence[str]) -> None:
+        """Without effect."""
+
+    def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
+        """None."""
+        return []

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kbkit.errors import NotFoundError
-from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels
+from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels, RatingTotal
 from kbkit.models.targets import Target, TargetKind
 from kbkit.stores.catalog import (
     cards,
@@ -440,14 +440,14 @@ class DatabaseConformance(ABC):
                 )  # fmt: skip
         with database.write() as transaction:
             total = ratings.total(transaction, kb_id, f"{kb_id}-d-tea")
-            assert total == ratings.Total(2, 3.5)
+            assert total == RatingTotal(2, 3.5)
             given = ratings.listed(transaction, kb_id, [f"{kb_id}-d-tea"])
             assert [rating.score for rating in given] == [1, 5, 2]
             assert ratings.listed(transaction, kb_id, ["other"]) == []
             assert ratings.remove(transaction, kb_id, given[1].id)
             assert not ratings.remove(transaction, kb_id, given[1].id)
             (found,) = ratings.totals(transaction, kb_id).chunks.values()
-            assert found == ratings.Total(2, 1.5)
+            assert found == RatingTotal(2, 1.5)
 
     def test_runs_are_taken_up(self, database: Database, kb_id: str) -> None:
         """Runs are taken up."""

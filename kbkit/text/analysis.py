@@ -51,7 +51,7 @@ from collections.abc import Callable
 from functools import cache
 from itertools import chain, groupby
 
-from kbkit.errors import ConfigError
+from kbkit.errors import ImpossibleError
 from kbkit.text.stopwords import stop_words
 
 REVISION = 1
@@ -177,7 +177,7 @@ class Analyzer:
 
         if language not in Stemmer.algorithms():
             known = ", ".join(sorted(Stemmer.algorithms()))
-            raise ConfigError(f"language {language!r} is not known; choose one of {known}")
+            raise ImpossibleError(f"language {language!r} is not known; choose one of {known}")
         self.language = language
         self.stop_words = frozenset(fold(_normal(word)) for word in stop_words(language))
         self._stem = stem or Stemmer.Stemmer(language, 0).stemWord

@@ -125,7 +125,7 @@ def own_environment(home: Path) -> dict[str, str]:
 
 def wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     """Wait until a server answers."""
-    for _ in range(600):
+    for _ in range(1800):
         try:
             urllib.request.urlopen(url).close()
         except (urllib.error.URLError, ConnectionError):
@@ -133,4 +133,4 @@ def wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None
             time.sleep(0.1)
         else:
             return
-    raise AssertionError(f"JupyterLab did not start in a minute:\n{log.read_text()}")
+    raise AssertionError(f"It did not start in three minutes:\n{log.read_text()}")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-_AT_REST = """async () => {
+_DRAW = """async () => {
     await document.fonts.ready;
-    const ends = (each) => each.effect?.getComputedTiming().endTime !== Infinity;
-    await Promise.allSettled(document.getAnimations().filter(ends).map((each) => each.finished));
     const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
     await frame();
     await frame();
 }"""
+_AT_REST = """() => !document.getAnimations().some(({ effect, playState }) =>
+    playState === "running" && effect?.getComputedTiming().endTime !== Infinity)"""
+"""Nobody waits for what ``finished`` of an animation promises: where ``content-visibility`` skips
+an element, as JupyterLab lets it for cells out of sight, that never comes."""
 _FITS = "part => part.scrollWidth <= part.clientWidth"
 
 
@@ -20,8 +22,13 @@ def settle(page: Any) -> None:
 
     Args:
         page: A page of Playwright's synchronous API.
+
+    Raises:
+        playwright.sync_api.TimeoutError: Something moves on and on.
     """
-    page.evaluate(_AT_REST)
+    page.evaluate(_DRAW)
+    page.wait_for_function(_AT_REST)
+    page.evaluate(_DRAW)
 
 
 def resize(page: Any, width: int, height: int) -> None:

@@ -81,16 +81,24 @@ def test_the_graph_is_walked_by_keys(tab):
 def test_what_is_clicked_right_after_a_key_stays(tab):
     tab.page.clock.install()
     page = opened(tab).page
-    page.get_by_label("Find").fill("mkdocs")
-    page.locator(f"{LIST} [role=option]").nth(3).click()
-    title = page.locator(TITLE).inner_text()
-    assert title
+    page.clock.pause_at(page.evaluate("Date.now() + 60_000"))  # typing waits until it goes on
+    find, options = page.get_by_label("Find"), page.locator(f"{LIST} [role=option]")
+    before = options.nth(3).locator("bdi").inner_text()
+    find.fill("mkdocs")
+    assert options.nth(3).locator("bdi").inner_text() == before, "not looked for yet"
+    options.nth(3).click()
+    title = page.locator(f"{TITLE} bdi")
+    sync_api.expect(title).to_have_text(before)
+    page.locator("#kb-graph blockquote").first.wait_for()
     page.clock.run_for(1_000)  # longer than what is typed waits
-    assert page.locator(TITLE).inner_text() == title
-    page.get_by_label("Find").fill("theme")
+    assert title.inner_text() == before
+    find.fill("theme")
     page.get_by_role("button", name="Gaps (").click()
     page.clock.run_for(1_000)
     assert page.locator("#kb-graph .kb-graph-list-title").inner_text().startswith("What the")
+    find.fill("mkdocs")
+    page.clock.run_for(1_000)
+    page.locator("#kb-graph h4", has_text="Names with").wait_for()  # nothing else stood in its way
 
 
 def test_fingers_drag_pinch_and_tap(chrome, kitchen_address):

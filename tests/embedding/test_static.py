@@ -45,6 +45,14 @@ def test_no_token_reaches_over_the_end_of_a_piece(plain):
     special = {*static._SPECIAL_TOKENS, *(f"<0x{byte:02X}>" for byte in range(256))}
     tokens = [token.replace("▁", " ") for token in plain.get_vocab() if token not in special]
     assert [token for token in tokens if static._PIECE.findall(token) != [token]] == []
+    in_ascii = [token for token in tokens if token.isascii()]
+    assert len(in_ascii) > 20_000
+    assert [token for token in in_ascii if static._ASCII_PIECE.findall(token) != [token]] == []
+
+
+@given(st.text(st.characters(codec="ascii")))
+def test_pieces_of_ascii_are_those_of_all_texts(text):
+    assert static._ASCII_PIECE.findall(text) == static._PIECE.findall(text)
 
 
 _PARTS = [

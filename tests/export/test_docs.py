@@ -164,13 +164,15 @@ def test_a_public_name_without_a_docstring_fails_the_build(tmp_path):
     assert "PluginError: without a docstring: kbkit.errors.NewError\n" in done.stderr
 
 
-@pytest.mark.parametrize("exports", [0, 2])
-def test_the_published_site_builds_strictly(tmp_path, document, info, exports):
-    """With the repository's own mkdocs.yml, with and without knowledge bases in site/kb."""
+def test_the_published_site_builds_strictly(tmp_path, document, info):
+    """With the repository's own mkdocs.yml, and knowledge bases in site/kb.
+
+    Without any it is built strictly by `make publish`, which reads it as the source of one.
+    """
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
     shutil.copytree(ROOT / "site", tmp_path / "site", ignore=shutil.ignore_patterns("kb"))
     shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
-    for number in range(exports):
+    for number in range(2):
         pages = [document(f"https://h/{part}/{n}", f"word{number} [x](/a/1)", title=f"{part} {n}")
                  for part in "ab" for n in range(4)]  # fmt: skip
         target = tmp_path / "site/kb" / f"kb{number}"
@@ -185,10 +187,10 @@ def test_the_published_site_builds_strictly(tmp_path, document, info, exports):
     built = tmp_path / "build/site"
     home = (built / "index.html").read_text("utf-8")
     assert not re.search(r'(?:src|<link[^>]*href)="(?:https?:)?//(?!kbkit\.github\.io)', home)
-    assert ("Knowledge bases" in home) == (exports > 0)
-    assert ("Base &lt;1&gt;" in home) == (exports > 1)
+    assert "Knowledge bases" in home
+    assert "Base &lt;1&gt;" in home
     assert "Base <" not in home
-    assert (built / "kb/kb1/pages/h/a/1/index.html").exists() == (exports > 1)
+    assert (built / "kb/kb1/pages/h/a/1/index.html").exists()
     assert not list(built.glob("_*.py"))
     described = {
         found

@@ -240,13 +240,13 @@ def test_hostile_names_stay_texts(workspace, tmp_path):
     assert "<script>alert" not in page
 
 
-@pytest.mark.parametrize("damaged", ["{", "[]", '{"documents": 3}', '{"documents": [["a"]]}'])
-def test_damaged_data_are_told(workspace, tmp_path, damaged):
+def test_damaged_data_are_told(workspace, tmp_path):
     kb = fill(workspace)
     kb.export(folder=tmp_path / "site", build=False)
-    (tmp_path / "site/docs/graph.json").write_text(damaged)
-    with pytest.raises(ExportError, match=r"graph\.json: damaged"):
-        build_site(tmp_path / "site")
+    for damaged in ("{", "[]", '{"documents": 3}', '{"documents": [["a"]]}'):
+        (tmp_path / "site/docs/graph.json").write_text(damaged)
+        with pytest.raises(ExportError, match=r"graph\.json: damaged"):
+            build_site(tmp_path / "site")
 
 
 def test_somebody_elses_page_is_left_alone(workspace, tmp_path):

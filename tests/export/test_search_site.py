@@ -104,7 +104,7 @@ def test_the_engine_finds_what_python_finds_by_cards(node, tmp_path, monkeypatch
     write_index(replace(content, cards=cards), tmp_path / "with")
     write_index(replace(content, cards=None), tmp_path / "without")
     published, other = (PublishedIndex.open(tmp_path / name) for name in ("with", "without"))
-    queries = headings[::3]
+    queries = headings[::6]
     assert len(queries) > 40
     found = in_node(node, published, tmp_path, queries)
     moved = 0

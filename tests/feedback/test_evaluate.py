@@ -7,7 +7,8 @@ import pytest
 
 import kbkit
 from kbkit.errors import ConfigError
-from kbkit.feedback.evaluate import Evaluation, to_ranking
+from kbkit.feedback.evaluate import to_ranking
+from kbkit.feedback.evaluation_report import Evaluation
 from kbkit.feedback.evaluation_set import EvaluationQuery
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.measures import measure

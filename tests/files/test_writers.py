@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,16 @@ def begin(processes):
     for process in processes:
         process.stdin.write("go\n")
         process.stdin.flush()
+
+
+def test_threads_that_write_wait_for_each_others_models(tmp_path, monkeypatch):
+    """One that has just done the work of another is no reason to refuse."""
+    monkeypatch.setenv("KBKIT_IMPROVE", "wait")
+    with kbkit.open(tmp_path / "kb") as ws, ThreadPoolExecutor(20) as threads:
+        paths = [f"a/{number}.md" for number in range(40)]
+        list(threads.map(lambda path: ws.files.write(path, path), paths))
+        assert [ws.files.read(path) for path in paths] == paths
+        assert ws["files"].info().cards_waiting == 0
 
 
 def test_appends_of_four_processes_lose_nothing(tmp_path, files):

@@ -163,10 +163,10 @@ def test_two_people_who_edit_at_once_are_told_and_lose_nothing(tmp_path):
             ann.graph.undo(by="ann")
 
 
-def test_two_hundred_thousand_names_are_a_gazetteer():
+def test_twenty_thousand_names_are_a_gazetteer():
     """Time is measured by benchmarks; here it has to end, and to find what is there."""
-    names = {f"Widget{n:06} Mark {n % 7}": (f"wdg-{n:06}",) for n in range(200_000)}
+    names = {f"Widget{n:06} Mark {n % 7}": (f"wdg-{n:06}",) for n in range(20_000)}
     gazetteer = NameGazetteer((), names)
-    assert len(gazetteer) == 200_000
-    found = gazetteer.find("We use wdg-123456 beside Widget000007 Mark 0, and not Widget9.")
-    assert [mention.name for mention in found] == ["Widget123456 Mark 4", "Widget000007 Mark 0"]
+    assert len(gazetteer) == 20_000
+    found = gazetteer.find("We use wdg-012345 beside Widget000007 Mark 0, and not Widget9.")
+    assert [mention.name for mention in found] == ["Widget012345 Mark 4", "Widget000007 Mark 0"]

@@ -144,7 +144,8 @@ def test_static_vectors_serve_until_the_model_has_embedded_all(workspace):
     row = handle_of(kb).row()
     assert row.version == version
     snapshot = kb._stores.snapshots.get(row)  # no other is made for it
-    assert (snapshot.card_embedder, snapshot.card_vectors.shape) == (
+    held = snapshot.cards_of(snapshot.document_ids)
+    assert (snapshot.card_embedder, held.shape) == (
         embedder.fingerprint,
         (30, embedder.dimensions),
     )
@@ -191,6 +192,7 @@ def test_a_document_that_changes_meanwhile_gets_no_stale_card(workspace):
     assert "Something else" in text
 
 
+@pytest.mark.local
 def test_a_workspace_without_cards_gets_them_with_the_next_refresh(tmp_path):
     """As revision 0007 of the catalog left it."""
     folder = tmp_path / "files"

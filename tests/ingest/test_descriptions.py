@@ -5,7 +5,7 @@ import json
 import pytest
 
 import kbkit
-from kbkit.ingest import document_writer
+from kbkit.ingest import cutting
 from kbkit.ingest.descriptions import LENGTH, describe, is_index
 from kbkit.markdown.structure import outline
 
@@ -71,7 +71,7 @@ def test_only_documents_that_changed_are_scanned_and_each_once(workspace, tmp_pa
         scanned.append(content)
         return outline(content)
 
-    monkeypatch.setattr(document_writer, "outline", counted)
+    monkeypatch.setattr(cutting, "outline", counted)
     first = [f"# Tea {number}\n\n{PROSE}\n" for number in range(3)]
     then = [f"{first[0]}And more.\n", *first[1:]]
     lines = tmp_path / "tea.jsonl"

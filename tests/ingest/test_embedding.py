@@ -1,8 +1,7 @@
 """No text is embedded twice, and what was embedded is kept when a batch fails."""
 
-import sqlite3
-
 import pytest
+import sqlalchemy as sa
 
 from kbkit.errors import EmbedderError
 
@@ -10,8 +9,8 @@ SECTIONS = "\n\n".join(f"## Part {n}\n\nNumber {n} says hello to nr{n}x." for n 
 
 
 def waiting(workspace):
-    with sqlite3.connect(workspace.path / "catalog.db") as connection:
-        return connection.execute("SELECT count(*) FROM embedded").fetchone()[0]
+    with workspace._stores.database.read() as transaction:
+        return transaction.execute(sa.text("SELECT count(*) FROM embedded")).scalar()
 
 
 def test_batches_before_the_one_that_failed_are_not_embedded_again(workspace, wordy, wordy_config):

@@ -71,7 +71,7 @@ def vectors(kb):
         held = corpus.vectors_of(transaction, kb.info().dimensions, seqs)
         uris = [chunk.id for chunk in sorted(kb.chunks, key=lambda each: seq_of(kb)[each.id])]
     snapshot = kb._stores.snapshots.renew(kb.id)
-    assert np.array_equal(held, snapshot.vectors)
+    assert np.array_equal(held, snapshot.vectors_of(np.arange(len(snapshot))))
     return dict(zip(uris, held, strict=True))
 
 

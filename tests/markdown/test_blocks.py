@@ -184,7 +184,7 @@ def readers_agree(text: str) -> None:
     assert exported_code == code
 
     begins = structure.headings[:1] if structure.blocks[:1] and headings[:1] else []
-    begins = [one for one in begins if not text[: one.start].strip()]
+    begins = [one for one in begins if not MarkdownIt("commonmark").render(text[: one.start])]
     tops = [one for one in structure.headings if one.level == 1]
     first = next(("".join(one.path[-1:]) for one in [*tops, *begins]), "")
     assert read_text(text, "name.md").title == (first or "name")

@@ -4,7 +4,15 @@ import re
 from datetime import UTC, datetime
 
 from kbkit.export import ExportReport
-from kbkit.models import IngestReport, Problem, Rating, Target, TargetKind
+from kbkit.models import (
+    EntrySyncReport,
+    IngestReport,
+    Problem,
+    Rating,
+    SyncReport,
+    Target,
+    TargetKind,
+)
 
 REPORT = IngestReport(
     new=1200,
@@ -48,3 +56,11 @@ def test_notebooks_show_a_table_and_not_a_constructor(tmp_path):
         assert shown.startswith("<table>")
         assert type(value).__name__ not in shown
         assert not re.search("<[bi]>", shown)
+
+
+def test_a_sync_of_thousands_of_files_is_told_in_figures():
+    names = tuple(f"notes/{n}.md" for n in range(10_000))
+    skipped = (Problem("big.bin", "no text"),)
+    assert repr(SyncReport(names)) == "SyncReport(10,000 added, 0 updated, 0 removed)"
+    told = "EntrySyncReport(0 added, 2 updated, 0 removed, 1 skipped)"
+    assert repr(EntrySyncReport(updated=names[:2], skipped=skipped)) == told

@@ -9,7 +9,16 @@ import pytest
 import kbkit
 from kbkit.export import ExportReport
 from kbkit.feedback.judgements import Judgements
-from kbkit.models import Expansion, Improvement, License, Problem, Target, TargetKind, schema
+from kbkit.models import (
+    Expansion,
+    Improvement,
+    License,
+    Problem,
+    Target,
+    TargetKind,
+    from_dict,
+    schema,
+)
 from kbkit.recipes import FilesSource
 
 PAGE = "<html><body><main><h1>Tea</h1><p>Green tea steeps.</p></main></body></html>"
@@ -62,6 +71,19 @@ def test_a_value_is_json_of_the_shape_that_its_schema_says(values, name):
         jsonschema.Draft202012Validator(shape).validate(wrong)
 
 
+REPORTS_OF_ONE_MACHINE = {"Evaluation", "ExportReport", "BuildReport", "FidelityReport"}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in REPORTS_OF_ONE_MACHINE])
+def test_a_value_is_read_back_from_what_it_says(values, name):
+    value = values[name]
+    shown = json.loads(json.dumps(value.to_dict()))
+    found = from_dict(type(value), {**shown, "something_new": 1})
+    assert type(found) is type(value)
+    assert found == value or name == "Answer"  # which leaves out how long its search took
+    assert from_dict(type(value), shown).to_dict() == value.to_dict()
+
+
 def test_every_public_value_object_is_among_them():
     public = {name for name in kbkit.__all__ if hasattr(getattr(kbkit, name), "to_dict")}
     assert public <= set(NAMES)
@@ -75,3 +97,22 @@ def test_times_paths_and_kinds_are_text(tmp_path):
     info = kbkit.SourceInfo("1", "files", "*.md", "/", False, at, {"tags": ("a",)})
     assert info.to_dict()["created_at"] == "2026-01-31T00:00:00+00:00"
     assert info.to_dict()["options"] == {"tags": ["a"]}
+
+
+@pytest.mark.parametrize("name", [
+    name for name in NAMES if name not in ("Evaluation", "ExportReport", "BuildReport",
+                                           "FidelityReport")
+])  # fmt: skip
+def test_a_value_is_read_back_from_its_json(values, name):
+    value = values[name]
+    shown = json.loads(json.dumps(value.to_dict()))
+    back = from_dict(type(value), {**shown, "of_a_newer_kbkit": 1})
+    assert type(back) is type(value)
+    assert back.to_dict() == value.to_dict()
+    if name not in ("Answer",):  # which says no time
+        assert back == value
+
+
+def test_values_of_something_else_are_no_value():
+    with pytest.raises(ValueError, match="planet"):
+        from_dict(Target, {"kind": "planet", "id": "x"})

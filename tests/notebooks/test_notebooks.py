@@ -224,6 +224,28 @@ def test_files_and_entries(run, tmp_path: Path):
         assert ws.entries.read("fire-stoneware-without-cracks").rating.count == 3
 
 
+def test_a_server(run, tmp_path: Path):
+    notebook = run("12")
+    assert "serving FOLDER at http://127.0.0.1:" in notebook.output("server = subprocess.Popen")
+    assert "At 75 degrees" in notebook.output("ws = kbkit.connect(url)")
+    assert "'coffee'" in notebook.output("kb.rate(")
+    assert PANEL in notebook.output("SearchPanel(ws)")
+    assert "Brew tea for many" in notebook.output("ws.entries.create(")
+    refused = notebook.output("token = subprocess.run")
+    assert refused.startswith("3 hits\n")
+    assert "ForbiddenError: this needs the scope write" in refused
+    assert "is not for 'files', but for tea" in refused
+    assert "TokenError: a token is needed" in refused
+    agent = notebook.output("Client(streamable_http_client")
+    assert "search_knowledge_base" in agent
+    assert "rate_chunk" not in agent
+    assert re.search(r"<quote-\d+>\ntitle: Green tea", agent)
+    assert "['Green tea', 'Black tea']" in notebook.output("AsyncWorkspace")
+    assert "[[5, 'ann']] 2 documents" in notebook.output("server.terminate()")
+    with kbkit.open(tmp_path / "kb") as ws:
+        assert "Uji" in ws.files.read("notes/green.md")
+
+
 def test_the_notebook_of_a_recipe(tmp_path: Path):
     """As the command line writes and runs it, next to a recipe of one page."""
     (tmp_path / "docs").mkdir()

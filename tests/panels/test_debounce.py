@@ -1,6 +1,7 @@
 import asyncio
 
 from kbkit.panels.debounce import Debouncer
+from tests.panels.event_loop import LoopClock
 
 
 def test_runs_at_once_without_an_event_loop():
@@ -13,14 +14,15 @@ def test_the_latest_call_wins():
     ran = []
 
     async def type_quickly():
-        debouncer = Debouncer(0.03, lambda: ran.append(asyncio.get_running_loop().time()))
+        clock, debouncer = LoopClock(), Debouncer(0.3, lambda: ran.append(1))
         for _ in range(5):
             debouncer.later()
-            await asyncio.sleep(0.005)
+            await clock.go_on(0.2)
             assert ran == []
             assert debouncer.waiting
-        await asyncio.sleep(0.08)
+        await clock.go_on(0.2)
         assert not debouncer.waiting
+        await clock.go_on(9)
 
     asyncio.run(type_quickly())
     assert len(ran) == 1
@@ -30,11 +32,11 @@ def test_now_does_not_run_again_later():
     ran = []
 
     async def press_enter():
-        debouncer = Debouncer(0.01, lambda: ran.append(1))
+        clock, debouncer = LoopClock(), Debouncer(0.3, lambda: ran.append(1))
         debouncer.later()
         debouncer.now()
         assert ran == [1]
-        await asyncio.sleep(0.04)
+        await clock.go_on(9)
 
     asyncio.run(press_enter())
     assert ran == [1]
@@ -44,10 +46,10 @@ def test_cancelled_work_does_not_run():
     ran = []
 
     async def leave():
-        debouncer = Debouncer(0.01, lambda: ran.append(1))
+        clock, debouncer = LoopClock(), Debouncer(0.3, lambda: ran.append(1))
         debouncer.later()
         debouncer.cancel()
-        await asyncio.sleep(0.04)
+        await clock.go_on(9)
 
     asyncio.run(leave())
     assert ran == []

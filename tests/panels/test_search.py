@@ -11,6 +11,7 @@ from kbkit.panels import SearchPanel
 from kbkit.panels.events import publish
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import query_encoders
+from tests.panels.event_loop import LoopClock
 
 
 def status(panel):
@@ -129,14 +130,14 @@ def test_hits_can_be_observed(workspace):
 
 def test_typing_waits_for_a_pause_and_the_latest_query_wins(workspace):
     async def typing():
-        panel = SearchPanel(workspace["manual"], debounce=0.05)
+        clock, panel = LoopClock(), SearchPanel(workspace["manual"], debounce=0.3)
         seen = []
         panel.observe(lambda change: seen.append(change["new"].query), "hits")
         for text in ("r", "read", "read c", "read csv"):
             panel.query_box.value = text
-            await asyncio.sleep(0.005)
+            await clock.go_on(0.2)
         assert seen == []
-        await asyncio.sleep(0.3)
+        await clock.go_on(0.2)
         return seen
 
     assert asyncio.run(typing()) == ["read csv"]
@@ -155,10 +156,10 @@ def test_enter_does_not_wait(workspace):
 
 def test_a_closed_panel_does_not_search(workspace):
     async def leave():
-        panel = SearchPanel(workspace["manual"], debounce=0.01)
+        clock, panel = LoopClock(), SearchPanel(workspace["manual"], debounce=0.3)
         panel.query_box.value = "read csv"
         panel.close()
-        await asyncio.sleep(0.05)
+        await clock.go_on(9)
         return panel
 
     assert not asyncio.run(leave()).hits

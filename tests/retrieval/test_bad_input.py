@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import kbkit
 from kbkit.errors import ConfigError, KbkitError
 from kbkit.models import Hits, Mode
+from kbkit.models.scores import MAX_QUERY_LENGTH
 from kbkit.recipes import JsonlSource, RetrievalSpec
-from kbkit.retrieval.query import MAX_QUERY_LENGTH
 
 MODES = list(Mode)
 TEXTS = {

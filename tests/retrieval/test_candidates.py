@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 
 import kbkit
 from kbkit.knowledge_base import handle_of
@@ -19,7 +20,8 @@ from kbkit.retrieval.candidates.legs import find_candidates
 from kbkit.retrieval.candidates.masks import filter_mask
 from kbkit.retrieval.candidates.snapshot import SnapshotCorpus
 from kbkit.retrieval.card_queries import CardQueryEncoder
-from kbkit.stores.catalog import knowledge_bases, ratings
+from kbkit.stores.catalog import knowledge_bases, ratings, removed_chunks
+from kbkit.stores.catalog.schema import chunks, documents
 from kbkit.stores.snapshots import chunk_table
 from kbkit.stores.vector_index import Answer
 from kbkit.text import analyzer
@@ -71,7 +73,7 @@ def view(kb):
             row=row,
             vectors=resources.vectors,
             connection=connection,
-            snapshot=resources.snapshots.renew(kb.id),
+            snapshot=resources.snapshots.made(connection, row),
             embed=kb._handle.embedder(row).embed_query,
         )
 
@@ -183,6 +185,7 @@ def test_the_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch)
     assert other.pages.embedder == ""
 
 
+@pytest.mark.local
 @pytest.mark.parametrize("opened_at", [0.0, 0.5, 1.0])
 def test_chunks_that_chroma_does_not_know_are_candidates_like_others(kb, view, opened_at):
     known, collection = kb._stores.vectors._known.seqs, kb.info().collection
@@ -222,12 +225,14 @@ def test_deleted_chunks_take_no_places_away(tmp_path):
         kb._stores.vectors.open(kb.id)
         gone = [hit.uri for hit in kb.search("green tea", limit=6, mode="dense", retrieval=FEW)]
         with kb._stores.database.write() as connection:
-            for table in ("vectors WHERE chunk_seq", "chunks WHERE seq"):
-                connection._connection.exec_driver_sql(
-                    f"DELETE FROM {table} IN (SELECT seq FROM chunks JOIN documents"
-                    f" ON documents.id = document_id WHERE uri IN ({','.join('?' * 6)}))",
-                    tuple(gone),
-                )
+            of_them = (
+                select(chunks.c.seq)
+                .join(documents, documents.c.id == chunks.c.document_id)
+                .where(documents.c.uri.in_(gone))
+            )
+            seqs = list(connection.execute(of_them).scalars())
+            connection.execute(chunks.delete().where(chunks.c.seq.in_(seqs)))
+            removed_chunks.add(connection, kb.id, seqs)
             knowledge_bases.touch(connection, kb.id)
         left = {"black tea 6", "hot milk 7", "cold rum 8"}
         for _ in range(3):  # from the catalog, and from a snapshot

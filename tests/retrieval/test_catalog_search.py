@@ -73,6 +73,7 @@ def by_catalog(workspace, monkeypatch):
     def run(search):
         with monkeypatch.context() as patched:
             patched.setattr(Snapshots, "get", lambda self, row: None)
+            patched.setattr(Snapshots, "seen", lambda self, transaction, row: None)
             patched.setattr(Snapshots, "table", lambda self, *seen: chunk_table.read(*seen))
             patched.setattr("kbkit.retrieval.retriever._SMALL", -1)
             patched.setattr(CatalogCorpus, "nearest", nearest)
@@ -142,6 +143,9 @@ def test_a_table_is_read_once_a_version(workspace, monkeypatch):
     kb = workspace["guides"]
     handle, count, real = handle_of(kb), [], chunk_table.read
     monkeypatch.setattr(Snapshots, "get", lambda self, row: None)
+    monkeypatch.setattr(Snapshots, "seen", lambda self, transaction, row: None)
+    # what is made behind the first search would have the table forgotten
+    monkeypatch.setattr(Snapshots, "_hold", lambda self, kb_id, found: None)
     monkeypatch.setattr("kbkit.retrieval.retriever._SMALL", -1)
     monkeypatch.setattr(
         "kbkit.stores.snapshots.snapshots.read", lambda *seen: count.append(1) or real(*seen)

@@ -276,6 +276,18 @@ def test_legs_run_at_once_and_one_that_fails_leaves_a_note():
         build("how", lambda: (_ for _ in ()).throw(SourceError("gone")), {}, 5, 500)
 
 
+def test_a_leg_that_is_at_hand_needs_no_thread():
+    ran: list[threading.Thread] = []
+
+    def leg():
+        ran.append(threading.current_thread())
+        return Findings([made_hit("Graph.")])
+
+    context = build("how", Findings, {"graph": leg}, 5, 500, at_hand=["graph"])
+    assert [piece.text for piece in context.pieces] == ["Graph."]
+    assert ran == [threading.current_thread()]
+
+
 def test_what_is_known_of_names_stands_behind_the_passages_and_repeats_none():
     passage = made_hit("Brews leaves in water.", title="Teapot", path=("Teapot",))
     other = made_hit("Boils the water.", title="Kettle", document="k", uri="text:kettle")

@@ -1,7 +1,10 @@
 """Filters let through what they say, on both legs, however odd the URIs are."""
 
 import json
+import os
 import random
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
@@ -9,9 +12,13 @@ from urllib.parse import urlsplit
 import pytest
 
 import kbkit
-from kbkit.models import Filters, Mode
+from kbkit.errors import NotFoundError
+from kbkit.models import Filters, Hits, Mode
 from kbkit.recipes import JsonlSource, RetrievalSpec
+from kbkit.stores.catalog import corpus
 from kbkit.stores.catalog.reading import heading_text
+from kbkit.stores.catalog.schema import chunks as chunk_rows
+from kbkit.stores.catalog.schema import documents
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 PLAIN = RetrievalSpec(
@@ -50,14 +57,19 @@ def workspace(tmp_path_factory):
             kb.ingest(JsonlSource(path=str(path)))
             with opened._stores.database.write() as connection:
                 for n, document in enumerate(list(kb.documents)):
-                    time = (NOON + timedelta(microseconds=n - 9)).replace(tzinfo=None)
-                    connection._connection.exec_driver_sql(
-                        "UPDATE documents SET fetched_at = ?, state = ? WHERE id = ?",
-                        (f"{time:%Y-%m-%d %H:%M:%S.%f}", ["current", "stale"][n % 3 == 0],
-                         document.id),
-                    )  # fmt: skip
-                connection._connection.exec_driver_sql(
-                    "UPDATE chunks SET page = position + 1 WHERE kb_id = ? AND seq % 3", (kb.id,)
+                    connection.execute(
+                        documents.update()
+                        .where(documents.c.id == document.id)
+                        .values(
+                            fetched_at=NOON + timedelta(microseconds=n - 9),
+                            state=["current", "stale"][n % 3 == 0],
+                        )
+                    )
+                rows = chunk_rows.c
+                connection.execute(
+                    chunk_rows.update()
+                    .where(rows.kb_id == kb.id, rows.seq % 3 != 0)
+                    .values(page=rows.position + 1)
                 )
             chunks = list(kb.chunks)
             for chunk in rng.sample(chunks, len(chunks) // 2):
@@ -238,3 +250,94 @@ def test_chunks_are_filtered_not_only_documents(workspace, conditions):
         assert {hit.chunk.id for hit in found} == let_through
     nodes = kb.as_retriever(limit=100, filters=conditions).retrieve("tea")
     assert {node.node.node_id for node in nodes} == let_through
+
+
+def test_a_version_is_found_and_one_that_is_not_there_is_an_error(tmp_path):
+    with kbkit.open(tmp_path) as workspace:
+        kb, other = workspace.create("guide"), workspace.create("other")
+        kb.add("new", "Tea, new.", source="https://docs.example/en/5.10/tea.html")
+        kb.add("old", "Tea, old.", source="https://docs.example/en/5.9/tea.html")
+        kb.add("dated", "Tea, dated.", source="https://docs.example/2026/05/tea.html")
+        other.add("package", "Tea, packaged.", source="tea", metadata={"version": "5.10"})
+
+        def found(where, version):
+            hits = where.search("tea", filters={"version": version})
+            return {hit.title: hit.version for hit in hits}
+
+        assert found(kb, "5.9") == {"old": "5.9"}
+        assert found(workspace, "5.10") == {"new": "5.10", "package": "5.10"}
+        for where in (kb, workspace):
+            with pytest.raises(NotFoundError, match=r"'5'; there are: 5\.9, 5\.10$"):
+                found(where, "5")
+        with pytest.raises(NotFoundError, match=r"5\.10"):
+            workspace.context("tea", filters={"version": "5.11"})
+        hits = {hit.title: hit.version for hit in kb.search("tea")}
+        assert hits == {"new": "5.10", "old": "5.9", "dated": ""}
+        assert Hits.from_dict(kb.search("old tea").to_dict())[0].version
+
+
+def test_masks_are_made_once_and_follow_every_change(tmp_path, monkeypatch):
+    made = []
+    look = corpus.matching_documents
+
+    def matching(transaction, kb_id, filters):
+        made.append(filters)
+        return look(transaction, kb_id, filters)
+
+    monkeypatch.setattr(corpus, "matching_documents", matching)
+    by_path, rated = {"path": "a/**"}, {"path": "a/**", "min_rating": 4}
+
+    def found(filters):
+        return {hit.title for hit in kb.search("green tea", filters=filters)}
+
+    with kbkit.open(tmp_path / "kb") as opened:
+        kb = opened.create("drinks")
+        one = kb.add("one", "Green tea one.", source="https://tea.example/a/one").id
+        kb.add("two", "Green tea two.", source="https://tea.example/b/two")
+        assert [found(by_path) for _ in range(3)] == [{"one"}] * 3
+        assert len(made) == 1
+        assert found(rated) == set()
+        kb.rate(one, 5, rater="ann")
+        assert found(rated) == {"one"}
+        assert [each.path for each in made].count("a/**") == 1  # what people say is looked at apart
+        kb.rate(one, 1, rater="ann")
+        assert found(rated) == set()
+        kb.add("three", "Green tea three.", source="https://tea.example/a/three")
+        assert found(by_path) == {"one", "three"}
+        kb.documents.delete(one)
+        assert found(by_path) == {"three"}
+        assert len([each for each in made if each.path]) == 3
+
+
+SCANS = """
+import sys, threading
+from pathlib import Path
+import kbkit
+kb = kbkit.open(sys.argv[1])["drinks"]
+for turn in range(3):
+    kb.search(f"green tea {turn}")
+def ticks():
+    own = {str(thread.native_id) for thread in threading.enumerate()}
+    return sum(
+        sum(map(int, (task / "stat").read_text().rpartition(")")[2].split()[11:13]))
+        for task in Path("/proc/self/task").iterdir() if task.name not in own
+    )
+before = ticks()
+for turn in range(40):
+    assert kb.search(f"green tea number {turn}", filters={"path": "**"} if turn % 2 else None)
+print(ticks() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads what threads took from /proc")
+def test_a_search_hands_nothing_to_other_threads(tmp_path):
+    with kbkit.open(tmp_path / "kb") as opened:
+        kb = opened.create("drinks")
+        for number in range(60):
+            kb.add(f"tea {number}", f"Green tea number {number}. " * 9)
+    kept = {name: value for name, value in os.environ.items() if not name.endswith("NUM_THREADS")}
+    ran = subprocess.run(
+        [sys.executable, "-c", SCANS, str(tmp_path / "kb")],
+        capture_output=True, text=True, check=True, env={**kept, "KBKIT_IMPROVE": "off"},
+    )  # fmt: skip
+    assert int(ran.stdout) <= 1  # hundredths of a second

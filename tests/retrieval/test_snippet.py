@@ -135,9 +135,9 @@ def test_markup_in_the_text_stays_text():
     ids=lambda text: ascii(text[:6]),
 )
 def test_hostile_text_takes_no_time(hostile):
-    start = time.perf_counter()
+    start = time.process_time()
     shown = cut(hostile + " tea", "tea")
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert len(bare(shown)) <= 240
 
 

@@ -87,3 +87,28 @@ def page() -> Callable[..., str]:
         )
 
     return write
+
+
+class Silence:
+    """Answers nothing for as long as a test goes on.
+
+    Attributes:
+        over: Set when the test is over.
+        waited_for: Whether somebody waited for a minute.
+    """
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self.waited_for = False
+
+    def __call__(self, handler: BaseHTTPRequestHandler) -> None:
+        self.waited_for |= not self.over.wait(60)
+
+
+@pytest.fixture
+def silence() -> Iterator[Silence]:
+    """A page that never answers, and that nobody waits for."""
+    made = Silence()
+    yield made
+    made.over.set()
+    assert not made.waited_for

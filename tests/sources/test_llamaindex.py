@@ -7,9 +7,9 @@ from llama_index.core import Document, SimpleDirectoryReader
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import MediaResource, NodeWithScore, TextNode
 
-from kbkit.models import DocumentType
+from kbkit.models import DocumentType, SourceDocument
 from kbkit.sources.base import Outcome
-from kbkit.sources.llamaindex import document_events
+from kbkit.sources.llamaindex import document_events, split_sources
 
 BASE = Path("/base")
 
@@ -101,6 +101,13 @@ def test_dictionaries_do_as_well():
     node = TextNode(text="# Tea", id_="tea", metadata={"n": 1})
     assert documents(node.to_dict()) == documents(node)
     assert documents({"doc_id": "tea", "text": "# Tea", "extra_info": {"n": 1}})[0].uri == "tea"
+
+
+def test_a_document_that_is_one_already_is_taken_as_it_is():
+    document = SourceDocument("tea", "Tea", "# Tea", metadata={"source": "https://tea.example/"})
+    (event,) = document_events([document], Path())
+    assert event.document is document
+    assert split_sources([[document]]) == ([], [document])
 
 
 def test_title_tags_and_type_come_from_metadata_or_text():

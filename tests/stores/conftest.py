@@ -1,5 +1,7 @@
 """A catalog of its own, without a workspace around it."""
 
+import os
+
 import pytest
 
 import kbkit
@@ -9,8 +11,13 @@ from kbkit.stores.sqlite.database import SqliteDatabase
 
 
 @pytest.fixture
-def database(tmp_path):
-    opened = SqliteDatabase(tmp_path / "catalog.db", FolderLocks(tmp_path / "locks"))
+def database(tmp_path, request):
+    if os.environ.get("KBKIT_TEST_DATABASE") == "postgresql":
+        from kbkit.stores.postgres.database import PostgresDatabase
+
+        opened = PostgresDatabase(request.getfixturevalue("postgres").catalog())
+    else:
+        opened = SqliteDatabase(tmp_path / "catalog.db", FolderLocks(tmp_path / "locks"))
     yield opened
     opened.close()
 

@@ -14,10 +14,24 @@ from kbkit.stores.stores import Stores, StoresAddress
 from kbkit.testing import DatabaseConformance, VectorStoreConformance
 from tests.stores.toys import ToyDatabase, ToyStore
 
+# all of them are here, whatever the other tests run on
+pytestmark = pytest.mark.local
+
 
 class TestSqlite(DatabaseConformance):
     def open_database(self, folder):
         return SqliteDatabase(folder / "catalog.db", FolderLocks(folder / "locks"))
+
+
+class TestPostgres(DatabaseConformance):
+    @pytest.fixture(autouse=True)
+    def opened(self, postgres):
+        self.url = postgres.catalog()
+
+    def open_database(self, folder):
+        from kbkit.stores.postgres.database import PostgresDatabase
+
+        return PostgresDatabase(self.url)
 
 
 class TestToyDatabase(DatabaseConformance):

@@ -1,3 +1,5 @@
+"""What SQLite itself does, and what is said of its faults."""
+
 import sqlite3
 import threading
 
@@ -8,6 +10,8 @@ from kbkit.errors import WorkspaceError
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.sqlite.database import SqliteDatabase, explained
+
+pytestmark = pytest.mark.local
 
 
 def make(connection, name):

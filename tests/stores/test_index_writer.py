@@ -11,6 +11,9 @@ import kbkit
 DOCUMENTS, SECTIONS = 30, 110
 
 
+pytestmark = pytest.mark.local
+
+
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory):
     """Enough chunks for the process to be started."""

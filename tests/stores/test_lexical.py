@@ -54,6 +54,7 @@ def test_every_term_of_any_text_is_found(database, kb_id, text):
         transaction.lexical.remove(kb_id, rows)
 
 
+@pytest.mark.local
 def test_what_was_added_and_removed_leaves_an_empty_index(database, kb_id):
     rows = index(database, kb_id, "tea in C++", "tea with --dry-run", "tea")
     with database.write() as transaction:

@@ -10,10 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import kbkit
-from kbkit.models import Target, TargetKind
+from kbkit.models import RatingTotal, Target, TargetKind
 from kbkit.recipes import RetrievalSpec
 from kbkit.stores.catalog import knowledge_bases, ratings
-from kbkit.stores.catalog.ratings import Total
 
 
 def rate(connection, kb_id, target, rater, score):
@@ -66,7 +65,7 @@ def test_totals_are_those_of_what_was_rated_and_not_taken_back(database, acts):
             found = ratings.total(connection, kb_id, target)
             assert (found and (found.raters, found.average)) == expected.get(target)
         assert ratings.totals(connection, kb_id).documents == {
-            target: Total(*values) for target, values in expected.items()
+            target: RatingTotal(*values) for target, values in expected.items()
         }
 
 
@@ -79,7 +78,7 @@ def test_totals_of_two_knowledge_bases_are_apart(database, kb_id):
         assert ratings.total(connection, other, "x") is None
         assert not ratings.remove(connection, other, mine.id)
         rate(connection, other, "x", "ann", 1)
-        assert ratings.total(connection, kb_id, "x") == Total(1, 5.0)
+        assert ratings.total(connection, kb_id, "x") == RatingTotal(1, 5.0)
 
 
 @pytest.fixture
@@ -102,7 +101,7 @@ def test_totals_follow_their_chunks_and_outlive_them(kb):
     kb.rate(chunk.id, 4, rater="ann")
     kb.rate(chunk.id, 2, rater="bob")
     kb.rate(document, 5, rater="ann")
-    expected = {chunk.id: Total(2, 3.0)}, {document: Total(1, 5.0)}
+    expected = {chunk.id: RatingTotal(2, 3.0)}, {document: RatingTotal(1, 5.0)}
     assert totals(kb) == expected
     kb.documents.update(document, tags=["new"])
     assert totals(kb) == expected

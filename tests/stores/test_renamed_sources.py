@@ -10,7 +10,7 @@ import pytest
 
 import kbkit
 from kbkit.recipes import FilesSource, OpenApiSource
-from tests.old_catalogs import KNOWLEDGE_TABLES
+from tests.old_catalogs import KNOWLEDGE_TABLES, forget_card_versions
 
 API = {
     "openapi": "3.0.0",
@@ -19,6 +19,10 @@ API = {
         "/tea": {"get": {"summary": "Makes tea", "responses": {"200": {"description": "."}}}}
     },
 }
+
+
+# no catalog on a server is that old
+pytestmark = pytest.mark.local
 
 
 @pytest.fixture
@@ -54,6 +58,7 @@ def old(tmp_path, monkeypatch):
         (docs / "h").touch()
         for table in KNOWLEDGE_TABLES:
             connection.execute(f"DROP TABLE {table}")
+        forget_card_versions(connection)
         connection.execute("DROP TABLE deleted_documents")
         connection.execute("ALTER TABLE knowledge_bases DROP COLUMN deleted_at")
         for column in ("name", "enabled"):

@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from types import SimpleNamespace
@@ -16,13 +17,14 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kbkit.stores.catalog import knowledge_bases
+from kbkit.errors import NotFoundError
+from kbkit.stores.catalog import knowledge_bases, removed_chunks
 from kbkit.stores.catalog.packing import pack, unpack
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.schema import chunks, documents, vectors
 from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
 from kbkit.stores.locks import FolderLocks
-from kbkit.stores.snapshots import snapshot
+from kbkit.stores.snapshots.merging import merged
 from kbkit.stores.snapshots.snapshots import Snapshots
 from kbkit.stores.sqlite.database import SqliteDatabase
 from kbkit.text import analyzer
@@ -54,7 +56,11 @@ def fresh(stored):
 
 
 def put(stored, name, *texts, title=None, headings=()):
-    """Store a document; each text is a chunk, its words the terms. Equal chunks stay."""
+    """Store a document; each text is a chunk, its words and those above it the terms.
+
+    Equal chunks stay.
+    """
+    above = " ".join(analyzer().terms(f"{name if title is None else title} {' '.join(headings)}"))
     document = f"{stored.id}-{name}"
     ids = [f"{document}-{title!r}-{headings}-{text}-{n}" for n, text in enumerate(texts)]
     values = {
@@ -71,7 +77,7 @@ def put(stored, name, *texts, title=None, headings=()):
             )
         of_document = sa.select(chunks.c.id).where(chunks.c.document_id == document)
         there = set(connection.execute(of_document).scalars())
-        connection.execute(chunks.delete().where(chunks.c.id.in_(there.difference(ids))))
+        forget(connection, stored, chunks.c.id.in_(there.difference(ids)))
         for position, (known, text) in enumerate(zip(ids, texts, strict=True)):
             if known in there:
                 continue
@@ -79,7 +85,8 @@ def put(stored, name, *texts, title=None, headings=()):
                 chunks.insert()
                 .values(
                     id=known, kb_id=stored.id, document_id=document, position=position, start=0,
-                    end=0, text=text, heading_path=list(headings), anchor="", terms=text,
+                    end=0, text=text, heading_path=list(headings), anchor="",
+                    terms=f"{above} {text}".strip(),
                     length=len(text.split()), embed_hash=known,
                 )
                 .returning(chunks.c.seq)
@@ -89,8 +96,16 @@ def put(stored, name, *texts, title=None, headings=()):
         knowledge_bases.touch(connection, stored.id)
 
 
+def forget(connection, stored, which):
+    """Remove chunks, as the catalog does."""
+    seqs = list(connection.execute(sa.select(chunks.c.seq).where(which)).scalars())
+    connection.execute(chunks.delete().where(chunks.c.seq.in_(seqs)))
+    removed_chunks.add(connection, stored.id, seqs)
+
+
 def remove(stored, name):
     with stored.database.write() as connection:
+        forget(connection, stored, chunks.c.document_id == f"{stored.id}-{name}")
         connection.execute(documents.delete().where(documents.c.id == f"{stored.id}-{name}"))
         knowledge_bases.touch(connection, stored.id)
 
@@ -140,12 +155,24 @@ def held_by(made):
     ]  # fmt: skip
 
 
+def whole(found):
+    """All that segments have, as one."""
+    return merged(found.segments)
+
+
 def check(stored):
     """That the snapshot is that of now, however it is come by."""
     row, held = catalog(stored)
-    made = stored.snapshots.renew(stored.id)
+    found = stored.snapshots.renew(stored.id)
+    assert (found.version, found.embedder) == (row.version, row.embedder)
+    assert stored.snapshots.get(row) is found
+    with stored.database.read() as connection:
+        assert held_by(stored.snapshots.made(connection, row)) == held
+    if not found.segments:
+        assert held == []
+        return found
+    made = whole(found)
     assert held_by(made) == held
-    assert (made.version, made.embedder) == (row.version, row.embedder)
     for texts, lists in (
         (made.titles, made.title_terms),
         (made.heading_texts, made.heading_terms),
@@ -156,7 +183,6 @@ def check(stored):
             assert held_there == [int(term in analyzer().terms(text)) for text in texts]
     lengths = [chunk["length"] for chunk in held]
     assert made.average_length == pytest.approx(sum(lengths) / len(lengths) if held else 0)
-    assert stored.snapshots.get(row) is made
     return made
 
 
@@ -190,7 +216,8 @@ def test_a_snapshot_is_that_of_the_catalog_after_any_changes(database, tmp_path,
     check(stored)
     stored.snapshots.save(stored.id)
     row, held = catalog(stored)
-    assert held_by(fresh(stored).snapshots.get(row)) == held
+    found = fresh(stored).snapshots.get(row)
+    assert (held_by(whole(found)) if found.segments else []) == held
 
 
 def test_a_transaction_gets_the_snapshot_of_what_it_sees(stored):
@@ -200,11 +227,13 @@ def test_a_transaction_gets_the_snapshot_of_what_it_sees(stored):
         row, held = catalog(stored, connection)  # and the world moves on
         remove(stored, "tea")
         put(stored, "rum", "dd")
-        newest = check(stored)
+        check(stored)
+        newest = stored.snapshots.get(catalog(stored)[0])
         assert held_by(stored.snapshots.made(connection, row)) == held
+        assert stored.snapshots.seen(connection, row) is None
         stored.snapshots.save(stored.id)
         assert held_by(fresh(stored).snapshots.made(connection, row)) == held
-    assert check(stored) is newest
+    assert stored.snapshots.get(catalog(stored)[0]).seqs.tolist() == newest.seqs.tolist()
 
 
 def test_a_snapshot_is_used_for_its_own_version_and_embedder_only(stored):
@@ -213,8 +242,9 @@ def test_a_snapshot_is_used_for_its_own_version_and_embedder_only(stored):
     row, _ = catalog(stored)
     for seen in (stored, fresh(stored)):
         assert seen.snapshots.get(row) is not None
-        put(seen, "milk", "b")
-        assert seen.snapshots.get(catalog(seen)[0]) is None
+        put(seen, "milk", f"b {seen is stored}")
+        row, held = catalog(seen)
+        assert held_by(whole(seen.snapshots.get(row))) == held
     with stored.database.write() as connection:
         connection.execute(knowledge_base_table.update().values(embedder="other"))
         connection.execute(vectors.update().values(vector=pack(np.ones((1, 2)))[0]))
@@ -271,26 +301,65 @@ def test_a_damaged_file_is_no_snapshot(stored, damage):
     put(stored, "tea", "a b b", "c a")
     put(stored, "milk", "dd")
     stored.snapshots.save(stored.id)
-    path = stored.snapshots._path(stored.id)
+    path = segment_file(stored)
     damage(path)
     again = fresh(stored)
     assert again.snapshots.get(catalog(stored)[0]) is None
     check(again)
     again.snapshots.save(stored.id)
-    if not path.is_dir():
-        check(fresh(stored))
-        assert snapshot.load(path) is not None
+    check(fresh(stored))
+    assert segment_file(again) != path
+    assert fresh(stored).snapshots.get(catalog(stored)[0]) is not None
+
+
+LISTS = {
+    "empty": lambda values: {},
+    "a list": lambda values: [values],
+    "other format": lambda values: values | {"format": 0},
+    "no segments": lambda values: {k: v for k, v in values.items() if k != "segments"},
+    "a path": lambda values: values | {"segments": [{"file": "../a.safetensors", "gone": []}]},
+    "twice": lambda values: values | {"segments": values["segments"] * 2},
+    "rows that are not there": lambda values: values | {
+        "segments": [{**values["segments"][0], "gone": [99]}]
+    },
+    "rows in no order": lambda values: values | {
+        "segments": [{**values["segments"][0], "gone": [1, 0]}]
+    },
+    "another embedder": lambda values: values | {"embedder": "other"},
+    "cards that are not there": lambda values: values | {"cards": "a.safetensors"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", LISTS.values(), ids=LISTS.keys())
+def test_a_damaged_list_is_no_snapshot(stored, damage):
+    put(stored, "tea", "a b b", "c a")
+    stored.snapshots.save(stored.id)
+    path = stored.snapshots._files.path(stored.id)
+    path.write_text(json.dumps(damage(json.loads(path.read_text()))))
+    again = fresh(stored)
+    assert again.snapshots.get(catalog(stored)[0]) is None
+    check(again)
+    again.snapshots.save(stored.id)
+    assert fresh(stored).snapshots.get(catalog(stored)[0]) is not None
+
+
+def segment_file(stored):
+    """The file of the only segment."""
+    path = stored.snapshots._files.path(stored.id)
+    (segment,) = json.loads(path.read_text())["segments"]
+    return path.with_name(segment["file"])
 
 
 def test_a_file_that_goes_while_it_is_used_takes_nothing_along(stored):
     put(stored, "tea", "a b", "c")
     stored.snapshots.save(stored.id)
     again = fresh(stored)
-    made = check(again)
+    check(again)
+    made = again.snapshots.get(catalog(stored)[0])
     shutil.rmtree(again.snapshots.folder)
     put(stored, "milk", "dd")
     check(again)
-    assert made.vectors.tolist() == [[3, -0.5], [1, -1.5]]
+    assert made.vectors_of(np.arange(2)).tolist() == [[3, -0.5], [1, -1.5]]
     again.snapshots.save(stored.id)
     check(fresh(stored))
 
@@ -305,19 +374,21 @@ def test_a_folder_that_cannot_be_written_costs_nothing(stored):
 def test_who_reads_while_others_save_has_a_whole_snapshot(stored):
     put(stored, "tea", *"abcdefgh" * 20)
     stored.snapshots.save(stored.id)
-    path = stored.snapshots._path(stored.id)
-    made = stored.snapshots.renew(stored.id)
+    row, held = catalog(stored)
     ended = threading.Event()
     failed = []
 
     def write():
+        seen = fresh(stored)
+        found = seen.snapshots.renew(stored.id)
         while not ended.is_set():
-            snapshot.save(made, path)
+            alone = [replace(segment, file="") for segment in found.segments]
+            seen.snapshots._files.write(stored.id, replace(found, segments=tuple(alone)))
 
     def read():
         for _ in range(40):
-            found = snapshot.load(path)
-            if found is None or held_by(found) != held_by(made):
+            found = fresh(stored).snapshots.get(row)
+            if found is None or held_by(whole(found)) != held:
                 failed.append(found)
 
     writers = [threading.Thread(target=write) for _ in range(2)]
@@ -328,22 +399,31 @@ def test_who_reads_while_others_save_has_a_whole_snapshot(stored):
     for thread in writers:
         thread.join()
     assert not failed
-    assert [file.name for file in path.parent.iterdir()] == [path.name]
+    hours_ago = time.time() - 7200
+    folder = stored.snapshots.folder
+    for path in folder.iterdir():
+        os.utime(path, (hours_ago, hours_ago))
+    stored.snapshots.save(stored.id)
+    assert sorted(folder.iterdir()) == sorted(
+        [segment_file(stored), stored.snapshots._files.path(stored.id)]
+    )
 
 
 def test_saving_sweeps_up_what_a_kill_left(stored):
     put(stored, "tea", "a")
     stored.snapshots.save(stored.id)
     folder = stored.snapshots.folder
-    old, new = folder / f"{stored.id}.1.part", folder / f"{stored.id}.2.part"
-    for path in (old, new, folder / "deleted.safetensors"):
-        path.write_text("x")
+    old = [folder / f"{stored.id}.1.part", folder / f"{stored.id}.1.safetensors"]
+    new = [folder / f"{stored.id}.2.part", folder / f"{stored.id}.2.safetensors"]
     hours_ago = time.time() - 7200
-    os.utime(old, (hours_ago, hours_ago))
+    for path in (*old, *new, folder / "deleted.safetensors", folder / "deleted.json"):
+        path.write_text("{}")
+    for path in (*old, *(path for path in folder.iterdir() if path not in new)):
+        os.utime(path, (hours_ago, hours_ago))
     stored.snapshots.save(stored.id)
-    assert sorted(path.name for path in folder.iterdir()) == [
-        new.name, f"{stored.id}.safetensors",
-    ]  # fmt: skip
+    assert sorted(folder.iterdir()) == sorted(
+        [*new, segment_file(stored), stored.snapshots._files.path(stored.id)]
+    )
 
 
 def test_a_deleted_knowledge_base_leaves_no_file(stored):
@@ -357,9 +437,11 @@ def test_a_deleted_knowledge_base_leaves_no_file(stored):
     stored.snapshots.drop(stored.id)
     stored.snapshots.drop(stored.id)
     assert list(stored.snapshots.folder.iterdir()) == []
-    assert fresh(stored).snapshots.get(row) is None
+    with pytest.raises(NotFoundError):
+        fresh(stored).snapshots.get(row)
 
 
+@pytest.mark.local
 def test_a_catalog_that_was_restored_from_a_copy_has_a_history_of_its_own(stored, tmp_path):
     put(stored, "tea", "a", "b")
     stored.database.close()
@@ -391,7 +473,7 @@ def test_titles_and_headings_hold_any_text(stored):
     check(stored)
     stored.snapshots.save(stored.id)
     row, held = catalog(stored)
-    assert held_by(fresh(stored).snapshots.get(row)) == held
+    assert held_by(whole(fresh(stored).snapshots.get(row))) == held
 
 
 def test_a_nul_in_a_title_or_heading_shifts_nothing(stored):
@@ -399,16 +481,16 @@ def test_a_nul_in_a_title_or_heading_shifts_nothing(stored):
     put(stored, "b", "y", title="after", headings=("after", "under"))
     stored.snapshots.save(stored.id)
     row, held = catalog(stored)
-    first, second = held_by(fresh(stored).snapshots.get(row))
+    first, second = held_by(whole(fresh(stored).snapshots.get(row)))
     assert (first["title"], first["heading"]) == ("nul nul ", "  > a b")
     assert second == held[1]
 
 
 def test_odd_knowledge_bases(stored):
-    made = check(stored)
+    made = stored.snapshots.renew(stored.id)
     assert (len(made), made.average_length) == (0, 0)
     put(stored, "without chunks")
-    check(stored)
+    assert len(stored.snapshots.renew(stored.id)) == 0
     put(stored, "without terms", "")
     assert not check(stored).vectors.any()
     put(stored, "many", "a " * 70_000 + "b")
@@ -421,7 +503,7 @@ def test_odd_knowledge_bases(stored):
         stored = fresh(stored)
         check(stored)
         remove(stored, name)
-    assert len(check(stored)) == 0
+    assert len(stored.snapshots.renew(stored.id)) == 0
 
 
 def test_rows_are_found_by_id_and_those_that_are_gone_left_out(stored):

@@ -36,8 +36,7 @@ from kbkit.export.pages.outline import (
     make_outline,
     read_entries,
 )
-from kbkit.export.report import ExportReport
-from kbkit.models import Document, DocumentState, KnowledgeBaseInfo, Progress
+from kbkit.models import Document, DocumentState, ExportReport, KnowledgeBaseInfo, Progress
 from kbkit.progress import OnProgress
 from kbkit.recipes import SiteSpec
 

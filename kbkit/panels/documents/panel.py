@@ -19,13 +19,13 @@ from kbkit.panels.documents.editor import DocumentEditor
 from kbkit.panels.documents.rendering import DocumentRenderer
 from kbkit.panels.documents.tree import MOST_FOUND, DocumentTree
 from kbkit.panels.events import Topic
+from kbkit.panels.homes import AnyTarget
 from kbkit.panels.panel import Panel
 from kbkit.panels.selector import KnowledgeBaseSelector
 from kbkit.panels.view import View
 
 if TYPE_CHECKING:
-    from kbkit.knowledge_base import KnowledgeBase
-    from kbkit.workspace import Workspace
+    pass
 
 
 class TreeView(View, module="tree_view.js"):
@@ -56,7 +56,7 @@ class DocumentsPanel(Panel):
 
     document = traitlets.Any(None, help="The document that is open.")
 
-    def __init__(self, target: Workspace | KnowledgeBase, *, rater: str = "") -> None:
+    def __init__(self, target: AnyTarget, *, rater: str = "") -> None:
         """Make a panel.
 
         Args:
@@ -80,7 +80,7 @@ class DocumentsPanel(Panel):
         self._view = TreeView(
             {"children": self._send_rows, "select": self._select, "look": self._look}
         )
-        super().__init__(self._selector.folder, "documents")
+        super().__init__(self._selector.home, "documents")
         self.editor = DocumentEditor(
             self,
             self._selector.find,

@@ -6,7 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import ipywidgets as widgets
 import traitlets
@@ -22,27 +22,27 @@ from kbkit.errors import (
     PathExistsError,
     VersionConflictError,
 )
-from kbkit.knowledge_base import handle_of
 from kbkit.models import Entry, EntryStatus
 from kbkit.panels import render
 from kbkit.panels.controls import Muted, control, row
 from kbkit.panels.debounce import Debouncer
 from kbkit.panels.entries import content
 from kbkit.panels.events import Topic
+from kbkit.panels.homes import AnyWorkspace, home_of
 from kbkit.panels.panel import Panel
 from kbkit.panels.questions import Answer, AskingView, Message, text_in
 from kbkit.panels.text_rendering import LONGEST, render_text
 from kbkit.panels.watch import Watch
-from kbkit.stores.catalog.built_in import ENTRIES
 
 if TYPE_CHECKING:
     from kbkit.workspace import Workspace
+
+    pass
 
 _PAGE = 50
 _PAUSE = 0.25
 _PIECE = 200_000
 """Bytes of a download that go in one message: Jupyter limits what a kernel sends in a second."""
-_MOST_WATCHED = 500
 _FIELD = re.compile(r"(title|slug|description|tags|category|status|prompt|readme|path|text)[:=]")
 
 
@@ -76,15 +76,15 @@ class EntriesPanel(Panel):
 
     entry = traitlets.Any(None, help="The entry that is open.")
 
-    def __init__(self, workspace: Workspace, *, rater: str = "") -> None:
+    def __init__(self, workspace: AnyWorkspace, *, rater: str = "") -> None:
         """Make a panel.
 
         Args:
             workspace: Whose entries it shows.
             rater: Who votes; by default ``KBKIT_RATER`` or the login name.
         """
-        self._workspace = workspace
-        self._entries = workspace.entries
+        self._workspace = cast("Workspace", workspace)
+        self._entries = self._workspace.entries
         self.rater = rater or Settings.load().rater
         self._sort = "rating"
         self._limit = _PAGE
@@ -101,7 +101,7 @@ class EntriesPanel(Panel):
         self._finder = Debouncer(_PAUSE, self._find)
         for box in (self.find_box, self.status_box, self.category_box, self.tag_box):
             box.observe(self._on_filter, "value")
-        super().__init__(workspace.path, "entries")
+        super().__init__(home_of(workspace), "entries")
         answers = {
             "sort": self._set_sort, "more": self._more, "rate": self._rate, "code": self._code,
             "download": self._download, "create": self._create, "update": self._edit,
@@ -152,25 +152,12 @@ class EntriesPanel(Panel):
     def _look(self) -> None:
         """Show what an agent, another process or another program has changed by now."""
         with self.shown_errors():
-            if self._seen != self._state_of_all():
+            if self._seen != self._entries.revision():
                 self._reread()
                 self.publish("documents")
 
     def _update(self, _topic: Topic) -> None:
         self._reread()
-
-    def _state_of_all(self) -> object:
-        """What is another one when entries, or votes for them, changed, whoever changed them."""
-        known = None
-        if ENTRIES in tuple(self._workspace):
-            known = handle_of(self._workspace[ENTRIES]).revision()
-        found = []
-        with suppress(OSError):
-            for folder in sorted(self._entries.path.iterdir())[:_MOST_WATCHED]:
-                with suppress(OSError):
-                    about = (folder / "skill.yaml").lstat()
-                    found.append((folder.name, about.st_mtime_ns, about.st_size))
-        return known, found
 
     # What the page asks
 
@@ -324,7 +311,7 @@ class EntriesPanel(Panel):
                 self.fail(error)
         self._open(entry)
         self._show_table()
-        self._seen = self._state_of_all()
+        self._seen = self._entries.revision()
 
     def _open(self, entry: Entry | None) -> None:
         if (entry and entry.slug) != (self.entry and self.entry.slug):

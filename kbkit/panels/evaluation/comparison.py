@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kbkit.feedback.evaluate import Evaluation, QueryResult
-from kbkit.feedback.evaluation_set import EvaluationQuery, evaluation_set, is_page
+from kbkit.feedback.evaluation_report import Evaluation, QueryResult
+from kbkit.feedback.evaluation_set import EvaluationQuery, is_page, query_of
 from kbkit.feedback.judgements import Judgements
-from kbkit.knowledge_base import handle_of
 from kbkit.models import Hit, Mode
-from kbkit.models.scores import fold_query
 from kbkit.panels import passages, render
 from kbkit.recipes import Question, RetrievalSpec
 
 if TYPE_CHECKING:
-    from kbkit.knowledge_base import KnowledgeBase
+    from kbkit.panels.homes import AnyBase
 
 DEPTH = 10
 """Places that lists show, as nDCG@10 reads them."""
@@ -73,7 +71,7 @@ def recipe_lines(settings: RetrievalSpec) -> str:
 
 
 def side_by_side(
-    kb: KnowledgeBase,
+    kb: AnyBase,
     ground_truth: Sequence[Question] | Judgements,
     result: QueryResult,
     sides: Mapping[str, tuple[Mode, RetrievalSpec]],
@@ -86,7 +84,7 @@ def side_by_side(
         result: Of the query.
         sides: Mode and settings of ``A`` and ``B``.
     """
-    queries = evaluation_set(handle_of(kb), _only(ground_truth, result.query))
+    queries = query_of(result.query, ground_truth)
     query, by_page = next(iter(queries)), queries.unit == "page"
     lists = {}
     for side, (mode, settings) in sides.items():
@@ -108,16 +106,6 @@ def side_by_side(
         ]
         for side, other in (("A", "B"), ("B", "A"))
     }
-
-
-def _only(
-    ground_truth: Sequence[Question] | Judgements, query: str
-) -> Sequence[Question] | Judgements:
-    """The one query out of what was asked."""
-    if isinstance(ground_truth, Judgements):
-        key = fold_query(query)
-        return Judgements(tuple(one for one in ground_truth if fold_query(one.query) == key))
-    return [one for one in ground_truth if one.question == query][:1]
 
 
 def _gain(query: EvaluationQuery, name: str, by_page: bool) -> int | None:

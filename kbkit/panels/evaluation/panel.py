@@ -9,7 +9,7 @@ import ipywidgets as widgets
 import traitlets
 
 from kbkit.errors import ConfigError, KbkitError
-from kbkit.feedback.evaluate import Evaluation
+from kbkit.feedback.evaluation_report import Evaluation
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.loading import GroundTruth, load_ground_truth
 from kbkit.models import Mode, Progress
@@ -17,6 +17,7 @@ from kbkit.panels.controls import button, buttons
 from kbkit.panels.evaluation import comparison
 from kbkit.panels.evaluation.ranking_form import RankingForm
 from kbkit.panels.events import Topic
+from kbkit.panels.homes import AnyBase, home_of
 from kbkit.panels.panel import JobPanel
 from kbkit.panels.view import View
 from kbkit.recipes import Question, RetrievalSpec
@@ -24,7 +25,6 @@ from kbkit.recipes import Question, RetrievalSpec
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kbkit.knowledge_base import KnowledgeBase
 
 _SIDES = ("A", "B")
 
@@ -69,9 +69,7 @@ class EvalPanel(JobPanel):
 
     evaluation = traitlets.Any(None, help="B's figures, with A's to compare with.")
 
-    def __init__(
-        self, kb: KnowledgeBase, questions: GroundTruth | None = None, *, k: int = 10
-    ) -> None:
+    def __init__(self, kb: AnyBase, questions: GroundTruth | None = None, *, k: int = 10) -> None:
         """Make a panel.
 
         Args:
@@ -84,7 +82,7 @@ class EvalPanel(JobPanel):
             ConfigError: Judgements cannot be read.
             RecipeError: A file of questions cannot be read or has a wrong line.
         """
-        super().__init__(kb.path, "eval", "End the work")
+        super().__init__(home_of(kb), "eval", "End the work")
         self._kb = kb
         self._questions = None if questions is None else load_ground_truth(questions)
         self._k = k

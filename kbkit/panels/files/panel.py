@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import ipywidgets as widgets
 import traitlets
@@ -19,13 +19,13 @@ from kbkit.errors import (
     PathExistsError,
     VersionConflictError,
 )
-from kbkit.knowledge_base import handle_of
 from kbkit.models import Document, FileInfo
 from kbkit.panels import render
 from kbkit.panels.controls import control, row
 from kbkit.panels.debounce import Debouncer
 from kbkit.panels.events import Topic
 from kbkit.panels.files.rows import MOST_FOUND, ancestors, found_rows, rows
+from kbkit.panels.homes import AnyWorkspace, home_of
 from kbkit.panels.panel import Panel
 from kbkit.panels.questions import Answer, AskingView, Message, text_in
 from kbkit.panels.text_rendering import (
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from kbkit.workspace import Workspace
 
 _PAUSE = 0.25
+_MOST_WATCHED = 100
+"""Folders that are looked at for whether other programs changed them."""
 _CHOOSE = "Choose a file: what it says appears here. New file makes one."
 _NONE = "No files yet. New file makes one."
 
@@ -76,16 +78,15 @@ class FilesPanel(Panel):
 
     file = traitlets.Any(None, help="What is known of the file that is open.")
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: AnyWorkspace) -> None:
         """Make a panel.
 
         Args:
             workspace: Whose files it shows.
         """
-        self._workspace = workspace
-        self._files = workspace.files
+        self._workspace = cast("Workspace", workspace)
+        self._files = self._workspace.files
         self._seen: object = None
-        self._on_disk: object = None
         self._open_folders: set[str] = set()
         self._documents: tuple[object, list[Document]] | None = None
         self._rendered = RenderedFile("")
@@ -100,7 +101,7 @@ class FilesPanel(Panel):
         self.find_box = control(widgets.Text, "Find", placeholder=hint)
         self.find_box.add_class("kbkit-query").observe(self._on_find, "value")
         self._finder = Debouncer(_PAUSE, self._find)
-        super().__init__(workspace.path, "files")
+        super().__init__(home_of(workspace), "files")
         answers = {
             "children": self._children, "edit": self._edit, "save": self._save,
             "create": self._create, "move": self._move, "delete": self._delete,
@@ -170,34 +171,15 @@ class FilesPanel(Panel):
             if self._seen != self._revision():
                 self._reread()
                 self.publish("documents")
-            elif self._on_disk != self._disk():
-                report = self._files.sync(on_progress=lambda _progress: None)
-                self._reread()
-                if report:
-                    self.publish("documents")
 
     def _update(self, topic: Topic) -> None:
         if topic in ("documents", "knowledge_bases"):
             self._reread()
 
-    def _revision(self) -> object:
-        """What is another one when documents of files, or the knowledge bases, changed."""
-        names = tuple(self._workspace)
-        files = handle_of(self._workspace[FILES]).revision() if FILES in names else None
-        return names, files
-
-    def _disk(self) -> object:
-        """What the system says of the folders and the file that are open: other programs write."""
-        paths = {"", *self._open_folders, *([self.file.path] if self.file else [])}
-        found = []
-        for path in sorted(paths):
-            try:
-                about = (self._files.path / path).lstat()
-            except (OSError, ValueError):
-                found.append((path, 0, 0))
-            else:
-                found.append((path, about.st_mtime_ns, about.st_size))
-        return found
+    def _revision(self) -> str:
+        """What is another text when files or knowledge bases changed, whoever changed them."""
+        opened = [self.file.path] if self.file is not None and not self.file.read_only else []
+        return self._files.revision(["", *sorted(self._open_folders)[:_MOST_WATCHED], *opened])
 
     # What the page asks
 
@@ -328,7 +310,6 @@ class FilesPanel(Panel):
             except FilesError:
                 self.say(f"{path} is gone")
         self._open(None if info is None or info.is_folder else info, reveal=reveal)
-        self._on_disk = self._disk()
 
     def _open(self, info: FileInfo | None, anchor: str = "", *, reveal: str = "") -> None:
         other = (info and info.path) != (self.file and self.file.path)
@@ -339,7 +320,6 @@ class FilesPanel(Panel):
         self._view.state = self._state(info)
         self._reveals += bool(reveal)
         self._show_tree(reveal)
-        self._on_disk = self._disk()
 
     def _state(self, info: FileInfo | None) -> dict[str, Any]:
         shown = {

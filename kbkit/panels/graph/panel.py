@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import ipywidgets as widgets
 import traitlets
@@ -19,13 +19,15 @@ from kbkit.panels import render
 from kbkit.panels.controls import control, row
 from kbkit.panels.events import Topic
 from kbkit.panels.graph import content
+from kbkit.panels.homes import AnyTarget, is_local
 from kbkit.panels.panel import JobPanel
 from kbkit.panels.questions import Answer, Answers, AskingView, text_in, texts_in
 from kbkit.panels.selector import KnowledgeBaseSelector
 
 if TYPE_CHECKING:
+    from kbkit.client.annotations import RemoteHandle
+    from kbkit.client.graph import RemoteGraph
     from kbkit.knowledge_base import KnowledgeBase
-    from kbkit.workspace import Workspace
 
 _SIZES = (100, 250, 500, 1_000, MOST_DRAWN)
 _NEIGHBORS = 60
@@ -69,7 +71,7 @@ class GraphPanel(JobPanel):
 
     def __init__(
         self,
-        target: Workspace | KnowledgeBase,
+        target: AnyTarget,
         *,
         limit: int = 500,
         rater: str = "",
@@ -91,7 +93,7 @@ class GraphPanel(JobPanel):
         self._graph = (
             self._selector.workspace.graph
             if self._selector.workspace is not None
-            else Graph(handle_of(self._selector.find()).stores, self.rater)
+            else _graph_of(self._selector.find(), self.rater)
         )
         self._seen: dict[str, Entity] = {}
         self._relations: dict[int, Relation] = {}
@@ -114,7 +116,7 @@ class GraphPanel(JobPanel):
         self.documents_box.add_class("kbkit-check")
         for box in (self.size_box, self.documents_box):
             box.observe(self._on_box, "value")
-        super().__init__(self._selector.folder, "graph", "Stop reading the graph")
+        super().__init__(self._selector.home, "graph", "Stop reading the graph")
         self._view = GraphView(self, answers, self._problem, {"open": self._open})
         self.fill(
             [row(self.kb_box, self.size_box, self.documents_box), self.status_line, self._view]
@@ -353,3 +355,11 @@ class GraphPanel(JobPanel):
             hit = self._hits.get(str(message.get("chunk")))
             if self._on_open is not None:
                 self._on_open(hit if hit is not None else str(message.get("document")))
+
+
+def _graph_of(kb: KnowledgeBase, rater: str) -> Graph | RemoteGraph:
+    """The graph of the workspace that a knowledge base is of."""
+    handle = handle_of(kb)
+    if is_local(kb):
+        return Graph(handle.stores, rater)
+    return cast("RemoteHandle", handle).workspace_graph

@@ -14,6 +14,7 @@ from kbkit.errors import ConfigError
 from kbkit.models import IngestReport, Progress
 from kbkit.panels.controls import button, buttons, control, row, show
 from kbkit.panels.events import Topic
+from kbkit.panels.homes import AnyTarget
 from kbkit.panels.ingest.kept_sources import KeptSources
 from kbkit.panels.ingest.report import counts, problems, summary
 from kbkit.panels.ingest.source_form import SourceForm, source_label, source_models
@@ -24,7 +25,6 @@ from kbkit.panels.selector import KnowledgeBaseSelector
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.progress import OnProgress
-    from kbkit.workspace import Workspace
 
     Ingest = Callable[[KnowledgeBase, OnProgress, Callable[[], bool]], IngestReport]
 
@@ -61,7 +61,7 @@ class IngestPanel(JobPanel):
 
     report = Any(None, help="What the last work did.")
 
-    def __init__(self, target: Workspace | KnowledgeBase, *, base: str | Path = ".") -> None:
+    def __init__(self, target: AnyTarget, *, base: str | Path = ".") -> None:
         """Make a panel.
 
         Args:
@@ -70,7 +70,7 @@ class IngestPanel(JobPanel):
             base: Folder that relative paths start from.
         """
         self._selector = KnowledgeBaseSelector(target, offer_new=True)
-        super().__init__(self._selector.folder, "ingest", "End the work; what was read stays")
+        super().__init__(self._selector.home, "ingest", "End the work; what was read stays")
         self.kb_box = self._selector.box
         self._base = base
         self._began = 0.0

@@ -10,12 +10,12 @@ from kbkit.errors import NotFoundError, SourceError
 from kbkit.models import IngestReport, Problem, Progress
 
 if TYPE_CHECKING:
-    from kbkit.knowledge_base import KnowledgeBase
+    from kbkit.panels.homes import AnyBase
     from kbkit.progress import OnProgress
 
 
 def add_files(
-    kb: KnowledgeBase,
+    kb: AnyBase,
     files: Sequence[tuple[str, bytes]],
     on_progress: OnProgress,
     stop: Callable[[], bool],

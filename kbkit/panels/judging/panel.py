@@ -11,13 +11,13 @@ import traitlets
 
 from kbkit.panels import passages, render
 from kbkit.panels.events import Topic
+from kbkit.panels.homes import AnyBase, home_of
 from kbkit.panels.panel import Panel
 from kbkit.panels.view import View
 
 if TYPE_CHECKING:
     from kbkit.feedback.judging import JudgingRound
     from kbkit.feedback.loading import Queries
-    from kbkit.knowledge_base import KnowledgeBase
 
 _INTERVAL = 0.3
 """Seconds between two looks at how well search does."""
@@ -58,7 +58,7 @@ class JudgePanel(Panel):
 
     def __init__(
         self,
-        kb: KnowledgeBase,
+        kb: AnyBase,
         queries: Queries,
         *,
         limit: int = 10,
@@ -96,7 +96,7 @@ class JudgePanel(Panel):
             {"judge": self._judge, "request": self._request_pools},
             queries=[render.plain(query, 1000) for query in self.judging.queries],
         )
-        super().__init__(kb.path, "judge-panel")
+        super().__init__(home_of(kb), "judge-panel")
         self.fill([self.view])
         if not self.judging.scores(0):  # else it takes a look at pools to know where to go on
             self._state["start"] = 0

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kbkit.models import Chunk, DocumentState, DocumentType, Hit
+from kbkit.models import Chunk, ChunkSummary, DocumentState, DocumentType, Hit
 from kbkit.models.plain import pluralize
 from kbkit.panels import passages, render
 from kbkit.panels.search.highlighting import Highlighter
 from kbkit.panels.search.rating_summary import RatingSummary
 from kbkit.panels.view import View
-from kbkit.stores.catalog.chunk_annotations import ChunkSummary
 
 GRADES = ("not useful", "slightly useful", "useful", "very useful", "the answer")
 """What 1 to 5 stars mean."""

@@ -205,6 +205,7 @@ _SAID: dict[str, Callable[[Any], str]] = {
     "after": "fetched since {:%Y-%m-%d}".format,
     "before": "fetched before {:%Y-%m-%d}".format,
     "state": " or ".join,
+    "version": "version {}".format,
     "heading": "below {}".format,
     "page": lambda pages: f"page {' or '.join(map(str, pages))}",
 }

@@ -17,14 +17,14 @@ from kbkit.panels import render
 from kbkit.panels.controls import Muted, control, mode_box, row
 from kbkit.panels.debounce import Debouncer
 from kbkit.panels.events import Topic
+from kbkit.panels.homes import AnyTarget
 from kbkit.panels.panel import Panel
 from kbkit.panels.search.filters import FilterBox
 from kbkit.panels.search.results import Breadcrumb, Results, ResultSet
 from kbkit.panels.selector import KnowledgeBaseSelector
 
 if TYPE_CHECKING:
-    from kbkit.knowledge_base import KnowledgeBase
-    from kbkit.workspace import Workspace
+    pass
 
 _Request = tuple[str, str, str, Filters]
 _LONGEST_QUERY = 1000
@@ -65,7 +65,7 @@ class SearchPanel(Panel):
 
     def __init__(
         self,
-        target: Workspace | KnowledgeBase,
+        target: AnyTarget,
         *,
         limit: int = 10,
         debounce: float | None = None,
@@ -105,7 +105,7 @@ class SearchPanel(Panel):
         self.filter_box = FilterBox(self._selector.chosen)
         for box in (self.mode_box, self.filter_box):
             box.observe(lambda _change: self._debouncer.now(), "value")
-        super().__init__(self._selector.folder, "search")
+        super().__init__(self._selector.home, "search")
         self._results = Results(
             self,
             self._selector.find,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import KbkitError, NotFoundError
 from kbkit.knowledge_base import handle_of
-from kbkit.models import Hit, Hits, Rating
+from kbkit.models import ChunkSummary, Hit, Hits, Rating
 from kbkit.models.plain import pluralize
 from kbkit.models.scores import fold_query
 from kbkit.panels import render
@@ -25,7 +25,6 @@ from kbkit.panels.search.cards import (
 from kbkit.panels.search.highlighting import Highlighter
 from kbkit.panels.search.rating_summary import RatingSummary, summarize
 from kbkit.panels.view import Handler
-from kbkit.stores.catalog.chunk_annotations import ChunkSummary
 from kbkit.text import analyzer
 
 if TYPE_CHECKING:

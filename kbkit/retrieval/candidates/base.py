@@ -200,6 +200,8 @@ def cosines(vectors: Matrix, vector: Vector) -> NDArray[np.float32]:
     processor in hand: where the cores have other work, a scan of 20,000 took 12 ms rather than 2.4.
     Unlike BLAS, it also gives the same for the same vector whatever else is a candidate.
     """
+    if not len(vectors):  # of a knowledge base without chunks, whose vectors have no length either
+        return np.zeros(0, np.float32)
     return np.asarray(np.einsum("ij,j->i", vectors, vector))
 
 

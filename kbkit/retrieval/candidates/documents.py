@@ -70,7 +70,8 @@ class DocumentScores:
         # cards may have been embedded anew since the query was
         if query.card_vector is None or query.card_embedder != chunks.card_embedder:
             return scores
-        card = cosines(chunks.card_vectors, query.card_vector)
+        vector = query.card_vector
+        card = chunks.card_scores(lambda vectors: cosines(vectors, vector))
         known = card != 0  # zeros are of those that have none; to read them all takes longer
         card[~known] = card[known].mean() if known.any() else 0.0
         return replace(scores, card=card, embedder=chunks.card_embedder)

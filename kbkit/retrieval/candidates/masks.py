@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -14,8 +17,75 @@ from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.ratings import Totals
 from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.snapshots.chunk_table import ChunkTable
+from kbkit.stores.snapshots.segments import SegmentedSnapshot
 from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.text.subject_keys import subject_key
+
+_LASTING = ("document_type", "tags", "source", "path", "version", "heading", "page")
+"""Conditions of what changes with the version only."""
+_KEPT = 32
+"""Masks that are kept; one of a million chunks takes a megabyte."""
+
+
+@dataclass(slots=True)
+class FilterMasks:
+    """The masks of one knowledge base's filters, made once for as long as they hold.
+
+    What chunks and documents are changes with the version of the knowledge base. When a document
+    was looked at, what people rate and what annotations say may change beside it, so masks of
+    those hold until anybody commits anything.
+    """
+
+    _made: OrderedDict[tuple[int, int, Filters], Mask] = field(default_factory=OrderedDict)
+    _mutex: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(
+        self,
+        transaction: Transaction,
+        row: KnowledgeBaseRow,
+        chunks: ChunkTable,
+        filters: Filters,
+        totals: Totals,
+        *,
+        changes: int,
+    ) -> Mask | None:
+        """Which chunks filters let through; ``None`` where there are no filters.
+
+        Args:
+            transaction: One that reads.
+            row: The knowledge base as it sees it.
+            chunks: The chunks that it sees.
+            filters: What is asked.
+            totals: Of the ratings.
+            changes: What the database counted before the transaction began.
+        """
+        if not filters:
+            return None
+        lasting = Filters(**{name: getattr(filters, name) for name in _LASTING})
+        passing = replace(filters, **{name: getattr(Filters(), name) for name in _LASTING})
+        found: Mask | None = None
+        for part, until in ((lasting, -1), (passing, changes)):
+            key = (row.version, until, part)
+            with self._mutex:
+                mask = self._made.get(key)
+                if mask is not None:
+                    self._made.move_to_end(key)
+            if mask is None:
+                mask = filter_mask(transaction, row, chunks, part, totals)
+                if mask is not None:
+                    self._keep(key, mask)
+            if mask is not None:
+                found = mask if found is None else found & mask
+        return found
+
+    def _keep(self, key: tuple[int, int, Filters], mask: Mask) -> None:
+        mask.flags.writeable = False
+        with self._mutex:
+            if any(key[0] > known[0] for known in self._made):  # those of older versions are over
+                self._made.clear()
+            self._made[key] = mask
+            while len(self._made) > _KEPT:
+                self._made.popitem(last=False)
 
 
 def filter_mask(
@@ -54,15 +124,11 @@ def _chunk_mask(
     """What is left of a mask by the conditions that are of chunks rather than documents."""
     if filters.heading:
         words = filters.heading.casefold()
-        if isinstance(chunks, Snapshot):
-            texts: Sequence[str] = chunks.heading_texts
+        if isinstance(chunks, Snapshot | SegmentedSnapshot):
+            mask = mask & chunks.headed(lambda text: words in text.casefold())
         else:
             named = corpus.headings_of(transaction, chunks.seqs.tolist())
-            texts = [heading for _, heading in named]
-        having = np.array([words in text.casefold() for text in texts], np.bool_)
-        if isinstance(chunks, Snapshot) and len(having):
-            having = having[chunks.headings]
-        mask = mask & having
+            mask = mask & np.array([words in text.casefold() for _, text in named], np.bool_)
     if filters.page:
         seqs = corpus.seqs_on_pages(transaction, row.id, filters.page)
         mask = mask & np.isin(chunks.seqs, np.array(seqs, np.int64))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.retrieval.candidates.base import Mask, Postings, Rows, Scores, cosines, top_indices
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.snapshots.snapshot import Snapshot
+from kbkit.stores.snapshots.segments import SearchedSnapshot
 from kbkit.stores.vector_index import Answer, VectorIndex
 
 _SCAN_LIMIT = 8_000_000
@@ -22,9 +22,9 @@ was busy or not, Chroma 2.2 to 3.
 """
 
 
-def scan_is_faster(snapshot: Snapshot) -> bool:
+def scan_is_faster(snapshot: SearchedSnapshot, dimensions: int) -> bool:
     """Whether a scan of all vectors takes less time than asking Chroma."""
-    return snapshot.vectors.size <= _SCAN_LIMIT
+    return len(snapshot) * dimensions <= _SCAN_LIMIT
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class SnapshotCorpus:
         vector: Of the query; ``None`` where there is none, so that no chunk is near it.
     """
 
-    chunks: Snapshot
+    chunks: SearchedSnapshot
     row: KnowledgeBaseRow
     index: VectorIndex
     vector: Vector | None
@@ -46,13 +46,13 @@ class SnapshotCorpus:
 
     def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
         """The chunks that hold each term, by row, and how often."""
-        snapshot = self.chunks
-        return {term: snapshot.postings(n) for term, n in snapshot.numbers(terms).items()}
+        return self.chunks.holding(terms)
 
     def nearest(self, size: int, most: int, mask: Mask | None) -> Rows:
         """The nearest chunks, best first: what Chroma names, then what a scan finds."""
         dense = np.zeros(0, np.int64)
-        asked = mask is None and not scan_is_faster(self.chunks) and self.index.is_open(self.row)
+        scan = scan_is_faster(self.chunks, self.row.dimensions)
+        asked = mask is None and not scan and self.index.is_open(self.row)
         if asked and self.vector is not None:
             dense = self.named(self.index.ask(self.row, self.vector, size), size)
         if len(dense) < most:
@@ -92,24 +92,22 @@ class SnapshotCorpus:
         few = self._cosines is None and len(rows) * 3 < len(self.chunks)
         if self.vector is None or not few:
             return self._all_cosines()[rows]
-        return cosines(self.chunks.vectors[rows], self.vector)
+        return cosines(self.chunks.vectors_of(rows), self.vector)
 
     def _all_cosines(self) -> NDArray[np.float32]:
-        if self._cosines is None and self.vector is not None:
-            self._cosines = cosines(self.chunks.vectors, self.vector)
+        vector = self.vector
+        if self._cosines is None and vector is not None:
+            self._cosines = self.chunks.scored(lambda vectors: cosines(vectors, vector))
         if self._cosines is None:
             return np.zeros(len(self.chunks), np.float32)
         return self._cosines
 
     def vectors(self, rows: Rows) -> Matrix:
         """The vectors of some chunks."""
-        return self.chunks.vectors[rows]
+        return self.chunks.vectors_of(rows)
 
     def coverage(self, rows: Rows, terms: Sequence[str]) -> tuple[Scores, Scores]:
         """Share of some terms that the title and the headings of some chunks have."""
-        snapshot, whole = self.chunks, max(1, len(terms))
-        held = snapshot.numbers(terms).values()
-        return (
-            snapshot.title_terms.holding(held, snapshot.owners[rows]) / whole,
-            snapshot.heading_terms.holding(held, snapshot.headings[rows]) / whole,
-        )
+        titles, headings = self.chunks.coverage(rows, terms)
+        whole = max(1, len(terms))
+        return titles / whole, headings / whole

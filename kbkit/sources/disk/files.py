@@ -91,7 +91,7 @@ class FilesReader:
         entries = nav_entries(root, found) if root else {}
         place = context.place or DiskPlace.of(self._spec.path, context.base)
         waiting: deque[_Waiting] = deque()
-        with FileParser(min(os.cpu_count() or 1, len(found))) as reader:
+        with FileParser(min(os.cpu_count() or 1, len(found)), context.engine) as reader:
             for path in found[: self._spec.limit]:
                 if context.stop():
                     return

@@ -53,7 +53,7 @@ class MirrorReader:
             many = sum(1 for _ in islice(path.rglob("*.htm*"), MANY + 1)) > MANY
         else:
             many = path.stat().st_size > _LARGE
-        reader = SiteExtractor(expected=MANY + 1 if many else 0)
+        reader = SiteExtractor(expected=MANY + 1 if many else 0, engine=context.engine)
         try:
             for number, page in enumerate(self._pages(path)):
                 if context.stop() or number >= self._spec.limit:

@@ -6,8 +6,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
+from kbkit.engine import Engine, LocalEngine, Pool
 from kbkit.errors import MissingExtraError
-from kbkit.processes import Workers
 from kbkit.sources.formats import NEED_PROCESS, Part, UnreadableError, format_of, parse
 
 FILE_SECONDS = 120.0
@@ -67,33 +67,31 @@ class FileParser:
 
     Args:
         count: Processes; by default one for each processor.
+        engine: Has the processes; by default this machine.
     """
 
-    def __init__(self, count: int | None = None) -> None:
+    def __init__(self, count: int | None = None, engine: Engine | None = None) -> None:
         self._count = count
-        self._workers: Workers | None = None
+        self._engine = engine or LocalEngine()
+        self._workers: Pool | None = None
         self._possible = True
 
     def submit(self, name: str, data: bytes) -> Future[ParsedFile]:
         """Have a file read. Plain texts are read at once, and all files where no process starts."""
-        result: Future[ParsedFile] = Future()
         task = ParseTask(name, data)
         try:
             needed = format_of(name) in NEED_PROCESS
         except UnreadableError as error:
+            result: Future[ParsedFile] = Future()
             result.set_result(ParsedFile(reason=str(error)))
             return result
         workers = self._start() if needed else None
-        if workers is None:
-            result.set_result(task.perform())
-        else:
-            workers.submit(task, result.set_result)
-        return result
+        return (workers or self._engine.pool()).submit(task)
 
-    def _start(self) -> Workers | None:
+    def _start(self) -> Pool | None:
         if self._workers is None and self._possible:
             try:
-                self._workers = Workers(
+                self._workers = self._engine.child_processes(
                     self._count, memory=MEMORY, preload="kbkit.sources.html.extract"
                 )
             except OSError:

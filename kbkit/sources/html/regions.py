@@ -295,7 +295,7 @@ class SiteTemplate:
         """Decide by the votes there are, of a site that has few pages."""
         if not self.settled and len(self._votes) >= _FEWEST:
             self._closed = True
-            self._count()
+            self.count()
 
     def vote(
         self,
@@ -303,7 +303,7 @@ class SiteTemplate:
         texts: frozenset[int] = frozenset(),
         *,
         article: bool = False,
-    ) -> bool:
+    ) -> None:
         """Take a page's vote: its content element and all around it, innermost first.
 
         Args:
@@ -311,21 +311,13 @@ class SiteTemplate:
             texts: Keys of its texts, as `block_keys` finds them.
             article: The page is an ordinary article. Where most pages are, no template is
                 trusted, since it would not tell their text from the teasers and forms amid it.
-
-        Returns:
-            Whether enough pages have voted.
         """
-        if len(self._votes) > 500:
-            return True
         self._votes.append(ballot)
         if not self.settled or len(self._texts) < LEARNED_FROM:
             self._texts.append(texts)
         self._articles += article
-        if len(self._votes) >= LEARNED_FROM and len(self._votes) % LEARNED_FROM == 0:
-            self._count()
-        return self.settled
 
-    def _count(self) -> None:
+    def count(self) -> None:
         """Choose the innermost regions that most pages agree on.
 
         Pages outside the agreement, such as the index pages of a site, vote again among

@@ -1,26 +1,31 @@
 """Reads pages as they come, in this process or in several, with what the site has taught.
 
 The first pages of a site are read twice: at once, so that a crawler gets their links, and again
-when the site's template is known, so that how a page is read does not depend on when it came.
+when the site's template is known. How a page is read does not depend on when it came, but on its
+place among the others: the first eight decide how they are read and the next eight, the first
+sixteen how the next sixteen are, and so on; until those are there, a page waits.
 """
 
 from __future__ import annotations
 
 import functools
 import queue
+import sys
 from collections import deque
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kbkit.processes import Workers
+from kbkit.engine import Engine, LocalEngine, Pool
 from kbkit.sources.html.extract_task import ExtractTask, extract_page
-from kbkit.sources.html.regions import Region, SiteTemplate
+from kbkit.sources.html.regions import LEARNED_FROM, Region, SiteTemplate
 
 if TYPE_CHECKING:
     from kbkit.sources.html.extract import ExtractedPage
 
 _MEASURED_FIRST, _MEASURED_THEN = 32, 8  # which pages are measured: the first, then each eighth
 _COMPARED = 4  # pages after whose survey the site's common texts are found anew
+_VOTERS = 512  # pages after which a site says nothing new of its template
 MANY = 30  # pages waiting that are worth the start of worker processes
 
 
@@ -41,40 +46,63 @@ class Extraction:
 
 @dataclass(slots=True)
 class _Page:
-    """A page on its way; ``tried`` are the regions that it was last read with."""
+    """A page on its way, and whether its vote was taken."""
 
     key: Any
+    place: int
     url: str
     body: bytes
     charset: str
-    tried: tuple[Region, ...] = ()
+    voted: bool = False
     surveyed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Vote:
+    """What a page says of its site's template."""
+
+    ballot: tuple[Region, ...]
+    texts: frozenset[int]
+    article: bool
 
 
 class SiteExtractor:
     """Reads the pages of one site.
 
     Args:
-        processes: Most worker processes; by default one for each processor. With 0 or 1 all
-            is read in this process.
+        processes: Most worker processes of this machine; by default one for each processor. With
+            0 or 1 all is read in this process.
         expected: Pages that are known to come, where that is known.
         drawings: Keep SVG that stands in pages as pictures.
+        engine: Has the processes; by default this machine.
     """
 
     def __init__(
-        self, *, processes: int | None = None, expected: int = 0, drawings: bool = False
+        self,
+        *,
+        processes: int | None = None,
+        expected: int = 0,
+        drawings: bool = False,
+        engine: Engine | None = None,
     ) -> None:
+        self._engine = engine or LocalEngine()
         self._drawings = drawings
         self._template = SiteTemplate()
         self._surveys: list[frozenset[int]] = []
         self._common: frozenset[int] = frozenset()
         self._processes = processes
-        self._workers: Workers | None = None
+        self._workers: Pool | None = None
         self._may_start = processes is None or processes > 1
         self._expected = expected
-        self._waiting: deque[_Page] = deque()
+        self._waiting: deque[_Page] = deque()  # those that can be read
+        self._later: list[_Page] = []  # those whose template is still to be found
+        self._places = 0  # given so far, where the caller gives none
+        self._votes: dict[int, _Vote | None] = {}  # by place, until it is their turn
+        self._counted = 0  # places whose vote was taken
+        self._readable = LEARNED_FROM  # places below that are read by now
+        self._found = False  # there is a template, or known to be none
         self._held: list[tuple[_Page, ExtractedPage]] = []
-        self._done: queue.SimpleQueue[tuple[_Page, ExtractedPage]] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[tuple[_Page, Future[ExtractedPage]]] = queue.SimpleQueue()
         self._running = 0
         self._jobs = 0
         self._ready: deque[Extraction] = deque()
@@ -85,29 +113,75 @@ class SiteExtractor:
             self._workers.close()
             self._workers = None
 
-    def submit(self, key: Any, url: str, body: bytes, charset: str) -> None:
-        """Take a page to read."""
-        self._waiting.append(_Page(key, url, body, charset))
+    def submit(
+        self, key: Any, url: str, body: bytes, charset: str, *, place: int | None = None
+    ) -> None:
+        """Take a page to read.
+
+        Args:
+            key: Comes back with it.
+            url: Its address.
+            body: As it came.
+            charset: From the Content-Type header, or ``""``.
+            place: Its place among the pages of the site, from 0 on; by default that of being
+                submitted. Each place is submitted or skipped at some time.
+        """
+        if place is None:
+            place, self._places = self._places, self._places + 1
+        self._enqueue(_Page(key, place, url, body, charset))
+
+    def skip(self, place: int) -> None:
+        """No page comes at that place."""
+        self._take_vote(place, None)
 
     @property
     def pending(self) -> int:
         """Pages whose last word has not been given yet, those held back included."""
-        return len(self._waiting) + self._running + len(self._held) + len(self._ready)
+        waiting = len(self._waiting) + len(self._later)
+        return waiting + self._running + len(self._held) + len(self._ready)
 
     @property
     def busy(self) -> bool:
-        """Whether something will come without `settle`."""
+        """Whether something will come without other pages, and without `settle`."""
         return bool(self._waiting or self._running or self._ready)
+
+    def _enqueue(self, page: _Page) -> None:
+        (self._waiting if page.place < self._readable else self._later).append(page)
+
+    def _take_vote(self, place: int, vote: _Vote | None) -> None:
+        """Take what a page says of the template, when all before it have spoken."""
+        self._votes[place] = vote
+        while self._counted in self._votes:
+            said = self._votes.pop(self._counted)
+            self._counted += 1
+            if said is not None and self._readable <= _VOTERS:
+                self._template.vote(said.ballot, said.texts, article=said.article)
+            if self._counted == self._readable:
+                self._turn()
+
+    def _turn(self) -> None:
+        """Go on with as many pages again as have been read."""
+        self._readable = self._readable * 2 if self._readable < _VOTERS else sys.maxsize
+        if self._template.settled:
+            self._template.count()
+            self._read_again()
+        later, self._later = self._later, []
+        for page in sorted(later, key=lambda each: each.place):
+            self._enqueue(page)
+
+    def _read_again(self) -> None:
+        """Give the last word on those that waited for the template."""
+        self._found = self._template.settled
+        held, self._held = self._held, []
+        if self._template.regions or self._template.common:
+            self._waiting.extend(page for page, _ in held)
+            return
+        self._ready.extend(Extraction(item.key, _bare(page), final=True) for item, page in held)
 
     def settle(self) -> None:
         """No more pages come for now: give the last word on those held back."""
         self._template.close()
-        held, self._held = self._held, []
-        if self._template.regions or self._template.common:
-            self._waiting.extend(item for item, _ in held)
-            return
-        for item, page in held:
-            self._ready.append(Extraction(item.key, _bare(page), final=True))
+        self._read_again()
 
     def poll(self, timeout: float, *, backlog: int = 0) -> Extraction | None:
         """Read on, or wait for the workers.
@@ -136,43 +210,46 @@ class SiteExtractor:
             except queue.Empty:
                 return None
             self._running -= 1
-            self._take(item, page)
+            self._take(item, page.result())
             self._feed(self._workers)
         return self._ready.popleft() if self._ready else None
 
     def _start(self, backlog: int) -> None:
         known = len(self._waiting) + backlog + self._expected
-        if self._workers is not None or not self._may_start or known <= MANY:
+        few = self._engine.is_local and known <= MANY
+        if self._workers is not None or not self._may_start or few:
             return
         self._may_start = False
         try:
-            workers = Workers(self._processes, preload="kbkit.sources.html.extract")
+            workers = self._engine.child_processes(
+                self._processes, preload="kbkit.sources.html.extract"
+            )
         except OSError:
             return  # reading in this process is slower, but all it takes
-        if workers.count < 2:
+        if self._engine.is_local and workers.count < 2:
             workers.close()
             return
         self._workers = workers
 
-    def _feed(self, workers: Workers) -> None:
+    def _feed(self, workers: Pool) -> None:
         # few ahead, so that what the first pages teach serves the next
         while self._waiting and self._running < workers.count * 2:
             item = self._waiting.popleft()
             self._running += 1
-            workers.submit(self._job(item), functools.partial(self._came, item))
+            came = functools.partial(self._came, item)
+            workers.submit(self._job(item)).add_done_callback(came)
 
-    def _came(self, item: _Page, page: ExtractedPage) -> None:
+    def _came(self, item: _Page, page: Future[ExtractedPage]) -> None:
         self._done.put((item, page))
 
     def _job(self, item: _Page) -> ExtractTask:
-        item.tried = self._template.regions
         self._jobs += 1
         measure = self._jobs <= _MEASURED_FIRST or self._jobs % _MEASURED_THEN == 0
         return ExtractTask(
             item.url,
             item.body,
             item.charset,
-            item.tried,
+            self._template.regions,
             measure,
             self._common,
             self._template.common,
@@ -192,30 +269,18 @@ class SiteExtractor:
             self._common = recurring(self._surveys)
 
     def _take(self, item: _Page, page: ExtractedPage) -> None:
-        """Take what a page says: it is final, or votes and waits for the template."""
+        """Take what a page says: it is final, or it waits for the template."""
         self._compare(item, page)
         page = replace(page, survey=frozenset())
-        last = Extraction(item.key, _bare(page), final=True)
-        if not page.ballot:
-            self._ready.append(last)
-            return
-        if self._template.settled:
-            if set(self._template.regions) - set(item.tried):
-                # the template was found while this page was read without it
-                self._waiting.append(item)
-                return
-            self._template.vote(page.ballot, page.texts, article=page.article)
-            self._ready.append(last)
-            return
-        self._held.append((item, page))
-        self._ready.append(Extraction(item.key, page, final=False))
-        if self._template.vote(page.ballot, page.texts, article=page.article):
-            held, self._held = self._held, []
-            if self._template.regions or self._template.common:
-                self._waiting.extend(other for other, _ in held)
-            else:
-                self._held = held
-                self.settle()
+        if page.ballot and not self._found:
+            self._held.append((item, page))
+            self._ready.append(Extraction(item.key, page, final=False))
+        else:
+            self._ready.append(Extraction(item.key, _bare(page), final=True))
+        if not item.voted:
+            item.voted = True
+            vote = _Vote(page.ballot, page.texts, page.article) if page.ballot else None
+            self._take_vote(item.place, vote)
 
 
 def _bare(page: ExtractedPage) -> ExtractedPage:

@@ -7,7 +7,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from queue import SimpleQueue
 from typing import Any
 
 from kbkit.errors import SourceError
@@ -86,14 +85,13 @@ def source_file(item: Any) -> str | None:
 
 def _introspect(package: str, paths: Mapping[str, str]) -> dict[str, tuple[Member, ...]]:
     search_path = tuple(folder for folder in sys.path if folder)
-    answers: SimpleQueue[dict[str, tuple[Member, ...]] | str] = SimpleQueue()
     try:
         workers = Workers(1)
     except OSError as error:
         raise SourceError(f"{package}: it cannot be imported beside: {error}") from error
     try:
-        workers.submit(Introspection(package, paths, search_path), answers.put)
-        answer = answers.get()
+        task = Introspection(package, paths, search_path)
+        answer: dict[str, tuple[Member, ...]] | str = workers.submit(task).result()
     finally:
         workers.close()
     if isinstance(answer, str):

@@ -63,10 +63,11 @@ class CrawlRun:
         )  # fmt: skip
         self._refusals = Refusals()
         self._alike = Refusals()  # pages that were met, of which there may be as many
-        self._reader = SiteExtractor(drawings=spec.images)
+        self._reader = SiteExtractor(drawings=spec.images, engine=context.engine)
         self._frontier: deque[PageRequest] = deque()
         self._seen: set[str] = set()
-        self._linked: set[str] = set()  # pages whose links have been taken
+        self._links: dict[int, tuple[PageRequest, tuple[str, ...]]] = {}  # that wait for their turn
+        self._followed = 0  # pages asked for whose links were followed
         self._unlinked: Counter[int] = Counter()  # pages asked for, not yet linked, by depth
         self._canonicals = Canonicals(context.memory)
         self._responses: dict[str, Response] = {}  # of pages that are being read
@@ -164,6 +165,7 @@ class CrawlRun:
             and self._reader.pending < _READ_AHEAD
         ):
             task = self._frontier.popleft()
+            task = replace(task, place=self._asked)
             self._asked += 1
             self._active += not task.again
             self._unlinked[task.depth] += 1
@@ -189,9 +191,11 @@ class CrawlRun:
         if self._silent >= _SILENT_MOST and response.outcome is Outcome.FAILED:
             self._dead = response.reason
         if response.outcome is not Outcome.FETCHED:
+            self._reader.skip(task.place)
             return self._finish(task, self._not_fetched(task, response))
         uri = canonical(response.url, routes=True) or task.url
         if self._validators.same(task.earlier, response, uri):
+            self._reader.skip(task.place)
             return self._finish(
                 task, self._not_fetched(task, replace(response, outcome=Outcome.UNCHANGED))
             )
@@ -203,12 +207,13 @@ class CrawlRun:
                 reason = f"redirects to {uri}, which is read itself"
             self._seen.add(uri)
         if reason := reason or page_events.body_refusal(response, PAGES):
+            self._reader.skip(task.place)
             record = page_events.page_record(task, response, self._validators.make(response))
             skipped = SourceEvent(task.url, Outcome.SKIPPED, reason=reason, record=record)
             return self._finish(task, skipped)
         validator = self._validators.make(response)
         self._responses[task.url] = replace(response, body=b"", etag=validator)
-        self._reader.submit(task, uri, response.body, response.charset)
+        self._reader.submit(task, uri, response.body, response.charset, place=task.place)
         return None
 
     def _not_fetched(self, task: PageRequest, response: Response) -> SourceEvent:
@@ -257,10 +262,18 @@ class CrawlRun:
         return self._finish(task, self._page_event(record, page, uri, own, noindex))
 
     def _take_links(self, task: PageRequest, links: tuple[str, ...]) -> None:
-        if task.url not in self._linked:
-            self._linked.add(task.url)
-            self._unlinked[task.depth] -= 1
-            self._follow(links, task.url, task.depth)
+        """Follow the links of a page when those of all that were asked for before it are.
+
+        So what a crawl reads, and in which order, hangs on the site and not on who answers first.
+        """
+        if task.place < self._followed or task.place in self._links:
+            return  # they were taken already
+        self._links[task.place] = task, links
+        while self._followed in self._links:
+            asked, found = self._links.pop(self._followed)
+            self._followed += 1
+            self._unlinked[asked.depth] -= 1
+            self._follow(found, asked.url, asked.depth)
 
     def _page_event(
         self, record: PageRecord, page: ExtractedPage, uri: str, own: str, noindex: bool
@@ -307,7 +320,6 @@ class CrawlRun:
     def _settle_copies(self, url: str, own: str) -> None:
         """An address became no document: what do the pages come to that call it their own?"""
         for task in self._canonicals.settle(url, own):
-            self._linked.discard(task.url)
             self._frontier.append(task)
 
     def _start_done(self) -> None:

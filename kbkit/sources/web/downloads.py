@@ -27,6 +27,7 @@ class PageRequest:
         again: Asked for only because an earlier run knew it; does not count as read.
         etag: Validator to send, or ``""``.
         last_modified: Validator to send, or ``""``.
+        place: Its place in the order of asking, from 0 on.
     """
 
     url: str
@@ -36,6 +37,7 @@ class PageRequest:
     again: bool = False
     etag: str = ""
     last_modified: str = ""
+    place: int = 0
 
 
 class PageFetcher(Protocol):

@@ -198,7 +198,7 @@ class Fetcher:
         for attempt in range(RETRIES + 1):
             if not pause(self._silence.get(host, 0.0) - time.monotonic(), self._stop):
                 return Response(url, Outcome.FAILED, "stopped"), ""
-            response, location, again = self._once(url, headers, limit, truncate)
+            response, location, again = self.once(url, headers, limit, truncate)
             # a host that is not there rarely comes up within seconds
             most = RETRIES if response.status else min(RETRIES, 1)
             if not again or attempt >= most or self._stop():
@@ -214,7 +214,7 @@ class Fetcher:
                 return response, location
         raise AssertionError("unreachable")
 
-    def _once(
+    def once(
         self, url: str, headers: dict[str, str], limit: int, truncate: bool
     ) -> tuple[Response, str, bool]:
         """One request; gives the response, where it redirects to, and whether to try again."""

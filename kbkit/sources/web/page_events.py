@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from urllib.parse import unquote, urlsplit
 
 from kbkit.models import PageRecord, SourceDocument
@@ -19,6 +19,7 @@ from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.doctype import detect
 from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.images import kept_image
+from kbkit.sources.web.cluster_fetcher import ClusterFetcher, FetchOptions
 from kbkit.sources.web.downloads import PageRequest
 from kbkit.sources.web.fetch import Fetcher, Response
 from kbkit.sources.web.robots import Robots
@@ -75,14 +76,11 @@ def _hash(data: bytes) -> str:
 
 def open_fetcher(spec: CrawlSource | PageSource, context: SourceContext) -> Fetcher:
     """A fetcher with the bounds of a recipe."""
-    return Fetcher(
-        user_agent=context.user_agent,
-        timeout=context.timeout,
-        max_bytes=spec.max_bytes,
-        allow_private=spec.allow_private,
-        stop=context.stop,
-        connections=spec.concurrency + 2 if isinstance(spec, CrawlSource) else 2,
-    )
+    options = FetchOptions(context.user_agent, context.timeout, spec.max_bytes, spec.allow_private)
+    if not context.engine.is_local:
+        return ClusterFetcher(context.engine.pool(), options, context.stop)
+    connections = spec.concurrency + 2 if isinstance(spec, CrawlSource) else 2
+    return Fetcher(**asdict(options), stop=context.stop, connections=connections)
 
 
 def rendered(spec: CrawlSource | PageSource, context: SourceContext) -> bool:

@@ -42,9 +42,8 @@ def state(transaction: Transaction, kb_id: str) -> str:
     """Stands for all that the others give; is another one when any of it changes."""
     own = _rows.c.kb_id == kb_id
     seq, place = _rows.c.chunk_seq, _rows.c.position + 1
-    made = sa.select(
-        _rows.c.annotator, _rows.c.frame, sa.func.count(), sa.func.sum(seq * place)
-    ).where(own)
+    total = sa.cast(sa.func.sum(seq * place), sa.BigInteger)
+    made = sa.select(_rows.c.annotator, _rows.c.frame, sa.func.count(), total).where(own)
     gazetteer = knowledge_schema.gazetteers
     named = sa.select(gazetteer.c.names).where(gazetteer.c.kb_id == kb_id)
     other = sa.select(subjects.c.id, subjects.c.alias_of).where(subjects.c.alias_of > "")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
@@ -80,9 +81,10 @@ def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, 
         documents.c.state != DocumentState.GONE.value,
     )
     hashes = {row.id: row.content_hash for row in transaction.execute(query)}
+    coming = _coming(transaction, kb_id)
     rows = [
         {"document_id": known, "kb_id": kb_id, "text": card.text, "revision": revision,
-         "embed_hash": card.embed_hash}
+         "embed_hash": card.embed_hash, "version": coming}
         for known, card in made.items()
         if hashes.get(known) == card.content_hash
     ]  # fmt: skip
@@ -144,12 +146,14 @@ def add_vectors(
     known = sa.select(card_vectors.c.embed_hash).where(
         *_of(kb_id, embedder), transaction.is_in(card_vectors.c.embed_hash, list(packed))
     )
+    coming = _coming(transaction, kb_id)
     there = set(transaction.execute(known).scalars())  # another process may do the same work
     rows = [
-        {"kb_id": kb_id, "embedder": embedder, "embed_hash": key, "vector": vector}
+        {"kb_id": kb_id, "embedder": embedder, "embed_hash": key, "vector": vector,
+         "version": coming}
         for key, vector in packed.items()
         if key not in there
-    ]
+    ]  # fmt: skip
     if rows:
         transaction.execute(card_vectors.insert(), rows)
 
@@ -183,18 +187,67 @@ def search_with(transaction: Transaction, kb_id: str, embedder: str, model: str)
         )
 
 
-def vectors_of(transaction: Transaction, row: KnowledgeBaseRow) -> CardVectors:
-    """The vectors of cards that are searched."""
-    rows = transaction.execute(
+def vectors_of(
+    transaction: Transaction, row: KnowledgeBaseRow, document_ids: Collection[str] | None = None
+) -> CardVectors:
+    """The vectors of cards that are searched; those of some documents, where any are named."""
+    query = (
         sa.select(cards.c.document_id, card_vectors.c.vector)
         .select_from(_joined())
         .where(*_of(row.id, row.card_embedder))
-    ).all()
+    )
+    if document_ids is not None:
+        query = query.where(transaction.is_in(cards.c.document_id, document_ids))
+    rows = transaction.execute(query).all()
     if not rows:
         return CardVectors("", (), np.zeros((0, 0), np.float32))
     dimensions = len(rows[0].vector) // 2
     vectors = unpack([found.vector for found in rows], dimensions)
     return CardVectors(row.card_embedder, [found.document_id for found in rows], vectors)
+
+
+def count_changed(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> int:
+    """How many of the vectors that are searched came since a version of the cards, at most."""
+    parts = [query.subquery() for query in _changed(row, version)]
+    return sum(
+        int(transaction.execute(sa.select(sa.func.count()).select_from(part)).scalar_one())
+        for part in parts
+    )
+
+
+def changed_since(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> CardVectors:
+    """The vectors that came since a version of the cards; zeros for cards that have none now."""
+    rows: dict[str, Any] = {}
+    for query in _changed(row, version):
+        rows.update((found.document_id, found.vector) for found in transaction.execute(query))
+    width = max((len(vector) // 2 for vector in rows.values() if vector), default=0)
+    vectors = np.zeros((len(rows), width), np.float32)
+    held = [i for i, vector in enumerate(rows.values()) if vector]
+    vectors[held] = unpack([vector for vector in rows.values() if vector], width)
+    return CardVectors(row.card_embedder, list(rows), vectors)
+
+
+def _changed(row: KnowledgeBaseRow, version: int) -> tuple[sa.Select[Any], sa.Select[Any]]:
+    same = (
+        (card_vectors.c.kb_id == cards.c.kb_id)
+        & (card_vectors.c.embed_hash == cards.c.embed_hash)
+        & (card_vectors.c.embedder == row.card_embedder)
+    )
+    columns = cards.c.document_id, card_vectors.c.vector
+    return (  # two, so that each has an index
+        sa.select(*columns)
+        .select_from(cards.outerjoin(card_vectors, same))
+        .where(cards.c.kb_id == row.id, cards.c.version > version),
+        sa.select(*columns)
+        .select_from(cards.join(card_vectors, same))
+        .where(card_vectors.c.kb_id == row.id, card_vectors.c.version > version),
+    )
+
+
+def _coming(transaction: Transaction, kb_id: str) -> int:
+    """The next version of the cards, which will have what is stored now."""
+    query = sa.select(knowledge_bases.c.cards_version).where(knowledge_bases.c.id == kb_id)
+    return int(transaction.execute(query).scalar_one()) + 1
 
 
 def _joined() -> sa.Join:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.models import Annotation, Chunk, Document, Frame, StatedRelation, SubjectKind
+from kbkit.models import (
+    AnnotatedChunk,
+    Annotation,
+    ChunkSummary,
+    Frame,
+    StatedRelation,
+    SubjectKind,
+)
 from kbkit.stores.catalog import knowledge_schema, reading, statement_vectors, subjects
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_schema import annotation_subjects
@@ -84,19 +90,6 @@ def put(
         if values:
             transaction.execute(table.insert(), values)
     return len(there)
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkSummary:
-    """What a chunk says, in a few words.
-
-    Attributes:
-        frame: The kind of its first statement, if that can be told.
-        entities: Those of its entities that the fewest other chunks name.
-    """
-
-    frame: Frame | None
-    entities: tuple[str, ...]
 
 
 def summaries(
@@ -182,21 +175,39 @@ def stated_relations(transaction: Transaction, kb_id: str) -> dict[int, list[Sta
 
 
 def iter_all(
-    transaction: Transaction, kb_id: str
-) -> Iterator[tuple[Chunk, Document, tuple[Annotation, ...]]]:
-    """All annotated chunks of a knowledge base with their documents (without their content)."""
+    transaction: Transaction, kb_id: str, *, after: tuple[str, int] = ("", -1)
+) -> Iterator[AnnotatedChunk]:
+    """All annotated chunks of a knowledge base, in order of their documents' URIs.
+
+    Args:
+        transaction: Reads them as they are asked for.
+        kb_id: The knowledge base.
+        after: URI of a document and place in it that they come after.
+    """
     query = (
         sa.select(chunks.c.seq)
         .join(documents, documents.c.id == chunks.c.document_id)
         .where(chunks.c.kb_id == kb_id, sa.exists().where(_rows.c.chunk_seq == chunks.c.seq))
         .order_by(documents.c.uri, chunks.c.position)
     )
+    uri, place = after
+    if uri:
+        behind = sa.and_(documents.c.uri == uri, chunks.c.position > place)
+        query = query.where(sa.or_(documents.c.uri > uri, behind))
     for part in in_parts(list(transaction.execute(query).scalars())):
         made = of(transaction, part)
         found = reading.get_chunks(transaction, part)
         for seq in part:
             if seq in made and seq in found:
-                yield *found[seq], made[seq]
+                chunk, document = found[seq]
+                yield AnnotatedChunk(
+                    chunk_id=chunk.id,
+                    title=document.title,
+                    uri=document.uri,
+                    position=chunk.position,
+                    heading_path=chunk.heading_path,
+                    annotations=made[seq],
+                )
 
 
 def count(transaction: Transaction, kb_id: str) -> int:

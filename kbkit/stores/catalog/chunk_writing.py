@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from kbkit.models import Chunk
-from kbkit.stores.catalog import outbox
+from kbkit.stores.catalog import outbox, removed_chunks
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, vectors
@@ -150,3 +150,4 @@ def remove(transaction: Transaction, kb_id: str, rows: Sequence[Any]) -> None:
     for part in in_parts([row.seq for row in rows]):
         transaction.execute(chunks.delete().where(chunks.c.seq.in_(part)))
     outbox.add(transaction, kb_id, {row.id: None for row in rows})
+    removed_chunks.add(transaction, kb_id, [row.seq for row in rows])

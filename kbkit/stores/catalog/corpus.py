@@ -10,12 +10,15 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from kbkit.globs import matches
-from kbkit.models import Chunk, Document, Filters
+from kbkit.models import Chunk, Document, DocumentState, Filters
+from kbkit.models.documents import version_of
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.packing import in_parts, unpack
 from kbkit.stores.catalog.reading import get_chunks, heading_text, uri_path
 from kbkit.stores.catalog.schema import chunks, documents, vectors
 
+LAST = 2**62
+"""Greater than every ``chunks.seq``."""
 _ROWS_AT_ONCE = 2_000
 """Chunks read at once, so that their copies stay small."""
 
@@ -37,6 +40,10 @@ def indexes(transaction: Transaction, kb_id: str) -> frozenset[str]:
     return frozenset(transaction.execute(query).scalars())
 
 
+_VERSION = documents.c.metadata["version"].label("version")
+"""What the source of a document says of its version, as a JSON value."""
+
+
 def matching_documents(transaction: Transaction, kb_id: str, filters: Filters) -> set[str]:
     """Ids of the documents that filters let through, their ratings left aside."""
     conditions = [documents.c.kb_id == kb_id]
@@ -51,16 +58,35 @@ def matching_documents(transaction: Transaction, kb_id: str, filters: Filters) -
         conditions.append(documents.c.fetched_at >= filters.after)
     if filters.before is not None:
         conditions.append(documents.c.fetched_at < filters.before)
-    rows = transaction.execute(
-        sa.select(documents.c.id, documents.c.uri, documents.c.tags).where(*conditions)
-    )
+    query = sa.select(documents.c.id).where(*conditions)  # and no more than is looked at
+    if filters.path or filters.version:
+        query = query.add_columns(documents.c.uri)
+    if filters.tags:
+        query = query.add_columns(documents.c.tags)
+    if filters.version:
+        query = query.add_columns(_VERSION)
     tags = set(filters.tags)
     return {
         row.id
-        for row in rows
-        if tags.issubset(row.tags)
+        for row in transaction.execute(query)
+        if (not filters.version or _version(row) == filters.version)
+        and (not tags or tags.issubset(row.tags))
         and (not filters.path or matches(uri_path(row.uri), (filters.path,)))
     }
+
+
+def versions(transaction: Transaction, kb_id: str) -> set[str]:
+    """The versions that documents are of which can be found."""
+    rows = transaction.execute(
+        sa.select(documents.c.uri, _VERSION).where(
+            documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE
+        )
+    )
+    return {_version(row) for row in rows} - {""}
+
+
+def _version(row: Any) -> str:
+    return version_of(row.uri, {"version": row.version})
 
 
 def seqs_on_pages(transaction: Transaction, kb_id: str, pages: Collection[int]) -> list[int]:
@@ -115,7 +141,7 @@ def corpus_size(transaction: Transaction, kb_id: str) -> tuple[int, int]:
             chunks.c.kb_id == kb_id
         )
     ).one()
-    return row[0], row[1]
+    return row[0], int(row[1])
 
 
 class IndexedChunk(NamedTuple):
@@ -138,8 +164,10 @@ class IndexedChunk(NamedTuple):
     vector: bytes
 
 
-def iter_indexed(transaction: Transaction, kb_id: str, *, after: int = 0) -> Iterator[IndexedChunk]:
-    """Chunks in order of ``seq``, those that came after one, read as they are asked for."""
+def iter_indexed(
+    transaction: Transaction, kb_id: str, *, after: int = 0, until: int = LAST
+) -> Iterator[IndexedChunk]:
+    """Chunks in order of ``seq``, those after one up to another, read as they are asked for."""
     query = (
         sa.select(
             chunks.c.seq,
@@ -153,25 +181,29 @@ def iter_indexed(transaction: Transaction, kb_id: str, *, after: int = 0) -> Ite
         )
         .join(documents, documents.c.id == chunks.c.document_id)
         .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
-        .where(chunks.c.kb_id == kb_id, chunks.c.seq > after)
+        .where(chunks.c.kb_id == kb_id, chunks.c.seq > after, chunks.c.seq <= until)
         .order_by(chunks.c.seq)
     )
     return map(IndexedChunk._make, transaction.execute(query).yield_per(_ROWS_AT_ONCE))
 
 
-def chunk_seqs(transaction: Transaction, kb_id: str) -> NDArray[np.int64]:
-    """``seq`` of all chunks, ascending."""
-    query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).order_by(chunks.c.seq)
-    return np.fromiter(transaction.execute(query).scalars(), np.int64)
+def chunk_seqs(
+    transaction: Transaction, kb_id: str, *, after: int = 0, until: int = LAST
+) -> NDArray[np.int64]:
+    """``seq`` of the chunks that came after one, up to another, ascending."""
+    query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id)
+    query = query.where(chunks.c.seq > after, chunks.c.seq <= until)
+    found = transaction.execute(query.order_by(chunks.c.seq)).scalars()
+    return np.fromiter(found, np.int64)
 
 
 def last_chunks(
-    transaction: Transaction, kb_id: str, *, until: int, limit: int
+    transaction: Transaction, kb_id: str, *, after: int = 0, until: int, limit: int
 ) -> list[tuple[int, str]]:
     """``seq`` and id of the newest chunks up to one, the newest first."""
     query = (
         sa.select(chunks.c.seq, chunks.c.id)
-        .where(chunks.c.kb_id == kb_id, chunks.c.seq <= until)
+        .where(chunks.c.kb_id == kb_id, chunks.c.seq > after, chunks.c.seq <= until)
         .order_by(chunks.c.seq.desc())
         .limit(limit)
     )
@@ -189,9 +221,23 @@ def count_chunks(
     return int(transaction.execute(query).scalar_one())
 
 
-def titles(transaction: Transaction, kb_id: str) -> dict[str, str]:
-    """Titles of all documents, by id."""
+def some_chunks(transaction: Transaction, kb_id: str, most: int) -> int:
+    """Number of chunks, counted no further than to some number."""
+    there = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).limit(most)
+    query = sa.select(sa.func.count()).select_from(there.subquery())
+    return int(transaction.execute(query).scalar_one())
+
+
+def titles(
+    transaction: Transaction, kb_id: str, *, after: int = 0, until: int = LAST
+) -> dict[str, str]:
+    """Titles of all documents, by id; or of those only that have chunks between two."""
     query = sa.select(documents.c.id, documents.c.title).where(documents.c.kb_id == kb_id)
+    if after or until != LAST:
+        later = sa.select(chunks.c.document_id).where(
+            chunks.c.kb_id == kb_id, chunks.c.seq > after, chunks.c.seq <= until
+        )
+        query = query.where(documents.c.id.in_(later))
     return {row.id: row.title for row in transaction.execute(query)}
 
 
@@ -221,7 +267,8 @@ def nearest_chunks(
         )
         .order_by(chunks.c.seq)
     ).all()
-    scores = unpack([row.vector for row in found], len(query)) @ query
+    # no BLAS, whose threads wait with the processor in hand for the next product
+    scores = np.einsum("ij,j->i", unpack([row.vector for row in found], len(query)), query)
     return [found[i].seq for i in np.argsort(-scores, kind="stable")]
 
 

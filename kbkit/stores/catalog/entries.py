@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.models import Target, TargetKind, Vote
+from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog import ratings as rating_log
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.entries_schema import entries, learned_folders
@@ -139,6 +140,7 @@ def rename_document(transaction: Transaction, kb_id: str, slug: str, to: str) ->
     transaction.execute(
         documents.update().where(documents.c.kb_id == kb_id, documents.c.uri == slug).values(uri=to)
     )
+    knowledge_bases.touch(transaction, kb_id)
 
 
 def votes(transaction: Transaction, kb_id: str, entry_id: str) -> list[Vote]:

@@ -5,9 +5,9 @@ Folders are the truth; this is what is known of them. Votes are ratings of kind 
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Column, Float, Index, Integer, String, Table, Text
+from sqlalchemy import JSON, BigInteger, Column, Float, Index, String, Table, Text
 
-from kbkit.stores.catalog.schema import UtcDateTime, metadata
+from kbkit.stores.catalog.schema import Int64, UtcDateTime, metadata
 
 __all__ = ["entries", "learned_folders", "metadata"]
 
@@ -26,7 +26,7 @@ entries = Table(
     Column("category", Text, nullable=False),
     Column("status", String, nullable=False),
     Column("average", Float, nullable=False),
-    Column("votes", Integer, nullable=False),
+    Column("votes", Int64, nullable=False),
     Column("source", String, nullable=False),
     Column("origin_task_id", Text, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.models import DocumentState
+from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.built_in import FILES
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.files_schema import file_links, file_names, files
+from kbkit.stores.catalog.functions import byte_length, place_of
 from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, documents
 
@@ -116,7 +118,7 @@ def of(transaction: Transaction, paths: Sequence[str]) -> dict[str, FileRecord]:
 def listed(transaction: Transaction, folder: str) -> dict[str, tuple[int, int, str, int]]:
     """Size, time of change, digest and time of creation of the files in a folder, by path."""
     start = len(folder) + 2 if folder else 1
-    inside = sa.func.instr(sa.func.substr(files.c.path, start), "/") == 0
+    inside = place_of(sa.func.substr(files.c.path, start), "/") == 0
     columns = (files.c.size, files.c.changed, files.c.digest, files.c.created)
     query = sa.select(files.c.path, *columns).where(_below(files.c.path, folder), inside)
     rows = transaction.execute(query).all()
@@ -127,7 +129,7 @@ def oldest(transaction: Transaction, folder: str) -> dict[str, int]:
     """When the oldest file below each folder in a folder was made, by the path of that."""
     start = len(folder) + 2 if folder else 1
     rest = sa.func.substr(files.c.path, start)
-    slash = sa.func.instr(rest, "/")
+    slash = place_of(rest, "/")
     name = sa.func.substr(rest, 1, slash - 1)
     query = (
         sa.select(name, sa.func.min(files.c.created))
@@ -165,6 +167,8 @@ def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None
             .values(uri=sa.bindparam("new")),
             [{"old": uri, "new": renamed[uri]} for uri in part],
         )
+    if renamed:
+        knowledge_bases.touch(transaction, kb_id)
     forget_records = list(known)
     _remove(transaction, files, forget_records)
     if known:
@@ -294,7 +298,7 @@ def chunks_with(
         .where(
             documents.c.kb_id == kb_id,
             documents.c.uri.in_(list(uris)[:100]),
-            chunks.c.text.contains(text, autoescape=True),
+            sa.func.lower(chunks.c.text).contains(text.lower(), autoescape=True),
         )
         .order_by(documents.c.uri, chunks.c.position)
     )
@@ -303,7 +307,7 @@ def chunks_with(
 
 def pages(transaction: Transaction, kb_id: str) -> list[Page]:
     """The documents of a knowledge base, not gone, in order of URI."""
-    size = sa.func.length(sa.cast(documents.c.content, sa.LargeBinary))
+    size = byte_length(documents.c.content)
     columns = (documents.c.uri, size, documents.c.fetched_at, documents.c.content_hash)
     query = sa.select(*columns).where(
         documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value

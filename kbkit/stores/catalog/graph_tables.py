@@ -133,6 +133,11 @@ def signature(transaction: Transaction, kb_id: str) -> Signature:
     )
 
 
+def edits(signature_: Signature) -> Signature:
+    """The numbers of a signature that are others when people have changed something."""
+    return signature_[-2:]
+
+
 def read(transaction: Transaction, kb_id: str) -> GraphTable:
     """Read the graph of a knowledge base."""
     seen = signature(transaction, kb_id)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
+from uuid import NAMESPACE_URL, uuid5
 
 import sqlalchemy as sa
 
-from kbkit.errors import ConflictError, NotFoundError
+from kbkit.errors import ConflictError, NotFoundError, VersionConflictError
 from kbkit.models import DocumentState, KnowledgeBaseInfo
-from kbkit.stores.catalog import graph_writing, knowledge_schema, statement_vectors
+from kbkit.stores.catalog import graph_writing, knowledge_schema, ratings, statement_vectors
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import (
     card_vectors,
@@ -23,6 +25,7 @@ from kbkit.stores.catalog.schema import (
     dropped_collections,
     embedded,
     knowledge_bases,
+    name_uses,
     outbox,
     sources,
 )
@@ -69,6 +72,28 @@ class KnowledgeBaseRow:
         return str(self.config.get("embedding", {}).get("text", statement_vectors.CHUNK))
 
     @property
+    def revision(self) -> str:
+        """Another one as soon as what it is called, how it works or what it holds is."""
+        told = [self.id, self.name, self.description, self.config, self.version]
+        text = json.dumps(told, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    def check_revision(self, expected: str | None) -> None:
+        """Whether it is as somebody saw it.
+
+        Args:
+            expected: Its revision then; ``None`` for any.
+
+        Raises:
+            VersionConflictError: It is not.
+        """
+        if expected is not None and expected != self.revision:
+            raise VersionConflictError(
+                f"{self.name}: was changed since it was looked at; look at it again, and change "
+                f"that (if_match={expected[:80]!r}, and its version is {self.revision!r} now)"
+            )
+
+    @property
     def waits(self) -> bool:
         """Whether static vectors serve its chunks until another embedder has embedded all."""
         wanted = self.config.get("embedding", {}).get("type", "static")
@@ -107,7 +132,7 @@ def create(
             f"a knowledge base named {name!r} exists; choose another name, or delete it first"
         )
     now = datetime.now(UTC)
-    kb_id = known_as or uuid4().hex
+    kb_id = known_as or _new_id(transaction, name)
     transaction.execute(
         knowledge_bases.insert().values(
             id=kb_id,
@@ -125,6 +150,21 @@ def create(
     )
     transaction.lexical.create(kb_id)
     return get(transaction, name)
+
+
+def _new_id(transaction: Transaction, name: str) -> str:
+    """An id that no other had, the same for the first of a name in every workspace.
+
+    Ids of documents and chunks follow from it, so a recipe gives the same wherever it is built.
+    """
+    of_name = name_uses.c.name == name
+    times = transaction.execute(sa.select(name_uses.c.times).where(of_name)).scalar() or 0
+    transaction.execute(
+        name_uses.update().where(of_name).values(times=times + 1)
+        if times
+        else name_uses.insert().values(name=name, times=1)
+    )
+    return uuid5(NAMESPACE_URL, f"urn:kbkit:{name}:{times + 1}").hex
 
 
 def get(transaction: Transaction, name: str) -> KnowledgeBaseRow:
@@ -169,6 +209,22 @@ def names(transaction: Transaction) -> list[str]:
     """Names of all knowledge bases, sorted."""
     query = sa.select(knowledge_bases.c.name).where(_HERE).order_by(knowledge_bases.c.name)
     return list(transaction.execute(query).scalars())
+
+
+def state(transaction: Transaction, name: str) -> str:
+    """What is another text when one of them changed, or one came or went.
+
+    Args:
+        transaction: The caller's.
+        name: The one whose documents and ratings count; that of the others only which there are.
+    """
+    found = names(transaction)
+    own: tuple[int, ...] = ()
+    if name in found:
+        row = get(transaction, name)
+        own = (row.version, *ratings.extent(transaction, row.id))
+    digest = hashlib.sha256("\n".join(found).encode()).hexdigest()
+    return "-".join([*map(str, own), digest[:16]])
 
 
 def update(
@@ -298,14 +354,33 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
             cards_waiting=max(
                 0, sum(types[row.id].values()) - embedded_cards[row.id] if row.card_model else 0
             ),
+            version=row.revision,
         )
         for row in rows
     ]
 
 
+def some_unannotated(transaction: Transaction, row: KnowledgeBaseRow, most: int) -> int:
+    """Chunks without any annotation, as `describe` has them, counted no further than to a number.
+
+    The last ones are looked at first, which are those that lack them where any do.
+    """
+    if not _wants_annotations(row):
+        return 0
+    columns = knowledge_schema.annotations.c
+    held = sa.exists().where(columns.chunk_seq == chunks.c.seq)
+    lacking = sa.select(chunks.c.seq).where(chunks.c.kb_id == row.id, ~held)
+    part = lacking.order_by(chunks.c.seq.desc()).limit(most).subquery()
+    return int(transaction.execute(sa.select(sa.func.count()).select_from(part)).scalar_one())
+
+
+def _wants_annotations(row: KnowledgeBaseRow) -> bool:
+    return bool(row.config.get("annotation", {}).get("type") != "none")
+
+
 def _annotations_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:
     """Chunks without any annotation, where the knowledge base wants them."""
-    if row.config.get("annotation", {}).get("type") == "none":
+    if not _wants_annotations(row):
         return 0
     columns = knowledge_schema.annotations.c
     query = sa.select(sa.func.count(sa.distinct(columns.chunk_seq)))

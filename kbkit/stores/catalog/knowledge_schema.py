@@ -9,14 +9,13 @@ from sqlalchemy import (
     Float,
     ForeignKey,
     Index,
-    Integer,
     LargeBinary,
     String,
     Table,
     Text,
 )
 
-from kbkit.stores.catalog.schema import UtcDateTime, metadata
+from kbkit.stores.catalog.schema import Int64, UtcDateTime, metadata
 
 __all__ = [
     "annotation_subjects",
@@ -40,7 +39,7 @@ __all__ = [
 
 def _reference(name: str, target: str, *, primary_key: bool = False) -> Column[Any]:
     """A column that names a row of another table, with which it goes."""
-    kind = Integer if target in ("chunks.seq", "relations.id") else String
+    kind = Int64 if target in ("chunks.seq", "relations.id") else String
     key = ForeignKey(target, ondelete="CASCADE")
     return Column(name, kind, key, nullable=False, primary_key=primary_key)
 
@@ -65,7 +64,7 @@ named_documents = Table(
     # documents whose names were read, and by which revision; it goes when they are stored anew
     _reference("document_id", "documents.id", primary_key=True),
     _reference("kb_id", "knowledge_bases.id"),
-    Column("revision", Integer, nullable=False),
+    Column("revision", Int64, nullable=False),
     Index("named_documents_by_kb", "kb_id"),
 )
 
@@ -82,11 +81,11 @@ annotations = Table(
     metadata,
     _reference("chunk_seq", "chunks.seq", primary_key=True),
     # of those of its chunk, from 0
-    Column("position", Integer, primary_key=True),
+    Column("position", Int64, primary_key=True),
     _reference("kb_id", "knowledge_bases.id"),
     # in characters of the chunk
-    Column("start", Integer, nullable=False),
-    Column("end", Integer, nullable=False),
+    Column("start", Int64, nullable=False),
+    Column("end", Int64, nullable=False),
     Column("normalized_text", Text, nullable=False),
     # empty where no kind of statement could be told
     Column("frame", String, nullable=False),
@@ -109,7 +108,7 @@ statement_vectors = Table(
     # of what was embedded, as `chunks.embed_hash` is where there is no row
     Column("embed_hash", String, nullable=False),
     # version of the knowledge base since which the chunk has its vector
-    Column("version", Integer, nullable=False),
+    Column("version", Int64, nullable=False),
     Index("statement_vectors_by_kb", "kb_id", "text"),
 )
 
@@ -143,7 +142,7 @@ annotation_subjects = Table(
     metadata,
     _reference("chunk_seq", "chunks.seq", primary_key=True),
     # of the annotation
-    Column("position", Integer, primary_key=True),
+    Column("position", Int64, primary_key=True),
     _reference("subject_id", "subjects.id", primary_key=True),
     Index("annotation_subjects_by_subject", "subject_id", "chunk_seq"),
 )
@@ -167,7 +166,7 @@ entities = Table(
 relations = Table(
     "relations",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", Int64, primary_key=True, autoincrement=True),
     Column("source_kind", String, nullable=False),
     Column("source_id", String, nullable=False),
     Column("name", String, nullable=False),
@@ -212,7 +211,7 @@ built_graphs = Table(
     metadata,
     # knowledge_bases.version when the relations of a knowledge base were last read
     _reference("kb_id", "knowledge_bases.id", primary_key=True),
-    Column("version", Integer, nullable=False),
+    Column("version", Int64, nullable=False),
 )
 
 merges = Table(
@@ -233,7 +232,7 @@ graph_edits = Table(
     "graph_edits",
     metadata,
     # what people changed in the graph: rows as they were and as they became
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", Int64, primary_key=True, autoincrement=True),
     # in words
     Column("what", Text, nullable=False),
     Column("made_by", String, nullable=False),

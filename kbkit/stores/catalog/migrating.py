@@ -7,7 +7,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from kbkit.errors import WorkspaceVersionError
-from kbkit.stores.catalog.schema import HEAD
+from kbkit.stores.catalog.schema import HEAD, metadata
 
 
 def is_current(connection: sa.Connection, place: object) -> bool:
@@ -20,10 +20,9 @@ def is_current(connection: sa.Connection, place: object) -> bool:
     Raises:
         WorkspaceVersionError: A newer kbkit made them.
     """
-    if not sa.inspect(connection).has_table("alembic_version"):
+    if not sa.inspect(connection).has_table(_VERSION.name):
         return False
-    query = sa.text("SELECT version_num FROM alembic_version")
-    revision = connection.execute(query).scalar_one_or_none()
+    revision = connection.execute(sa.select(_VERSION.c.version_num)).scalar_one_or_none()
     if revision is not None and revision > HEAD:
         raise WorkspaceVersionError(
             f"{place}: made by a newer kbkit (catalog revision {revision}, this "
@@ -33,7 +32,29 @@ def is_current(connection: sa.Connection, place: object) -> bool:
 
 
 def migrate(connection: sa.Connection) -> None:
-    """Bring the tables up to date, in the caller's transaction."""
+    """Make the tables, or bring those of an older kbkit up to date, in the caller's transaction."""
+    if sa.inspect(connection).has_table(_VERSION.name):
+        upgrade(connection)
+    else:
+        create(connection)
+
+
+def create(connection: sa.Connection) -> None:
+    """Make the tables where there are none: what `upgrade` comes to, in a tenth of the time."""
+    from kbkit.stores.catalog import (  # noqa: F401 - each adds its tables
+        entries_schema,
+        files_schema,
+        knowledge_schema,
+        server_schema,
+    )
+
+    metadata.create_all(connection, checkfirst=False)
+    _VERSION.create(connection, checkfirst=False)
+    connection.execute(_VERSION.insert().values(version_num=HEAD))
+
+
+def upgrade(connection: sa.Connection) -> None:
+    """Run the migrations that the tables lack; from none at all, all of them."""
     from alembic import command
     from alembic.config import Config
 
@@ -41,3 +62,12 @@ def migrate(connection: sa.Connection) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+
+
+_VERSION = sa.Table(
+    "alembic_version",
+    sa.MetaData(),
+    sa.Column("version_num", sa.String(32), nullable=False),
+    sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+)
+"""As Alembic makes it: which migrations there have been."""

@@ -163,11 +163,12 @@ def defined_in(
     table = document_names.c
     headings = sa.cast(chunks.c.heading_path, sa.Text)
     below = [
-        (table.name == name) & headings.contains(json.dumps(name)[1:-1], autoescape=True)
+        (table.name == name)
+        & sa.func.lower(headings).contains(json.dumps(name)[1:-1].lower(), autoescape=True)
         for name in names
     ]
     query = (
-        sa.select(table.name, chunks.c.seq, chunks.c.kb_id)
+        sa.select(table.name, chunks.c.seq, chunks.c.kb_id, sa.func.length(headings))
         .join(documents, documents.c.id == chunks.c.document_id)
         .join(document_names, table.document_id == documents.c.id)
         .where(

@@ -52,8 +52,13 @@ def add(transaction: Transaction, kb_id: str, chunks: Mapping[str, int | None]) 
 
 def is_empty(transaction: Transaction, kb_id: str) -> bool:
     """Whether the index knows all that there is."""
-    query = sa.select(outbox.c.id).where(outbox.c.kb_id == kb_id).limit(1)
-    return transaction.execute(query).first() is None
+    return not holds(transaction, kb_id, 1)
+
+
+def holds(transaction: Transaction, kb_id: str, count: int) -> bool:
+    """Whether so many entries wait, or more."""
+    query = sa.select(outbox.c.id).where(outbox.c.kb_id == kb_id)
+    return transaction.execute(query.limit(1).offset(count - 1)).first() is not None
 
 
 def oldest(

@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.models import Rating, Target, TargetKind, Vote
+from kbkit.models import Rating, RatingTotal, Target, TargetKind, Vote
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.entries_schema import entries
 from kbkit.stores.catalog.schema import chunks, knowledge_bases, rating_totals, ratings
@@ -115,33 +115,22 @@ def remove(transaction: Transaction, kb_id: str, rating_id: int) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
-    """What the ratings of a chunk or a document come to.
-
-    Attributes:
-        raters: How many people rated it.
-        average: Mean of the last rating of each, 1 to 5.
-    """
-
-    raters: int
-    average: float
-
-
-@dataclass(frozen=True, slots=True)
 class Totals:
     """Totals of all that was rated in a knowledge base: chunks by ``seq``, documents by id."""
 
-    chunks: Mapping[int, Total]
-    documents: Mapping[str, Total]
+    chunks: Mapping[int, RatingTotal]
+    documents: Mapping[str, RatingTotal]
 
 
 def totals(transaction: Transaction, kb_id: str) -> Totals:
     """Totals of what was rated and is there."""
     rows = transaction.execute(_TOTALS, {"kb": kb_id}).all()
     return Totals(
-        chunks={row.seq: Total(row.raters, row.average) for row in rows if row.seq is not None},
+        chunks={
+            row.seq: RatingTotal(row.raters, row.average) for row in rows if row.seq is not None
+        },
         documents={
-            row.document_id or row.target: Total(row.raters, row.average)
+            row.document_id or row.target: RatingTotal(row.raters, row.average)
             for row in rows
             if row.seq is None
         },
@@ -162,14 +151,14 @@ _TOTALS = (
 )
 
 
-def total(transaction: Transaction, kb_id: str, target: str) -> Total | None:
+def total(transaction: Transaction, kb_id: str, target: str) -> RatingTotal | None:
     """The total of one chunk or document, ``None`` where nobody rated it."""
     row = transaction.execute(
         sa.select(rating_totals.c.raters, rating_totals.c.average).where(
             rating_totals.c.kb_id == kb_id, rating_totals.c.target == target
         )
     ).first()
-    return None if row is None else Total(*row)
+    return None if row is None else RatingTotal(*row)
 
 
 def _add_up(transaction: Transaction, kb_id: str, target: str) -> None:
@@ -187,6 +176,6 @@ def _add_up(transaction: Transaction, kb_id: str, target: str) -> None:
     if raters:
         transaction.execute(
             rating_totals.insert().values(
-                kb_id=kb_id, target=target, raters=raters, average=average
+                kb_id=kb_id, target=target, raters=raters, average=float(average)
             )
         )

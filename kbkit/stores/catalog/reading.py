@@ -158,9 +158,22 @@ def find_target(transaction: Transaction, name: str) -> Target | None:
 
 
 def iter_chunks(
-    transaction: Transaction, kb_id: str, document_id: str | None = None
+    transaction: Transaction,
+    kb_id: str,
+    document_id: str | None = None,
+    *,
+    after: tuple[str, int] = ("", -1),
+    limit: int | None = None,
 ) -> Iterator[Chunk]:
-    """Chunks of a knowledge base or of one document, in document order."""
+    """Chunks of a knowledge base or of one document, in document order.
+
+    Args:
+        transaction: Reads them as they are asked for.
+        kb_id: The knowledge base.
+        document_id: Only those of this document.
+        after: URI of a document and place in it that they come after.
+        limit: Most chunks.
+    """
     query = (
         sa.select(*_CHUNK_COLUMNS)
         .join(documents, documents.c.id == chunks.c.document_id)
@@ -169,7 +182,11 @@ def iter_chunks(
     )
     if document_id is not None:
         query = query.where(chunks.c.document_id == document_id)
-    for row in transaction.execute(query).yield_per(500):
+    uri, place = after
+    if uri:
+        behind = sa.and_(documents.c.uri == uri, chunks.c.position > place)
+        query = query.where(sa.or_(documents.c.uri > uri, behind))
+    for row in transaction.execute(query.limit(limit)).yield_per(500):
         yield _chunk(row)
 
 
@@ -257,6 +274,33 @@ def iter_listed(transaction: Transaction, kb_id: str) -> Iterator[Document]:
     """All documents of a knowledge base in order of URI; their ``content`` is left empty."""
     for row in transaction.document_rows(kb_id):
         yield _listed(row[0], row[1:])
+
+
+def documents_after(
+    transaction: Transaction,
+    kb_id: str,
+    uri: str,
+    among: Collection[str] | None = None,
+    *,
+    content: bool = False,
+) -> Iterator[Document]:
+    """Documents whose URIs come after one, in order of URI.
+
+    Args:
+        transaction: Reads them as they are asked for.
+        kb_id: The knowledge base.
+        uri: The one that they come after; ``""`` for all.
+        among: Only those of these ids.
+        content: Whether to read their text, which is left empty otherwise.
+    """
+    columns = [
+        column if content or column.name != "content" else sa.literal("").label("content")
+        for column in DOCUMENT_COLUMNS
+    ]
+    query = sa.select(*columns).where(documents.c.kb_id == kb_id, documents.c.uri > uri)
+    for row in transaction.execute(query.order_by(documents.c.uri)).yield_per(100):
+        if among is None or row.id in among:
+            yield document_of(row)
 
 
 _TYPES = {str(each): each for each in DocumentType}

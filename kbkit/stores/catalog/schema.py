@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import (
     JSON,
+    BigInteger,
     Boolean,
     Column,
     DateTime,
@@ -28,8 +29,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0023"
+HEAD = "0026"
 """Revision of the newest migration."""
+
+
+Int64 = Integer().with_variant(BigInteger(), "postgresql")
+"""Whole numbers have 64 bits everywhere; SQLite calls them so, and numbers rows by no other."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -68,23 +73,31 @@ knowledge_bases = Table(
     Column("description", Text, nullable=False),
     Column("config", JSON, nullable=False),
     Column("embedder", String, nullable=False),
-    Column("dimensions", Integer, nullable=False),
+    Column("dimensions", Int64, nullable=False),
     Column("collection", String, nullable=False, unique=True),
     Column("created_at", UtcDateTime, nullable=False),
     Column("updated_at", UtcDateTime, nullable=False),
     # counts every committed change of documents and chunks, so that caches know when to renew
-    Column("version", Integer, nullable=False, default=0),
+    Column("version", Int64, nullable=False, default=0),
     # largest chunks.seq that the Chroma collection holds
-    Column("applied_seq", Integer, nullable=False, default=0),
+    Column("applied_seq", Int64, nullable=False, default=0),
     # revision of the analyzer that made its terms
-    Column("analyzer", Integer, nullable=False, server_default="0"),
+    Column("analyzer", Int64, nullable=False, server_default="0"),
     # fingerprint of what made the vectors of cards that are searched, and of what is to make them
     Column("card_embedder", String, nullable=False, server_default=""),
     Column("card_model", String, nullable=False, server_default=""),
     # counts changes of the vectors that are searched, which no change of documents brought
-    Column("cards_version", Integer, nullable=False, server_default="0"),
+    Column("cards_version", Int64, nullable=False, server_default="0"),
     # when it was put into the trash; empty for one that is there
     Column("deleted_at", UtcDateTime),
+)
+
+name_uses = Table(
+    "name_uses",
+    metadata,
+    # how many knowledge bases have been made under a name; never forgotten, so no id comes twice
+    Column("name", String, primary_key=True),
+    Column("times", Integer, nullable=False),
 )
 
 sources = Table(
@@ -109,7 +122,7 @@ sources = Table(
 runs = Table(
     "runs",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", Int64, primary_key=True, autoincrement=True),
     _kb(),
     Column("source_id", String, ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
     Column("started_at", UtcDateTime, nullable=False),
@@ -125,8 +138,8 @@ pages = Table(
     metadata,
     Column("source_id", String, ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True),
     Column("url", String, primary_key=True),
-    Column("run_id", Integer, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
-    Column("depth", Integer, nullable=False),
+    Column("run_id", Int64, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("depth", Int64, nullable=False),
     Column("etag", String, nullable=False),
     Column("last_modified", String, nullable=False),
     Column("links", JSON, nullable=False),
@@ -144,7 +157,7 @@ documents = Table(
     Column("id", String, primary_key=True),
     _kb(),
     Column("source_id", String, ForeignKey("sources.id", ondelete="SET NULL")),
-    Column("run_id", Integer),
+    Column("run_id", Int64),
     Column("uri", String, nullable=False),
     Column("title", Text, nullable=False),
     Column("content", Text, nullable=False),
@@ -168,12 +181,13 @@ documents = Table(
     # state and type come behind the text, which may be long, in a row
     Index("documents_by_type", "kb_id", "state", "document_type"),
     Index("documents_by_index", "kb_id", "is_index", "id"),
-    # all that hits and filters read, so that they need not walk through the text
+    # all that hits and filters read, so that SQLite need not walk through the text; PostgreSQL
+    # keeps long texts apart, and compares no JSON
     Index(
         "documents_shown",
         *("kb_id", "id", "uri", "title", "document_type", "tags", "state", "fetched_at"),
         *("content_hash", "metadata", "description"),
-    ),
+    ).ddl_if(dialect="sqlite"),
 )
 
 deleted_documents = Table(
@@ -201,22 +215,22 @@ chunks = Table(
     "chunks",
     metadata,
     # never used again, so that "newer than" is "not yet in Chroma"
-    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("seq", Int64, primary_key=True, autoincrement=True),
     Column("id", String, nullable=False, unique=True),
     _kb(),
     Column("document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), nullable=False),
-    Column("position", Integer, nullable=False),
-    Column("start", Integer, nullable=False),
-    Column("end", Integer, nullable=False),
+    Column("position", Int64, nullable=False),
+    Column("start", Int64, nullable=False),
+    Column("end", Int64, nullable=False),
     # equals the document's content[start:end]; kept, since slicing a long page for each hit
     # costs more than the search itself
     Column("text", Text, nullable=False),
     Column("heading_path", JSON, nullable=False),
     Column("anchor", String, nullable=False),
-    Column("page", Integer),
+    Column("page", Int64),
     # analyzer terms of title, heading path and text, joined by spaces
     Column("terms", Text, nullable=False),
-    Column("length", Integer, nullable=False),
+    Column("length", Int64, nullable=False),
     # of what the embedder read: equal hashes, equal vectors
     Column("embed_hash", String, nullable=False),
     Index("chunks_by_document", "document_id", "position"),
@@ -228,7 +242,7 @@ chunks = Table(
 vectors = Table(
     "vectors",
     metadata,
-    Column("chunk_seq", Integer, ForeignKey("chunks.seq", ondelete="CASCADE"), primary_key=True),
+    Column("chunk_seq", Int64, ForeignKey("chunks.seq", ondelete="CASCADE"), primary_key=True),
     # float16, little endian
     Column("vector", LargeBinary, nullable=False),
 )
@@ -236,12 +250,23 @@ vectors = Table(
 outbox = Table(
     "outbox",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", Int64, primary_key=True, autoincrement=True),
     _kb(),
     # empty for a deletion: the chunk is no more
-    Column("chunk_seq", Integer),
+    Column("chunk_seq", Int64),
     Column("chunk_id", String, nullable=False),
     Index("outbox_by_kb", "kb_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+removed_chunks = Table(
+    "removed_chunks",
+    metadata,
+    Column("id", Int64, primary_key=True, autoincrement=True),
+    _kb(),
+    # empty where older entries were forgotten
+    Column("chunk_seq", Int64),
+    Index("removed_chunks_by_kb", "kb_id", "id"),
     sqlite_autoincrement=True,
 )
 
@@ -255,12 +280,12 @@ dropped_collections = Table(
 ratings = Table(
     "ratings",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", Int64, primary_key=True, autoincrement=True),
     _kb(),
     # no foreign key: a rating outlives its chunk, which may come back under the same id
     Column("target", String, nullable=False),
     Column("target_type", String, nullable=False),
-    Column("score", Integer, nullable=False),
+    Column("score", Int64, nullable=False),
     Column("query", Text, nullable=False),
     Column("rater", String, nullable=False),
     Column("note", Text, nullable=False),
@@ -276,7 +301,7 @@ rating_totals = Table(
     # id of a chunk or a document
     Column("target", String, primary_key=True),
     # raters whose last rating counts, and the mean of those
-    Column("raters", Integer, nullable=False),
+    Column("raters", Int64, nullable=False),
     Column("average", Float, nullable=False),
 )
 
@@ -300,10 +325,13 @@ cards = Table(
     _kb(),
     Column("text", Text, nullable=False),
     # of the form of cards that this one has
-    Column("revision", Integer, nullable=False),
+    Column("revision", Int64, nullable=False),
     # hash of what the embedder reads
     Column("embed_hash", String, nullable=False),
     Index("cards_by_kb", "kb_id"),
+    # of the cards of the knowledge base (`cards_version`), the first that has it
+    Column("version", Int64, nullable=False, server_default="0"),
+    Index("cards_by_version", "kb_id", "version"),
 )
 
 card_vectors = Table(
@@ -315,6 +343,9 @@ card_vectors = Table(
     Column("embed_hash", String, primary_key=True),
     # float16, little endian
     Column("vector", LargeBinary, nullable=False),
+    # of the cards of the knowledge base (`cards_version`), the first that has it
+    Column("version", Int64, nullable=False, server_default="0"),
+    Index("card_vectors_by_version", "kb_id", "version"),
 )
 
 expansions = Table(
@@ -355,8 +386,8 @@ def _encoders(name: str) -> Table:
         Column("embedder", String, nullable=False),
         Column("fitted_at", UtcDateTime, nullable=False),
         # knowledge_bases.version and the number of chunks when it was fitted
-        Column("version", Integer, nullable=False),
-        Column("chunks", Integer, nullable=False),
+        Column("version", Int64, nullable=False),
+        Column("chunks", Int64, nullable=False),
         # joined by spaces
         Column("terms", Text, nullable=False),
         # float16, little endian, a row a term

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from kbkit.stores.catalog import cards, corpus
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+
+Score = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+"""Gives a number for each of some vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,12 @@ class ChunkTable:
 
     def __len__(self) -> int:
         return len(self.seqs)
+
+    def card_scores(self, score: Score) -> NDArray[np.float32]:
+        """What a function of vectors says of the card of each document; 0 for one without."""
+        found = score(self.card_vectors)
+        found[self.sizes == 0] = 0.0
+        return found
 
     def shows(self, row: KnowledgeBaseRow) -> bool:
         """Whether it is of a knowledge base as the catalog has it there."""
@@ -90,10 +99,21 @@ def with_cards(transaction: Transaction, row: KnowledgeBaseRow, table: _Table) -
 
 
 def card_columns(
-    transaction: Transaction, row: KnowledgeBaseRow, ordinals: Mapping[str, int]
+    transaction: Transaction,
+    row: KnowledgeBaseRow,
+    ordinals: Mapping[str, int],
+    *,
+    some: bool = False,
 ) -> dict[str, Any]:
-    """What a table holds of the cards of all documents; zeros for those that have none."""
-    found = cards.vectors_of(transaction, row)
+    """What a table holds of the cards of its documents; zeros for those that have none.
+
+    Args:
+        transaction: One that reads.
+        row: The knowledge base.
+        ordinals: Place of each document.
+        some: Whether these are but some of its documents.
+    """
+    found = cards.vectors_of(transaction, row, ordinals if some else None)
     vectors = np.zeros((len(ordinals), found.vectors.shape[1]), np.float32)
     there = [i for i, known in enumerate(found.document_ids) if known in ordinals]
     vectors[[ordinals[found.document_ids[i]] for i in there]] = found.vectors[there]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,9 +15,11 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.snapshots.chunk_table import ChunkTable
+from kbkit.stores.snapshots.chunk_table import ChunkTable, Score
 
-_FORMAT = "4"
+_FORMAT = "5"
+Postings = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
+
 PART = ".part"
 """How the name of a file ends that is being written."""
 
@@ -115,6 +117,33 @@ class Snapshot(ChunkTable):
         rows = self._rows
         return np.array([rows[known] for known in ids if known in rows], np.int64)
 
+    def holding(self, terms: Iterable[str]) -> dict[str, Postings]:
+        """The chunks that hold each term, by row, and how often; without terms of none."""
+        return {term: self.postings(number) for term, number in self.numbers(terms).items()}
+
+    def scored(self, score: Score) -> NDArray[np.float32]:
+        """What a function of vectors, a number for each, says of all."""
+        return score(self.vectors)
+
+    def vectors_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors of some chunks."""
+        return self.vectors[rows]
+
+    def coverage(
+        self, rows: NDArray[np.int64], terms: Iterable[str]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many of some terms the title of some chunks has, and the headings of each."""
+        held = self.numbers(terms).values()
+        return (
+            self.title_terms.holding(held, self.owners[rows]),
+            self.heading_terms.holding(held, self.headings[rows]),
+        )
+
+    def headed(self, has: Callable[[str], bool]) -> NDArray[np.bool_]:
+        """Which chunks have headings of which something is true."""
+        known = np.array([has(text) for text in self.heading_texts], np.bool_)
+        return known[self.headings] if len(known) else np.zeros(len(self), np.bool_)
+
     def numbers(self, terms: Iterable[str]) -> dict[str, int]:
         """Places of some terms in `terms`; those that no chunk has are left out."""
         places = {term: bisect_left(self.terms, term) for term in terms}
@@ -132,8 +161,8 @@ _ARRAYS = (
     "document_lengths", "card_vectors",
 )  # fmt: skip
 _TEXTS = ("ids", "document_ids", "titles", "heading_texts", "terms")
-_SOUGHT = ("document_ids", "terms")
-"""Those that every search looks into."""
+_SOUGHT = ("document_ids",)
+"""Those that every search reads."""
 _LISTS = ("title_terms", "heading_terms")
 _OF_LISTS = ("starts", "values")
 
@@ -144,17 +173,12 @@ def save(snapshot: Snapshot, path: Path) -> None:
     Raises:
         OSError: It cannot be written.
     """
-    from safetensors.numpy import save_file
-
-    path.parent.mkdir(exist_ok=True)
-    part = path.with_suffix(f".{uuid4().hex}{PART}")
-    tensors = {name: getattr(snapshot, name) for name in _ARRAYS}
+    tensors: dict[str, NDArray[Any]] = {name: getattr(snapshot, name) for name in _ARRAYS}
     for name in _LISTS:
         lists = getattr(snapshot, name)
-        tensors |= {f"{name}.starts": lists.starts, f"{name}.values": lists.values}
+        tensors[f"{name}.starts"], tensors[f"{name}.values"] = lists.starts, lists.values
     for name in _TEXTS:
-        text = "".join(text.replace("\0", " ") + "\0" for text in getattr(snapshot, name))
-        tensors[name] = np.frombuffer(text.encode(), np.uint8)
+        tensors[name] = _packed(getattr(snapshot, name))
     about = {
         "format": _FORMAT,
         "version": str(snapshot.version),
@@ -163,8 +187,52 @@ def save(snapshot: Snapshot, path: Path) -> None:
         "card_embedder": snapshot.card_embedder,
         "average_length": repr(snapshot.average_length),
     }
+    _write(path, tensors, about)
+
+
+def save_cards(
+    path: Path, embedder: str, document_ids: Sequence[str], vectors: NDArray[np.float32]
+) -> None:
+    """Write vectors of cards, as `save` writes a snapshot.
+
+    Raises:
+        OSError: They cannot be written.
+    """
+    tensors: dict[str, NDArray[Any]] = {
+        "document_ids": _packed(document_ids),
+        "vectors": vectors,
+    }
+    _write(path, tensors, {"format": _FORMAT, "embedder": embedder})
+
+
+def load_cards(path: Path) -> tuple[str, list[str], NDArray[np.float32]] | None:
+    """What `save_cards` was given; ``None`` as `load` says."""
     try:
-        save_file(tensors, part, about)
+        data = np.memmap(path, np.uint8, "r")
+        start = 8 + int.from_bytes(data[:8].tobytes(), "little")
+        header = json.loads(data[8:start].tobytes())
+        about = header["__metadata__"]
+        ids = list(Texts(_mapped(data[start:], header["document_ids"])))
+        vectors = _mapped(data[start:], header["vectors"])
+        whole = about["format"] == _FORMAT and vectors.ndim == 2 and len(vectors) == len(ids)
+        return (str(about["embedder"]), ids, vectors) if whole else None
+    except (OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
+        return None
+
+
+def _packed(texts: Iterable[str]) -> NDArray[np.uint8]:
+    text = "".join(text.replace("\0", " ") + "\0" for text in texts)
+    return np.frombuffer(text.encode(), np.uint8)
+
+
+def _write(path: Path, tensors: dict[str, NDArray[Any]], about: dict[str, str]) -> None:
+    from safetensors.numpy import save_file
+
+    path.parent.mkdir(exist_ok=True)
+    part = path.with_suffix(f".{uuid4().hex}{PART}")
+    held = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    try:
+        save_file(held, part, about)
         with part.open("rb+") as file:  # on disk before its name is, whatever happens
             os.fsync(file.fileno())
         part.replace(path)

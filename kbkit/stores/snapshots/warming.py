@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from kbkit.stores.snapshots.snapshots import Snapshots
 from kbkit.stores.vector_index import VectorIndex
 
+_WORN_PAUSE = 20
+"""Seconds until the next one is begun where the last one still answers quickly."""
 _PAUSE = 9
 """How many times as long as making a snapshot took, until the next one is begun."""
 
@@ -33,15 +35,22 @@ class Warmer:
     _again: float = 0.0
     _mutex: threading.Lock = field(default_factory=threading.Lock)
 
-    def searched(self, kb_id: str, *, ready: bool) -> None:
-        """Note a search; the second one that found something not ready has it made ready."""
-        if ready:
+    def searched(self, kb_id: str, *, ready: bool, worn: bool = False) -> None:
+        """Note a search; the second one that found something not ready has it made ready.
+
+        Args:
+            kb_id: Id of the knowledge base.
+            ready: Whether nothing would have made it faster.
+            worn: Whether it was answered by a snapshot in many segments.
+        """
+        if ready and not worn:
             return
         with self._mutex:
             first = kb_id not in self._seen
             self._seen.add(kb_id)
             busy = self._thread is not None and self._thread.is_alive()
-            if first or busy or time.monotonic() < self._again:
+            wait = self._again + (_WORN_PAUSE if ready else 0)
+            if first or busy or time.monotonic() < wait:
                 return
             # no daemon: importing chromadb must not be cut off by the end of the process
             self._thread = threading.Thread(target=self._warm, args=(kb_id,), name="kbkit-warmer")
@@ -59,6 +68,6 @@ class Warmer:
         # and lets chromadb start nothing any more): searches do without, or say so themselves.
         with contextlib.suppress(Exception):
             began = time.monotonic()
-            self.snapshots.renew(kb_id)
+            self.snapshots.save(kb_id, merging=True)
             self._again = time.monotonic() + _PAUSE * (time.monotonic() - began)
             self.vectors.open(kb_id)

@@ -19,7 +19,7 @@ from kbkit.models import Chunk, Document
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.migrating import is_current, migrate
 from kbkit.stores.catalog.reading import hydrated
-from kbkit.stores.locks import FolderLocks
+from kbkit.stores.locks import Locks
 from kbkit.stores.sqlite.transaction import SqliteTransaction, chunk_rows
 
 BUSY_SECONDS = 60.0
@@ -46,7 +46,7 @@ class SqliteDatabase:
     Reads see one consistent state (WAL snapshot); writes are serialised over all processes.
     """
 
-    def __init__(self, path: Path, locks: FolderLocks) -> None:
+    def __init__(self, path: Path, locks: Locks) -> None:
         """Open the file, making or migrating it where needed.
 
         Raises:

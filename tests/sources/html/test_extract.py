@@ -636,6 +636,7 @@ def test_the_template_is_what_the_pages_of_a_site_share() -> None:
     text = "<p>" + "A sentence that carries the content of this page, plainly. " * 5 + "</p>"
     for number in range(8):
         template.vote(extract(frame.format(n=number, text=text), URL).ballot)
+    template.count()
     assert template.settled
     assert [region.signature for region in template.regions] == [("div", "", "content", "")]
     short = extract(frame.format(n=99, text="<pre>x = 1</pre>"), URL, template.regions)
@@ -677,6 +678,7 @@ def test_sites_of_articles_teach_no_template() -> None:
     template = SiteTemplate()
     for _ in range(16):
         template.vote((), article=True)
+    template.count()
     assert template.settled
     assert template.regions == ()
 

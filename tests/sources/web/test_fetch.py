@@ -72,42 +72,39 @@ def test_an_unreachable_host_is_named() -> None:
     assert "cannot resolve nowhere.invalid" in unknown.reason
 
 
-def test_a_server_that_never_answers_times_out(site) -> None:
-    site.pages["/"] = lambda handler: time.sleep(3)
+def test_a_server_that_never_answers_times_out(site, silence) -> None:
+    site.pages["/"] = silence
     with Fetcher(user_agent="kbkit", allow_private=True, timeout=0.5) as fetcher:
-        started = time.monotonic()
         response = fetcher.get(site.url + "/")
     assert response.outcome is Outcome.FAILED
     assert "within 0.5 s" in response.reason
-    assert time.monotonic() - started < 2
 
 
-def test_a_server_that_drips_times_out_too(site) -> None:
+def test_a_server_that_drips_times_out_too(site, silence) -> None:
     def drip(handler) -> None:
         handler.send_response(200)
         handler.end_headers()
-        for _ in range(40):
+        while not silence.over.wait(0.1):
             handler.wfile.write(b"x")
             handler.wfile.flush()
-            time.sleep(0.1)
 
     site.pages["/"] = drip
     with Fetcher(user_agent="kbkit", allow_private=True, timeout=0.7) as fetcher:
-        started = time.monotonic()
         response = fetcher.get(site.url + "/")
     assert response.outcome is Outcome.FAILED
-    assert time.monotonic() - started < 2
 
 
-def test_a_request_to_stop_ends_a_slow_read(site) -> None:
+def test_a_request_to_stop_ends_a_slow_read(site, silence) -> None:
     stop = threading.Event()
-    site.pages["/"] = lambda handler: time.sleep(4)
-    threading.Timer(0.3, stop.set).start()
-    with Fetcher(user_agent="kbkit", allow_private=True, timeout=30, stop=stop.is_set) as fetcher:
-        started = time.monotonic()
+
+    def asked(handler) -> None:
+        stop.set()
+        silence(handler)
+
+    site.pages["/"] = asked
+    with Fetcher(user_agent="kbkit", allow_private=True, timeout=250, stop=stop.is_set) as fetcher:
         response = fetcher.get(site.url + "/")
     assert response.outcome is Outcome.FAILED
-    assert time.monotonic() - started < 1.5
 
 
 def test_redirects_are_followed(site, fetcher) -> None:
@@ -197,25 +194,27 @@ def test_a_busy_server_is_asked_again_after_the_time_it_names(site, fetcher) -> 
     site.pages["/"] = busy
     started = time.monotonic()
     assert fetcher.get(site.url + "/").body == b"at last"
-    assert 2 <= time.monotonic() - started < 6
+    assert time.monotonic() - started >= 2
 
 
 def test_a_server_that_wants_hours_is_left_alone(site, fetcher) -> None:
     site.pages["/"] = answer(429, Retry_After="7200")
-    started = time.monotonic()
     response = fetcher.get(site.url + "/")
     assert "it asks to wait 7200 s" in response.reason
-    assert time.monotonic() - started < 2
 
 
 def test_waiting_for_a_retry_can_be_stopped(site) -> None:
-    site.pages["/"] = answer(503, Retry_After="50")
     stop = threading.Event()
-    threading.Timer(0.3, stop.set).start()
+
+    def busy(handler) -> None:
+        answer(503, Retry_After="50")(handler)
+        stop.set()
+
+    site.pages["/"] = busy
     with Fetcher(user_agent="kbkit", allow_private=True, stop=stop.is_set) as fetcher:
         started = time.monotonic()
         assert fetcher.get(site.url + "/").outcome is Outcome.FAILED
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 40
 
 
 def test_what_is_not_http(site, fetcher) -> None:
@@ -283,11 +282,9 @@ def raw(*parts: bytes, forever: bytes = b""):
 
 def test_a_server_that_sends_interim_answers_without_end_times_out(site) -> None:
     site.pages["/"] = raw(forever=b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
-    started = time.monotonic()
     with Fetcher(user_agent="kbkit", timeout=0.5, allow_private=True) as fetcher:
         response = fetcher.get(site.url + "/")
     assert response.outcome is Outcome.FAILED
-    assert time.monotonic() - started < 8
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from kbkit.stores.catalog import (  # noqa: F401 - tables
     entries_schema,
     files_schema,
     knowledge_schema,
+    server_schema,
 )
 from kbkit.stores.catalog.schema import metadata
 

@@ -1,0 +1,153 @@
+"""Corpora of any size: the documentation that installed packages carry, copied with other words.
+
+The docstrings of the standard library and of installed packages, a page for each few thousand
+characters of a module. Each copy has a quarter of its words renamed, so that the vocabulary grows
+with the corpus as that of real text does (Heaps' law), and no two copies say quite the same.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import random
+import re
+import sysconfig
+import zlib
+from collections.abc import Iterator
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+from _corpora import KEPT
+
+import kbkit
+
+PAGE = 6_000
+"""Characters of a page, about."""
+_LEAST = 80
+"""Characters of a docstring that says something."""
+_AT_ONCE = 20_000
+"""Chunks that are stored by one run, about."""
+_WORD = re.compile(r"[A-Za-z]{3,}")
+
+
+class Page(NamedTuple):
+    """A page of documentation."""
+
+    path: str
+    title: str
+    text: str
+
+
+@cache
+def pages() -> tuple[Page, ...]:
+    """The docstrings of all modules that are installed, in pages; to read them takes minutes."""
+    kept = KEPT / "docstrings.jsonl"
+    if not kept.is_file():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        part = kept.with_suffix(".part")
+        with part.open("w", encoding="utf-8") as out:
+            out.writelines(json.dumps(page) + "\n" for page in _read_pages())
+        part.replace(kept)
+    with kept.open(encoding="utf-8") as lines:
+        return tuple(Page(*json.loads(line)) for line in lines)
+
+
+def _read_pages() -> Iterator[Page]:
+    """In order of path."""
+    folders = {Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")}
+    files = {
+        file.relative_to(folder).as_posix(): file
+        for folder in sorted(folders)
+        for file in folder.rglob("*.py")
+        if "site-packages" not in file.relative_to(folder).parts and "test" not in str(file)
+    }
+    for path, file in sorted(files.items()):
+        try:
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+        except (SyntaxError, UnicodeDecodeError, ValueError, RecursionError):
+            continue
+        held: list[str] = []
+        number = 0
+        module = path.removesuffix(".py").replace("/", ".")
+        for part in [*_sections(tree, module), None]:
+            if part is not None:
+                held.append(part)
+            if held and (part is None or sum(map(len, held)) > PAGE):
+                text = "\n\n".join(held)
+                title = f"{module} ({number})" if number else module
+                yield Page(f"{path.removesuffix('.py')}/{number}.md", title, text)
+                held, number = [], number + 1
+
+
+def _sections(tree: ast.AST, module: str) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            said = ast.get_docstring(node, clean=False)
+            if said is not None and len(said) >= _LEAST:
+                name = getattr(node, "name", module)
+                yield f"## {name}\n\n{inspect.cleandoc(said)}"
+
+
+def renamed(text: str, copy: int) -> str:
+    """A text with a quarter of its words renamed, the same words in all texts of a copy."""
+    if copy == 0:
+        return text
+    ending = "".join(chr(ord("a") + int(digit)) for digit in str(copy)) + "x"
+
+    def other(match: re.Match[str]) -> str:
+        word = match[0]
+        chosen = zlib.crc32(f"{copy}:{word.lower()}".encode()) % 4 == 0
+        return word[::-1].lower() + ending if chosen else word
+
+    return _WORD.sub(other, text)
+
+
+def questions(most: int, seed: int = 11) -> list[str]:
+    """What people might ask: first sentences of docstrings, no two of them alike."""
+    found = {
+        said
+        for page in pages()
+        for section in page.text.split("\n## ")
+        if 4
+        <= len((said := section.partition("\n\n")[2].split(". ")[0].split("\n")[0]).split())
+        <= 14
+    }
+    return random.Random(seed).sample(sorted(found), most)
+
+
+def grow(kb: kbkit.KnowledgeBase, folder: Path, size: int) -> None:
+    """Add documents to a knowledge base until it has about so many chunks.
+
+    Args:
+        kb: One that has nothing but what this gave it.
+        folder: For the texts while they are read.
+        size: Chunks.
+    """
+    source = list(pages())
+    random.Random(7).shuffle(source)
+    done = len(kb.documents)
+    held = kb.info().chunks
+    stream = ((copy, page) for copy in count() for page in source)
+    for _ in range(done):
+        next(stream)
+    batch = 0
+    while held < size:
+        batch += 1
+        file = folder / f"{kb.name}-{batch}.jsonl"
+        wanted = min(_AT_ONCE, size - held)
+        per_page = held / done if done else 6.0
+        number = max(1, round(wanted / per_page))
+        with file.open("w", encoding="utf-8") as out:
+            for copy, page in (next(stream) for _ in range(number)):
+                values = {
+                    "uri": f"copy{copy}:{page.path}",
+                    "title": renamed(page.title, copy),
+                    "text": renamed(page.text, copy),
+                }
+                out.write(json.dumps(values) + "\n")
+        kb.ingest(kbkit.JsonlSource(path=str(file)))
+        file.unlink()
+        done, held = done + number, kb.info().chunks

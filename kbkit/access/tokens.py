@@ -1,0 +1,202 @@
+"""Tokens of a workspace: made, listed, taken away, and checked."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from kbkit.access.caller import ALL, Caller, Scope
+from kbkit.errors import ConfigError, NotFoundError, TokenError
+from kbkit.models import TokenInfo
+from kbkit.stores.catalog import tokens as token_table
+from kbkit.stores.catalog.built_in import BUILT_IN
+from kbkit.workspace import Workspace, stores_of
+
+PREFIX = "kbkit_"
+TOKEN = re.compile(r"kbkit_[0-9a-f]{12}_[A-Za-z0-9_-]{43}")
+"""What a token looks like: an id, and 256 random bits."""
+_NAME = re.compile(r"[\w.@+-][\w .@+-]{0,62}", re.ASCII)
+_LONGEST_DAYS = 3650
+_CACHED = 1024
+
+
+class NewToken(NamedTuple):
+    """A token that was made, with its secret, which is told this once."""
+
+    token: str
+    info: TokenInfo
+
+
+class Tokens:
+    """The tokens of a workspace; may be used from several threads."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._database = stores_of(workspace).database
+        self._lock = threading.Lock()
+        self._seen: dict[bytes, tuple[int, TokenInfo]] = {}
+        self._used: dict[str, datetime] = {}
+        self._any: tuple[int, bool] | None = None
+
+    def create(
+        self,
+        name: str,
+        *,
+        scope: Scope | str = Scope.READ,
+        kbs: Sequence[str] = (),
+        days: int | None = None,
+    ) -> NewToken:
+        """Make a token.
+
+        Args:
+            name: What it is called, such as whom it is for.
+            scope: ``read``, ``write`` or ``admin``; each takes in those before it.
+            kbs: The only knowledge bases that it is for; by default all.
+            days: After which it ends; by default never.
+
+        Raises:
+            ConfigError: The name, the scope or the days cannot be.
+            ConflictError: The name is taken.
+            NotFoundError: There is no knowledge base of a name.
+        """
+        if not _NAME.fullmatch(name):
+            raise ConfigError(
+                f"{name!r}: a token's name has 1 to 63 letters, digits, spaces and . @ + - _"
+            )
+        try:
+            wanted = Scope(scope)
+        except ValueError:
+            raise ConfigError(f"scope={scope!r}: choose from {', '.join(Scope)}") from None
+        if days is not None and not 1 <= days <= _LONGEST_DAYS:
+            raise ConfigError(f"days={days}: give 1 to {_LONGEST_DAYS:,}, or nothing for no end")
+        names = [*self._workspace, *BUILT_IN]
+        if missing := [kb for kb in kbs if kb not in names]:
+            raise NotFoundError(
+                f"no knowledge base {missing[0]!r}; there are {', '.join(sorted({*names}))}"
+            )
+        now = datetime.now(UTC)
+        ends = None if days is None else now + timedelta(days=days)
+        id_ = secrets.token_hex(6)
+        token = f"{PREFIX}{id_}_{secrets.token_urlsafe(32)}"
+        info = TokenInfo(id_, name, wanted.value, tuple(dict.fromkeys(kbs)), now, ends)
+        with self._database.write() as transaction:
+            token_table.add(transaction, info, _digest(token).hex())
+        return NewToken(token, info)
+
+    def list(self) -> list[TokenInfo]:
+        """All tokens, in order of name."""
+        self.note_uses()
+        with self._database.read() as transaction:
+            return token_table.listed(transaction)
+
+    def revoke(self, name: str) -> TokenInfo:
+        """Take a token away: from now on it is none.
+
+        Args:
+            name: Its name, or its id.
+
+        Raises:
+            NotFoundError: There is none of that name.
+        """
+        with self._database.write() as transaction:
+            return token_table.delete(transaction, name)
+
+    def any(self) -> bool:
+        """Whether there are any, expired ones too."""
+        changes = self._database.changes()
+        if self._any is None or self._any[0] != changes:
+            with self._database.read() as transaction:
+                self._any = changes, bool(token_table.listed(transaction))
+        return self._any[1]
+
+    def check(self, token: str) -> Caller:
+        """Who shows a token.
+
+        Raises:
+            TokenError: It is unknown, revoked or expired.
+        """
+        digest = _digest(token)
+        changes = self._database.changes()  # before looking, lest a revocation be missed
+        seen = self._seen.get(digest)
+        info = seen[1] if seen is not None and seen[0] == changes else None
+        if info is None:
+            info = self._looked_up(token, digest)
+            with self._lock:
+                if len(self._seen) >= _CACHED:
+                    self._seen.clear()
+                self._seen[digest] = changes, info
+        now = datetime.now(UTC)
+        if info.expires_at is not None and info.expires_at <= now:
+            raise TokenError(
+                f"the token {info.name!r} has expired; ask for a new one (kbkit token create)"
+            )
+        self._used[info.id] = now.replace(second=0, microsecond=0)
+        return Caller(info.name, Scope(info.scope).implied, info.kbs)
+
+    def _looked_up(self, token: str, digest: bytes) -> TokenInfo:
+        """What is known of a token.
+
+        Raises:
+            TokenError: Nothing.
+        """
+        if TOKEN.fullmatch(token):
+            id_ = token.removeprefix(PREFIX).partition("_")[0]
+            with self._database.read() as transaction:
+                found = token_table.find(transaction, id_)
+            # in constant time; where there is none, too
+            known = bytes.fromhex(found[1]) if found else bytes(len(digest))
+            if hmac.compare_digest(known, digest) and found:
+                return found[0]
+        raise TokenError("the token is unknown or was revoked; see `kbkit token list`")
+
+    def note_uses(self) -> None:
+        """Keep when tokens were used; called now and then, for a request should not wait for it."""
+        with self._lock:
+            used, self._used = self._used, {}
+        if used:
+            with self._database.write() as transaction:
+                token_table.note_uses(transaction, used)
+
+
+class Access:
+    """Who is let in by a server.
+
+    Args:
+        tokens: Of its workspace.
+        open_to_all: Whether somebody without a token may do everything while there are none: only
+            where nobody but who works on this machine can reach it.
+    """
+
+    def __init__(self, tokens: Tokens, *, open_to_all: bool) -> None:
+        self._tokens = tokens
+        self._open = open_to_all
+
+    def caller(self, token: str | None) -> Caller:
+        """Who asks.
+
+        Args:
+            token: What they show; ``None`` for nothing.
+
+        Raises:
+            TokenError: A token is wanted, and theirs is none, unknown, revoked or expired.
+        """
+        if token is not None:
+            return self._tokens.check(token)
+        # once there was one, none is let in without: revoking the last opens no door
+        self._open = self._open and not self._tokens.any()
+        if self._open:
+            return ALL
+        raise TokenError(
+            "a token is needed: make one with `kbkit token create`, and send it as "
+            "Authorization: Bearer TOKEN"
+        )
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

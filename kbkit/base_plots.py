@@ -1,0 +1,128 @@
+"""Pictures of a knowledge base, wherever it is, for where people look rather than read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+
+from kbkit.arguments import explained
+from kbkit.errors import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kbkit.plots import Plot
+
+Colour = Literal["document_type", "folder"]
+"""What colours of a map tell apart."""
+
+
+class Framed(Protocol):
+    """A collection that is a DataFrame, too."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """All of it."""
+
+
+class Mapped(Framed, Protocol):
+    """Chunks that lie on a plane."""
+
+    def embedding_map(self, *, limit: int = 2000, seed: int = 0) -> pd.DataFrame:
+        """Where they lie."""
+
+
+@explained
+class Plots:
+    """Pictures of a knowledge base; they follow the light or dark theme of where they are shown."""
+
+    def __init__(self, documents: Framed, chunks: Mapped, ratings: Framed) -> None:
+        self._documents = documents
+        self._chunks = chunks
+        self._ratings = ratings
+
+    def documents(self) -> Plot:
+        """How many documents of each type there are, and how long ago each was fetched."""
+        from kbkit.plots import documents_by_type
+
+        return documents_by_type(self._documents.to_frame())
+
+    def chunks(self) -> Plot:
+        """How long the chunks are."""
+        from kbkit.plots import chunk_lengths
+
+        return chunk_lengths(self._chunks.to_frame())
+
+    def ratings(self) -> Plot:
+        """How often each score was given; of each rater and target the last rating counts."""
+        from kbkit.plots import rating_histogram
+
+        return rating_histogram(self._ratings.to_frame())
+
+    def map(
+        self,
+        *,
+        limit: int = 2000,
+        colour: Colour = "document_type",
+        seed: int = 0,
+    ) -> Plot:
+        """The chunks on a plane, where neighbours mean much the same; point at one to read it.
+
+        Args:
+            limit: Most chunks, 1 to 5,000; of more, so many are drawn at random, and the subtitle
+                says so.
+            colour: What colours tell apart.
+            seed: Another one draws others.
+
+        Raises:
+            ConfigError: The limit is out of range, or the colour is none of these.
+        """
+        _check_colour(colour)
+        from kbkit.plots import embedding_map
+
+        return embedding_map(self._chunks.embedding_map(limit=limit, seed=seed), colour)
+
+
+@explained
+class AsyncPlots:
+    """Pictures of a knowledge base whose answers are awaited; see `Plots`."""
+
+    def __init__(self, documents: Any, chunks: Any, ratings: Any) -> None:
+        self._documents = documents
+        self._chunks = chunks
+        self._ratings = ratings
+
+    async def documents(self) -> Plot:
+        """How many documents of each type there are, and how long ago each was fetched."""
+        from kbkit.plots import documents_by_type
+
+        return documents_by_type(await self._documents.to_frame())
+
+    async def chunks(self) -> Plot:
+        """How long the chunks are."""
+        from kbkit.plots import chunk_lengths
+
+        return chunk_lengths(await self._chunks.to_frame())
+
+    async def ratings(self) -> Plot:
+        """How often each score was given; of each rater and target the last rating counts."""
+        from kbkit.plots import rating_histogram
+
+        return rating_histogram(await self._ratings.to_frame())
+
+    async def map(
+        self, *, limit: int = 2000, colour: Colour = "document_type", seed: int = 0
+    ) -> Plot:
+        """The chunks on a plane, where neighbours mean much the same; see `Plots.map`."""
+        _check_colour(colour)
+        from kbkit.plots import embedding_map
+
+        return embedding_map(await self._chunks.embedding_map(limit=limit, seed=seed), colour)
+
+
+def _check_colour(colour: str) -> None:
+    """Whether that is what colours can tell apart.
+
+    Raises:
+        ConfigError: It is not.
+    """
+    if colour not in get_args(Colour):
+        raise ConfigError(f"colour={colour!r}: give 'document_type' or 'folder'")

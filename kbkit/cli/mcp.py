@@ -1,0 +1,41 @@
+"""The command that serves agents over the Model Context Protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kbkit.cli.app import app
+from kbkit.mcp.options import SET_NAMES, USUAL_TOKENS, check_sets
+from kbkit.mcp.stdio import serve
+
+
+@app.command()
+def mcp(
+    context: typer.Context,
+    tools: Annotated[
+        str,
+        typer.Option(
+            metavar="SETS", help=f"Sets of tools, with commas: {', '.join(SET_NAMES)}, all."
+        ),
+    ] = "core",
+    allow_write: Annotated[
+        bool, typer.Option("--allow-write", help="Also tools that change something.")
+    ] = False,
+    max_tokens: Annotated[
+        int, typer.Option(help="Most tokens of an answer, text and values together.")
+    ] = USUAL_TOKENS,
+    roots: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--root",
+            help="A folder that tools may read files from. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Serve agents over MCP, on standard input and output, until the input ends."""
+    sets = check_sets([name.strip() for name in tools.split(",") if name.strip()])
+    serve(context.obj, sets, allow_write=allow_write, max_tokens=max_tokens, roots=roots or ())

@@ -1,0 +1,203 @@
+"""What is said in and of the chunks of a knowledge base that a server holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from kbkit.client.calls import (
+    Blocking,
+    Request,
+    Steps,
+    Transport,
+    call,
+    reads_many,
+    steps,
+    url,
+)
+from kbkit.client.collections import KNOWLEDGE, AsyncList, CollectionCalls, Named, RemoteList
+from kbkit.client.graph import RemoteGraph
+from kbkit.client.pages import Part, listed, part_of
+from kbkit.client.work import OnProgress, Stop, asking, worked
+from kbkit.models import (
+    AnnotatedChunk,
+    Annotation,
+    AnnotationReport,
+    ChunkSummary,
+    Frame,
+    Rating,
+    Subject,
+    SubjectKind,
+    from_dict,
+)
+from kbkit.validation import check_text
+
+if TYPE_CHECKING:
+    import httpx
+    import pandas as pd
+
+
+class AnnotationsCalls(CollectionCalls[Annotation]):
+    """What is asked of annotations; see `kbkit.knowledge_base.annotations.Annotations`."""
+
+    _noun = "annotations"
+    _kind = Annotation
+
+    @steps
+    def chunks(
+        self, *, after: tuple[str, int] = ("", -1), limit: int | None = None
+    ) -> Steps[list[AnnotatedChunk]]:
+        """Chunks that were annotated, each with what it says."""
+        query = {"behind": after[0], "behind_position": after[1]} if after[0] else {}
+        path = _at(self._base, "annotated-chunks")
+        return (yield from listed(AnnotatedChunk, path, query, limit))
+
+    @call
+    def of(self, target: str) -> Request[list[Annotation]]:
+        """The annotations of a chunk, or of all chunks of a document, in its order."""
+        asked = {"target": check_text("target", target)}
+        return Request("GET", _at(self._base, "annotations"), reads_many(Annotation), asked)
+
+    @call
+    def subjects(
+        self, *, kind: str | SubjectKind | None = None, like: str = "", limit: int | None = None
+    ) -> Request[list[Subject]]:
+        """Subjects that its chunks speak of, those that most speak of first."""
+        asked = {"kind": kind, "like": check_text("like", like), "limit": limit,
+                 "kbs": self._base.name}  # fmt: skip
+        return Request("GET", f"{KNOWLEDGE}/subjects", reads_many(Subject), asked)
+
+    @steps
+    def make(
+        self,
+        *,
+        estimate: bool = False,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> Steps[AnnotationReport]:
+        """Have the server annotate what has not been."""
+        request = asking(self._base.name, "annotate", {"estimate": estimate}, on_progress)
+        found = yield from worked(AnnotationReport, request, on_progress=on_progress, stop=stop)
+        return AnnotationReport(0, "") if found is None else found
+
+    @call
+    def _frames(self) -> Request[Mapping[Frame, int]]:
+        def read(response: httpx.Response) -> Mapping[Frame, int]:
+            return {Frame(each["frame"]): each["count"] for each in response.json()["data"]}
+
+        return Request("GET", _at(self._base, "frames"), read)
+
+    @call
+    def _waiting(self) -> Request[int]:
+        def read(response: httpx.Response) -> int:
+            return int(response.json()["waiting"])
+
+        return Request("GET", _at(self._base, "annotations/waiting"), read)
+
+    @call
+    def _count(self) -> Request[int]:
+        """How many there are."""
+
+        def read(response: httpx.Response) -> int:
+            return int(response.json()["annotations"])
+
+        return Request("GET", _at(self._base, "stats"), read)
+
+    def _all(self) -> Request[Part[Annotation]]:
+        whole = part_of(AnnotatedChunk, _at(self._base, "annotated-chunks"), {})
+
+        def read(response: httpx.Response) -> Part[Annotation]:
+            part = whole.read(response)
+            return Part([one for chunk in part.values for one in chunk.annotations], part.cursor)
+
+        return Request("GET", whole.path, read, whole.query)
+
+    @staticmethod
+    def _framed(values: Iterable[AnnotatedChunk]) -> pd.DataFrame:
+        from kbkit.frames import annotations_frame
+
+        return annotations_frame(values)
+
+
+class RemoteAnnotations(AnnotationsCalls, RemoteList[Annotation]):
+    """The annotations of a knowledge base that a server holds, used like those of a folder."""
+
+    @property
+    def frames(self) -> Mapping[Frame, int]:
+        """How many annotations of each frame there are, the most frequent first."""
+        return self._frames()
+
+    @property
+    def waiting(self) -> int:
+        """How many chunks have not been annotated yet as the recipe says."""
+        return self._waiting()
+
+    def to_frame(self) -> pd.DataFrame:
+        """All annotations as a DataFrame, a row each, with the chunk that they are of."""
+        return self._framed(self.chunks())
+
+
+class AsyncAnnotations(AnnotationsCalls, AsyncList[Annotation]):
+    """The annotations of a knowledge base that a server holds; what is asked is awaited."""
+
+    async def frames(self) -> Mapping[Frame, int]:
+        """How many annotations of each frame there are, the most frequent first."""
+        return await self._frames()
+
+    async def waiting(self) -> int:
+        """How many chunks have not been annotated yet as the recipe says."""
+        return await self._waiting()
+
+    async def to_frame(self) -> pd.DataFrame:
+        """All annotations as a DataFrame, a row each, with the chunk that they are of."""
+        return self._framed(await self.chunks())
+
+
+class RemoteHandle(Blocking):
+    """What kbkit's panels ask of a knowledge base beside its public calls.
+
+    Attributes:
+        workspace_graph: The graph of its workspace.
+    """
+
+    def __init__(self, transport: Transport, base: Named) -> None:
+        super().__init__(transport)
+        self._base = base
+        self.workspace_graph = RemoteGraph(transport)
+
+    def revision(self) -> tuple[int, ...]:
+        """Numbers that change when its documents or ratings change, whoever changes them."""
+        return self._revision()[0]
+
+    def site_revision(self) -> tuple[object, ...]:
+        """What changes when anything does that its site shows: also annotations and the graph."""
+        return self._revision()
+
+    @call
+    def _revision(self) -> Request[tuple[tuple[int, ...], str]]:
+        def read(response: httpx.Response) -> tuple[tuple[int, ...], str]:
+            told = response.json()
+            return tuple(told["revision"]), told["site"]
+
+        return Request("GET", _at(self._base, "revision"), read)
+
+    @call
+    def ratings_of(self, targets: Sequence[str]) -> Request[list[Rating]]:
+        """The ratings of some chunks and documents, given by id, oldest first."""
+        place = _at(self._base, "chunk-ratings")
+        return Request("POST", place, reads_many(Rating), json={"ids": list(targets)})
+
+    @call
+    def summaries_of(self, chunk_ids: Sequence[str]) -> Request[dict[str, ChunkSummary]]:
+        """What some chunks say in a few words, by id; those without annotations are left out."""
+
+        def read(response: httpx.Response) -> dict[str, ChunkSummary]:
+            found = response.json()["data"]
+            return {each["chunk"]: from_dict(ChunkSummary, each["summary"]) for each in found}
+
+        place = _at(self._base, "summaries")
+        return Request("POST", place, read, json={"ids": list(chunk_ids)})
+
+
+def _at(base: Named, what: str) -> str:
+    return url(f"{KNOWLEDGE}/bases/{{}}/{what}", base.name)

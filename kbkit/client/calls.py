@@ -1,0 +1,234 @@
+"""What a client asks a server: one definition of each call, for blocking and for awaited use.
+
+A call is a `Request` with how its answer is read. `call` makes a method of a function that gives
+one; `steps` of a generator that yields several. A class of such methods, made `Blocking`, gives
+what the server answers; made `Awaited`, it gives that to who awaits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from functools import partial, update_wrapper
+from types import MethodType
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from urllib.parse import quote
+
+from kbkit.arguments import explained_method
+from kbkit.errors import KbkitError
+from kbkit.models.values import from_dict, to_json
+
+if TYPE_CHECKING:
+    import httpx
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LONG = 600.0
+"""Seconds that an answer may take which is worked for meanwhile."""
+_IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE"})
+
+Steps = Generator["Request[Any]", Any, T]
+"""Requests, one after the other: each is sent back what the one before it read, or raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[T]):
+    """A request, and how its answer is read.
+
+    Attributes:
+        method: Of HTTP.
+        path: From the root of the server, quoted; see `url`.
+        read: Makes a value of an answer that is no error.
+        query: Parameters of the address: ``None`` is left out, a list is said several times.
+        json: The body as JSON; or
+        content: The body as bytes; or
+        files: The parts of a form, as httpx takes them.
+        headers: Others than those that every request has.
+        timeout: Seconds that it may take; by default as the client says.
+        on_event: Takes what a stream of server-sent events says, one after the other, and ``None``
+            for a sign of life; gives whether to go on. Then the answer has no body.
+    """
+
+    method: str
+    path: str
+    read: Callable[[httpx.Response], T]
+    query: Mapping[str, Any] = field(default_factory=dict)
+    json: Any = None
+    content: bytes | None = None
+    files: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    timeout: float | None = None
+    on_event: Callable[[str | None], bool] | None = None
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether it may be sent again where nobody knows whether it came through."""
+        return self.method in _IDEMPOTENT or "Idempotency-Key" in self.headers
+
+    @property
+    def parameters(self) -> tuple[tuple[str, str], ...]:
+        """The query as pairs of texts."""
+        return tuple(
+            (name, _parameter(each))
+            for name, value in self.query.items()
+            for each in (value if isinstance(value, list | tuple) else (value,))
+            if each is not None
+        )
+
+
+class Transport(Protocol):
+    """What sends requests to a server."""
+
+    @property
+    def url(self) -> str:
+        """Address of the server."""
+
+    def send(self, request: Request[T]) -> T:
+        """What a request is answered with.
+
+        Raises:
+            KbkitError: The server says so.
+        """
+
+
+class AsyncTransport(Protocol):
+    """What sends requests to a server, and is awaited."""
+
+    async def send(self, request: Request[T]) -> T:
+        """What a request is answered with.
+
+        Raises:
+            KbkitError: The server says so.
+        """
+
+
+class Blocking:
+    """Calls that return when they are answered."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def _run(self, steps: Steps[T]) -> T:
+        advance: Callable[[], Request[Any]] = partial(next, steps)
+        while True:
+            try:
+                request = advance()
+            except StopIteration as end:
+                found: T = end.value
+                return found
+            try:
+                advance = partial(steps.send, self._transport.send(request))
+            except KbkitError as error:  # the steps may know what to do
+                advance = partial(steps.throw, error)
+
+
+class Awaited:
+    """Calls that are awaited."""
+
+    def __init__(self, transport: AsyncTransport) -> None:
+        self._transport = transport
+
+    async def _run(self, steps: Steps[T]) -> T:
+        advance: Callable[[], Request[Any]] = partial(next, steps)
+        while True:
+            try:
+                request = advance()
+            except StopIteration as end:
+                found: T = end.value
+                return found
+            try:
+                advance = partial(steps.send, await self._transport.send(request))
+            except KbkitError as error:  # the steps may know what to do
+                advance = partial(steps.throw, error)
+
+
+class steps(Generic[P, T]):  # noqa: N801 - a decorator, like `property`
+    """A method of a generator that yields requests and gets what they are answered with."""
+
+    def __init__(self, define: Callable[Concatenate[Any, P], Steps[T]]) -> None:
+        update_wrapper(self, define)
+        self._define = define
+
+        def run(instance: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any:
+            return instance._run(define(instance, *args, **kwargs))
+
+        self._method = explained_method(update_wrapper(run, define))
+
+    def __call__(self, instance: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
+        """The requests of a call of an object, for ``yield from`` in another one."""
+        return self._define(instance, *args, **kwargs)
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> steps[P, T]: ...
+    @overload
+    def __get__(self, instance: Blocking, owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, instance: Awaited, owner: type) -> Callable[P, Awaitable[T]]: ...
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self if instance is None else MethodType(self._method, instance)
+
+
+def call(define: Callable[Concatenate[Any, P], Request[T]]) -> steps[P, T]:
+    """A method of a function that says what is asked, in one request."""
+
+    def one(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
+        return _one(define(self, *args, **kwargs))
+
+    update_wrapper(one, define)
+    return steps(one)
+
+
+def _one(request: Request[T]) -> Steps[T]:
+    found: T = yield request
+    return found
+
+
+def url(template: str, *names: str, rest: str = "") -> str:
+    """A path of a server with names in it, quoted.
+
+    Args:
+        template: With ``{}`` for each name.
+        names: What goes there, slashes and all.
+        rest: What follows, a path whose slashes stay.
+    """
+    above = template.format(*(_segment(name) for name in names))
+    return above + "/".join(map(_segment, rest.split("/")))
+
+
+def reads(kind: type[T]) -> Callable[[httpx.Response], T]:
+    """Reads a value object."""
+    return lambda response: from_dict(kind, response.json())
+
+
+def reads_many(kind: type[T], key: str = "data") -> Callable[[httpx.Response], list[T]]:
+    """Reads a list of value objects, under a key."""
+    return lambda response: [from_dict(kind, each) for each in response.json()[key]]
+
+
+def reads_text(response: httpx.Response) -> str:
+    """Reads a text."""
+    return response.content.decode()
+
+
+def reads_json(response: httpx.Response) -> Any:
+    """Reads JSON values."""
+    return response.json()
+
+
+def reads_nothing(_: httpx.Response) -> None:
+    """Reads nothing of an answer."""
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """Those of some values that are not ``None``, as JSON: the body of a request."""
+    return {name: to_json(value) for name, value in values.items() if value is not None}
+
+
+def _segment(name: str) -> str:
+    """One part of a path; dots alone would be taken for steps up."""
+    return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
+
+
+def _parameter(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(to_json(value))

@@ -1,0 +1,207 @@
+"""The chunks of a knowledge base that a server holds, and what people said of them."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kbkit.client.calls import (
+    LONG,
+    Request,
+    Steps,
+    call,
+    given,
+    reads,
+    reads_json,
+    reads_many,
+    reads_nothing,
+    steps,
+    url,
+)
+from kbkit.client.collections import (
+    KNOWLEDGE,
+    AsyncCollection,
+    CollectionCalls,
+    RemoteCollection,
+)
+from kbkit.client.pages import Part, listed, part_of
+from kbkit.errors import NotFoundError
+from kbkit.models import Chunk, Rating, RatingTotal, Target
+from kbkit.models.values import from_dict
+from kbkit.validation import check_text
+
+if TYPE_CHECKING:
+    import httpx
+    import pandas as pd
+
+
+class ChunksCalls(CollectionCalls[Chunk]):
+    """What is asked of chunks; see `kbkit.knowledge_base.chunks.Chunks`."""
+
+    _noun = "chunks"
+    _kind = Chunk
+
+    @steps
+    def list(
+        self, *, after: tuple[str, int] = ("", -1), limit: int | None = None
+    ) -> Steps[builtins.list[Chunk]]:
+        """Chunks in order of their documents' URIs and of their places there."""
+        query = {"behind": after[0], "behind_position": after[1]} if after[0] else {}
+        return (yield from listed(Chunk, self._at, query, limit))
+
+    @steps
+    def of(self, document: str) -> Steps[builtins.list[Chunk]]:
+        """The chunks of one document, in its order."""
+        return (yield from listed(Chunk, self._at, {"document": document}))
+
+    @call
+    def embedding_map(self, *, limit: int = 2000, seed: int = 0) -> Request[pd.DataFrame]:
+        """Where chunks lie on the plane that shows most of what their vectors differ in."""
+
+        def read(response: httpx.Response) -> pd.DataFrame:
+            from kbkit.frames import places_frame
+
+            told = response.json()
+            return places_frame(told["places"], tuple(told["variance"]), told["chunks"])
+
+        return Request("GET", f"{self._at}/map", read, {"limit": limit, "seed": seed})
+
+    @call
+    def fit_query_encoder(self) -> Request[Mapping[str, Any]]:
+        """Fit the query encoder to the chunks there are now, whether or not that is due."""
+        return Request("POST", f"{self._at}/encoder", reads_json, timeout=LONG)
+
+    @call
+    def _count(self) -> Request[int]:
+        """How many there are."""
+
+        def read(response: httpx.Response) -> int:
+            return int(response.json()["chunks"])
+
+        return Request("GET", url(f"{KNOWLEDGE}/bases/{{}}", self._base.name), read)
+
+    @steps
+    def _find(self, key: str) -> Steps[Chunk]:
+        """The chunk of that id."""
+        (chunk,) = yield around(self._base.name, check_text("id", key), 0, 0)
+        found: Chunk = chunk
+        return found
+
+    @property
+    def _at(self) -> str:
+        return url(f"{KNOWLEDGE}/bases/{{}}/chunks", self._base.name)
+
+    def _all(self) -> Request[Part[Chunk]]:
+        return part_of(Chunk, self._at, {})
+
+    @staticmethod
+    def _framed(values: Iterable[Chunk]) -> pd.DataFrame:
+        from kbkit.frames import chunks_frame
+
+        return chunks_frame(values)
+
+
+class RemoteChunks(ChunksCalls, RemoteCollection[Chunk]):
+    """The chunks of a knowledge base that a server holds, used like those of a folder."""
+
+
+class AsyncChunks(ChunksCalls, AsyncCollection[Chunk]):
+    """The chunks of a knowledge base that a server holds; what is asked is awaited."""
+
+
+class RatingsCalls(CollectionCalls[Rating]):
+    """What is asked of ratings; see `kbkit.knowledge_base.ratings.Ratings`."""
+
+    _noun = "ratings"
+    _kind = Rating
+
+    @steps
+    def list(self, *, after: int = 0, limit: int | None = None) -> Steps[builtins.list[Rating]]:
+        """Ratings, oldest first."""
+        return (yield from listed(Rating, self._at, {"behind": after}, limit))
+
+    @call
+    def add(
+        self, target: str | Target, score: int, *, query: str = "", note: str = "", rater: str = ""
+    ) -> Request[Rating]:
+        """Rate a chunk or a document. Ratings are appended; the last of a rater counts."""
+        return rated(self._base.name, target, score, query=query, note=note, rater=rater)
+
+    @call
+    def delete(self, rating_id: int) -> Request[None]:
+        """Take back a rating that was a slip; the one before it counts again."""
+        return Request("DELETE", f"{self._at}/{url('{}', str(rating_id))}", reads_nothing)
+
+    @call
+    def of(self, target: str | Target) -> Request[builtins.list[Rating]]:
+        """The ratings of one chunk or document, oldest first, also of one that is gone."""
+        return Request("GET", _target(self._base.name, target), reads_many(Rating))
+
+    @call
+    def total(self, target: str | Target) -> Request[RatingTotal | None]:
+        """Average and number of the ratings of a chunk or a document; ``None`` without any."""
+
+        def read(response: httpx.Response) -> RatingTotal | None:
+            told: Any = response.json()["total"]
+            return None if told is None else from_dict(RatingTotal, told)
+
+        return Request("GET", _target(self._base.name, target), read)
+
+    @call
+    def _count(self) -> Request[int]:
+        """How many there are."""
+
+        def read(response: httpx.Response) -> int:
+            return int(response.json()["ratings"])
+
+        return Request("GET", url(f"{KNOWLEDGE}/bases/{{}}/stats", self._base.name), read)
+
+    @property
+    def _at(self) -> str:
+        return url(f"{KNOWLEDGE}/bases/{{}}/ratings", self._base.name)
+
+    def _all(self) -> Request[Part[Rating]]:
+        return part_of(Rating, self._at, {})
+
+    @steps
+    def _find(self, key: int) -> Steps[Rating]:
+        """The rating of that id."""
+        found = yield from RatingsCalls.list(self)
+        for rating in found:
+            if rating.id == key:
+                return rating
+        raise NotFoundError(f"{self._base.name}: has no rating with id {key!r}")
+
+    @staticmethod
+    def _framed(values: Iterable[Rating]) -> pd.DataFrame:
+        from kbkit.frames import ratings_frame
+
+        return ratings_frame(values)
+
+
+class RemoteRatings(RatingsCalls, RemoteCollection[Rating]):
+    """The ratings of a knowledge base that a server holds, used like those of a folder."""
+
+
+class AsyncRatings(RatingsCalls, AsyncCollection[Rating]):
+    """The ratings of a knowledge base that a server holds; what is asked is awaited."""
+
+
+def around(kb: str, chunk_id: str, before: int, after: int) -> Request[list[Chunk]]:
+    """Asks for a chunk with those before and after it."""
+    query = {"kb": kb, "before": before, "after": after}
+    path = url(f"{KNOWLEDGE}/chunks/{{}}", str(chunk_id))
+    return Request("GET", path, reads_many(Chunk), query)
+
+
+def rated(
+    kb: str, target: str | Target, score: int, *, query: str, note: str, rater: str
+) -> Request[Rating]:
+    """Asks to rate something."""
+    body = given(score=score, query=query, note=note, rater=rater)
+    return Request("POST", _target(kb, target), reads(Rating), json=body)
+
+
+def _target(kb: str, target: str | Target) -> str:
+    return url(f"{KNOWLEDGE}/bases/{{}}/targets/{{}}/ratings", kb, str(target))

@@ -1,0 +1,141 @@
+"""What a knowledge base of a server holds many of: lists that come a part at a time."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from kbkit.client.calls import AsyncTransport, Awaited, Blocking, Request, Transport
+from kbkit.client.pages import Part, next_part
+from kbkit.errors import ConfigError, NotFoundError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+
+KNOWLEDGE = "/api/knowledge"
+
+
+class Named(Protocol):
+    """A knowledge base, as its collections know it."""
+
+    @property
+    def name(self) -> str:
+        """Its name now."""
+
+
+class CollectionCalls(Generic[T]):
+    """What is asked of any collection."""
+
+    _noun: str
+    """What it holds, as its representation says."""
+    _kind: type[T]
+    _base: Named
+    _count: Any
+    """A call: how many it holds."""
+
+    @abstractmethod
+    def _all(self) -> Request[Part[T]]:
+        """Asks for the first part of it."""
+
+    @staticmethod
+    @abstractmethod
+    def _framed(values: Iterable[Any]) -> pd.DataFrame:
+        """It as a DataFrame."""
+
+    def __repr__(self) -> str:
+        return f"<{self._noun} of {self._base.name!r}>"
+
+
+class RemoteList(CollectionCalls[T], Blocking):
+    """A collection that is used like one of a folder, and in which nothing is looked up."""
+
+    def __init__(self, transport: Transport, base: Named) -> None:
+        super().__init__(transport)
+        self._base = base
+
+    def __iter__(self) -> Iterator[T]:
+        request: Request[Part[T]] | None = self._all()
+        while request is not None:
+            part = self._transport.send(request)
+            yield from part.values
+            request = next_part(request, part)
+
+    def __len__(self) -> int:
+        found: int = self._count()
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """All of it as a DataFrame."""
+        return self._framed(self)
+
+    def _repr_html_(self) -> str:
+        from kbkit.frames import collection_html
+
+        caption = f"{len(self):,} {self._noun} of {self._base.name!r}"
+        return collection_html(caption, self._kind, self)
+
+
+class RemoteCollection(RemoteList[T]):
+    """A collection that is used like one of a folder."""
+
+    _find: Any
+    """A call: one of it by id; raises `NotFoundError` where that is not there."""
+
+    def __getitem__(self, key: Any) -> T:
+        """The one of that id, or of what else it is looked up by.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        found: T = self._find(key)
+        return found
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            return self[key] is not None
+        except (NotFoundError, ConfigError):  # no id at all
+            return False
+
+
+class AsyncList(CollectionCalls[T], Awaited):
+    """A collection whose answers are awaited; ``async for`` gives what it holds."""
+
+    def __init__(self, transport: AsyncTransport, base: Named) -> None:
+        super().__init__(transport)
+        self._base = base
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        request: Request[Part[T]] | None = self._all()
+        while request is not None:
+            part = await self._transport.send(request)
+            for value in part.values:
+                yield value
+            request = next_part(request, part)
+
+    async def count(self) -> int:
+        """How many there are: what ``len`` says of a collection that is not awaited."""
+        found: int = await self._count()
+        return found
+
+    async def to_frame(self) -> pd.DataFrame:
+        """All of it as a DataFrame."""
+        return self._framed([value async for value in self])
+
+
+class AsyncCollection(AsyncList[T]):
+    """A collection whose answers are awaited, and in which things are looked up."""
+
+    _find: Any
+    """A call: one of it by id; raises `NotFoundError` where that is not there."""
+
+    async def get(self, key: Any) -> T:
+        """The one of that id, or of what else it is looked up by.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        found: T = await self._find(key)
+        return found

@@ -1,0 +1,260 @@
+"""The documents of a knowledge base that a server holds."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kbkit.client.calls import Request, Steps, call, given, reads, reads_nothing, steps, url
+from kbkit.client.collections import (
+    KNOWLEDGE,
+    AsyncCollection,
+    CollectionCalls,
+    RemoteCollection,
+)
+from kbkit.client.pages import Part, listed, part_of
+from kbkit.client.work import OnProgress, Stop, asking, worked
+from kbkit.errors import ConfigError, NotFoundError
+from kbkit.models import (
+    DeletedDocument,
+    Document,
+    DocumentInfo,
+    DocumentPart,
+    DocumentType,
+    Expansion,
+    Filters,
+)
+from kbkit.models.values import from_dict, to_json
+from kbkit.validation import check_json
+
+if TYPE_CHECKING:
+    import httpx
+    import pandas as pd
+    from llama_index.core.llms import LLM
+
+_WITH_TEXT = 50
+"""Documents that come at once with their text."""
+
+
+class DocumentsCalls(CollectionCalls[Document]):
+    """What is asked of documents; see `kbkit.knowledge_base.documents.Documents`."""
+
+    _noun = "documents"
+    _kind = Document
+
+    @steps
+    def list(
+        self,
+        *,
+        filters: Filters | Mapping[str, Any] | None = None,
+        after: str = "",
+        limit: int | None = None,
+        content: bool = False,
+    ) -> Steps[builtins.list[Document]]:
+        """Documents in order of URI, without their text if that is not asked for."""
+        asked = Filters.of(filters)
+        asked.check_of_documents()
+        query = {**conditions(asked), "kb": self._base.name, "behind": after, "content": content}
+        return (yield from listed(Document, f"{KNOWLEDGE}/documents", query, limit))
+
+    @call
+    def part(
+        self,
+        document: str,
+        *,
+        section: str = "",
+        start: int = 0,
+        end: int | None = None,
+        chunks: tuple[int, int] | None = None,
+    ) -> Request[DocumentPart]:
+        """A document, or a part of its text."""
+        first, last = (None, None) if chunks is None else chunks
+        query = {
+            "kb": self._base.name, "section": section, "start": start, "end": end,
+            "first_chunk": first, "last_chunk": last,
+        }  # fmt: skip
+        return Request("GET", _at(document), reads(DocumentPart), query)
+
+    @call
+    def add(
+        self,
+        title: str,
+        content: str,
+        *,
+        source: str = "",
+        document_type: DocumentType | str | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Request[DocumentInfo]:
+        """Add one document of Markdown text, or replace the one with the same source."""
+        body = given(
+            kb=self._base.name,
+            title=title,
+            content=content,
+            source=source,
+            document_type=document_type,
+            tags=tags,
+            metadata=_checked(metadata),
+        )
+        return Request("POST", f"{KNOWLEDGE}/documents", reads(DocumentInfo), json=body)
+
+    @call
+    def update(
+        self,
+        document: str,
+        *,
+        title: str | None = None,
+        content: str | None = None,
+        document_type: DocumentType | str | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        if_match: str | None = None,
+    ) -> Request[DocumentInfo]:
+        """Change a document, given by id or URI; what is not named stays."""
+        return Request(
+            "PUT",
+            _at(document),
+            reads(DocumentInfo),
+            {"kb": self._base.name},
+            given(
+                title=title,
+                content=content,
+                document_type=document_type,
+                tags=tags,
+                metadata=_checked(metadata),
+            ),
+            headers=matching(if_match),
+        )
+
+    @call
+    def delete(self, document: str, *, if_match: str | None = None) -> Request[None]:
+        """Put a document into the trash, from which `restore` brings it back."""
+        query = {"kb": self._base.name}
+        return Request("DELETE", _at(document), reads_nothing, query, headers=matching(if_match))
+
+    @call
+    def restore(self, document: str) -> Request[DocumentInfo | None]:
+        """Bring a deleted document back, with its ratings and what was said of it."""
+
+        def read(response: httpx.Response) -> DocumentInfo | None:
+            return from_dict(DocumentInfo, response.json()) if response.content else None
+
+        path = url(f"{KNOWLEDGE}/bases/{{}}/trash/restore", self._base.name)
+        return Request("POST", path, read, json={"document": document})
+
+    @steps
+    def trash(self) -> Steps[builtins.list[DeletedDocument]]:
+        """The deleted documents that `restore` can bring back, the last first."""
+        path = url(f"{KNOWLEDGE}/bases/{{}}/trash", self._base.name)
+        return (yield from listed(DeletedDocument, path, {}))
+
+    @steps
+    def expand(
+        self,
+        llm: LLM | str | None = None,
+        *,
+        questions: int | None = None,
+        estimate: bool = False,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> Steps[Expansion]:
+        """Have a language model of the server write a card and questions of each document."""
+        if llm is not None and not isinstance(llm, str):
+            raise ConfigError(
+                "llm: a server asks its own language model; give the name of one, such as "
+                "'openai:gpt-4o-mini', or leave llm out for what the recipe names"
+            )
+        body = {"llm": llm, "questions": questions, "estimate": estimate}
+        request = asking(self._base.name, "expansions", body, on_progress)
+        found = yield from worked(Expansion, request, on_progress=on_progress, stop=stop)
+        return Expansion("") if found is None else found
+
+    @call
+    def unexpand(self) -> Request[int]:
+        """Forget what language models wrote of the documents; gives of how many that was."""
+
+        def read(response: httpx.Response) -> int:
+            return int(response.json()["documents"])
+
+        path = url(f"{KNOWLEDGE}/bases/{{}}/expansions", self._base.name)
+        return Request("DELETE", path, read)
+
+    @call
+    def tags(self) -> Request[dict[str, int]]:
+        """How many of its documents have each tag, the most used first."""
+        return _stats(self._base.name, "tags")
+
+    @call
+    def folders(self, *, depth: int = 2) -> Request[dict[str, int]]:
+        """How many of its documents lie in each folder of their URIs' paths, sorted by folder."""
+        return _stats(self._base.name, "folders", depth=depth)
+
+    @call
+    def _count(self) -> Request[int]:
+        """How many there are."""
+
+        def read(response: httpx.Response) -> int:
+            return sum(response.json()["states"].values())
+
+        return Request("GET", url(f"{KNOWLEDGE}/bases/{{}}", self._base.name), read)
+
+    def _all(self) -> Request[Part[Document]]:
+        query = {"kb": self._base.name, "content": True}
+        return part_of(Document, f"{KNOWLEDGE}/documents", query, _WITH_TEXT)
+
+    @steps
+    def _find(self, key: str) -> Steps[Document]:
+        """The document of that id or URI."""
+        part = yield from DocumentsCalls.part(self, key)
+        return part.document
+
+    @staticmethod
+    def _framed(values: Iterable[Document]) -> pd.DataFrame:
+        from kbkit.frames import documents_frame
+
+        return documents_frame(values)
+
+
+class RemoteDocuments(DocumentsCalls, RemoteCollection[Document]):
+    """The documents of a knowledge base that a server holds, used like those of a folder."""
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            return isinstance(key, str) and bool(self.part(key, end=0))
+        except NotFoundError:
+            return False
+
+
+class AsyncDocuments(DocumentsCalls, AsyncCollection[Document]):
+    """The documents of a knowledge base that a server holds; what is asked is awaited."""
+
+
+def conditions(filters: Filters | Mapping[str, Any] | None) -> dict[str, Any]:
+    """Filters as the query of an address.
+
+    Raises:
+        ConfigError: A condition is unknown, or its value cannot be one.
+    """
+    told: dict[str, Any] = to_json(Filters.of(filters))
+    return {name: value for name, value in told.items() if value not in ("", [], None)}
+
+
+def _checked(metadata: Mapping[str, Any] | None) -> Any:
+    return None if metadata is None else check_json("metadata", dict(metadata))
+
+
+def _at(document: str) -> str:
+    return url(f"{KNOWLEDGE}/documents/{{}}", str(document))
+
+
+def matching(version: str | None) -> dict[str, str]:
+    """Headers of a change that is only made to a version; ``None`` for any."""
+    return {} if version is None else {"If-Match": f'"{version}"'}
+
+
+def _stats(kb: str, key: str, **query: Any) -> Request[dict[str, int]]:
+    def read(response: httpx.Response) -> dict[str, int]:
+        return dict(response.json()[key])
+
+    return Request("GET", url(f"{KNOWLEDGE}/bases/{{}}/stats", kb), read, query)

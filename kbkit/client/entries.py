@@ -1,0 +1,238 @@
+"""The entries of a workspace that a server holds."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from kbkit.client.calls import (
+    LONG,
+    Awaited,
+    Blocking,
+    Request,
+    Steps,
+    call,
+    given,
+    reads,
+    reads_json,
+    reads_many,
+    steps,
+    url,
+)
+from kbkit.client.files import expecting, reads_bytes, revised
+from kbkit.client.folders import as_json, knowledge, skills, write_skills
+from kbkit.client.served import Served
+from kbkit.entries.slugs import check_slug
+from kbkit.files.paths import parts_of
+from kbkit.models import (
+    Context,
+    DeletedFile,
+    Entry,
+    EntryInfo,
+    EntryPage,
+    EntryStatus,
+    EntrySyncReport,
+    from_dict,
+)
+from kbkit.validation import check_integer
+
+if TYPE_CHECKING:
+    import httpx
+
+_AT = "/api/entries"
+_MOST = 1_000
+"""Entries that a server gives at once."""
+
+
+class EntriesCalls(Served):
+    """What is asked of entries; see `kbkit.entries.entries.Entries`."""
+
+    _known_revision = ""
+
+    @call
+    def read(self, slug: str) -> Request[Entry]:
+        """An entry with its prompt, its readme, its votes, and what other files it has."""
+        return Request("GET", _at(slug), reads(Entry))
+
+    @steps
+    def list(
+        self,
+        *,
+        status: str | EntryStatus | None = None,
+        category: str | None = None,
+        tag: str | None = None,
+        text: str = "",
+        sort: str = "rating",
+        limit: int | None = 50,
+        offset: int = 0,
+    ) -> Steps[EntryPage]:
+        """Entries in order, without their text."""
+        most = None if limit is None else check_integer("limit", limit, 1)
+        start = check_integer("offset", offset, 0)
+        asked = {"status": status, "category": category, "tag": tag, "text": text, "sort": sort}
+        found: builtins.list[EntryInfo] = []
+        while True:
+            wanted = _MOST if most is None else min(_MOST, most - len(found))
+            page = {"limit": wanted, "offset": start + len(found)}
+            part = yield Request("GET", _AT, _reads_page, asked | page)
+            found += part.entries
+            if not part.entries or len(found) == most or start + len(found) >= part.total:
+                return EntryPage(tuple(found), part.total, start)
+
+    @call
+    def open(self, slug: str, path: str) -> Request[BinaryIO]:
+        """A file of an entry, to be read and closed; used as a ``with`` block."""
+        parts_of(path)  # what may be no path is told at once
+        return Request("GET", url(f"{_at(slug)}/artifacts/", rest=path), reads_bytes)
+
+    @call
+    def create(
+        self,
+        title: str,
+        *,
+        slug: str = "",
+        description: str = "",
+        prompt: str = "",
+        readme: str = "",
+        tags: Sequence[str] = (),
+        category: str = "",
+        status: str | EntryStatus = EntryStatus.ACTIVE,
+        files: Mapping[str, str | bytes] | None = None,
+    ) -> Request[Entry]:
+        """Write a new entry."""
+        said = given(title=title, slug=slug, description=description, prompt=prompt,
+                     readme=readme, tags=tags, category=category, status=status,
+                     files=as_json(files or {}))  # fmt: skip
+        return Request("POST", _AT, reads(Entry), json=said)
+
+    @call
+    def update(
+        self,
+        slug: str,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        prompt: str | None = None,
+        readme: str | None = None,
+        tags: Sequence[str] | None = None,
+        category: str | None = None,
+        status: str | EntryStatus | None = None,
+        files: Mapping[str, str | bytes | None] | None = None,
+        if_match: str | None = None,
+    ) -> Request[Entry]:
+        """Change an entry; what is not named stays."""
+        said = given(title=title, description=description, prompt=prompt, readme=readme,
+                     tags=tags, category=category, status=status,
+                     files=as_json(files or {}))  # fmt: skip
+        headers = expecting(if_match)
+        return Request("PUT", _at(slug), reads(Entry), json=said, headers=headers)
+
+    @call
+    def rename(self, slug: str, *, to: str) -> Request[Entry]:
+        """Give an entry another slug; its id, votes and relations stay."""
+        return Request("POST", f"{_at(slug)}/rename", reads(Entry), json={"to": to})
+
+    @call
+    def rate(self, slug: str, score: int, *, rater: str = "") -> Request[Entry]:
+        """Vote for an entry; by default in the name of the token."""
+        said = {"score": check_integer("score", score, 1, 5), "rater": rater}
+        return Request("POST", f"{_at(slug)}/rate", _reads_rated, json=said)
+
+    @call
+    def delete(self, slug: str, *, if_match: str | None = None) -> Request[DeletedFile]:
+        """Put an entry into the trash, from which `restore` brings it."""
+        return Request("DELETE", _at(slug), reads(DeletedFile), headers=expecting(if_match))
+
+    @call
+    def restore(self, slug: str, *, to: str = "") -> Request[Entry]:
+        """Bring back the entry of that slug that was deleted, or replaced, last."""
+        return Request("POST", "/api/trash/entries", reads(Entry), json={"path": slug, "to": to})
+
+    @call
+    def trash(self) -> Request[builtins.list[DeletedFile]]:
+        """What was deleted or replaced and `restore` can bring back, the last first."""
+        return Request("GET", "/api/trash/entries", reads_many(DeletedFile))
+
+    @call
+    def sync(self, *, on_progress: object = None, stop: object = None) -> Request[EntrySyncReport]:
+        """Take over what was changed on the server outside kbkit."""
+        return Request("POST", f"{_AT}/sync", reads(EntrySyncReport), timeout=LONG)
+
+    @call
+    def revision(self) -> Request[str]:
+        """What is another text when entries, or votes for them, changed, whoever changed them."""
+        return revised(self, f"{_AT}/revision.json", {})
+
+    @call
+    def find(self, prompt: str, *, limit: int = 10) -> Request[builtins.list[EntryInfo]]:
+        """The active entries that fit a prompt, by relevance to it and by rating."""
+        said = given(prompt=prompt, limit=limit)
+        return Request("POST", f"{_AT}/find", reads_many(EntryInfo), json=said)
+
+    @call
+    def context(
+        self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000
+    ) -> Request[Context]:
+        """The active entries that fit a prompt, as a short numbered list for an agent."""
+        said = given(prompt=prompt, limit=limit, max_tokens=max_tokens)
+        return Request("POST", f"{_AT}/context", reads(Context), json=said)
+
+    @call
+    def learn(self, folder: str | Path, *, task_id: str = "") -> Request[Entry]:
+        """Make an entry of what a task left in a folder of this machine, which is sent."""
+        said = {"files": as_json(knowledge(Path(folder))), "task_id": task_id}
+        return Request("POST", f"{_AT}/learn", reads(Entry), json=said)
+
+    @call
+    def learning_prompt(self) -> Request[str]:
+        """What makes an agent leave what it learned: a section of its system prompt."""
+        return Request("GET", f"{_AT}/learn/prompt", reads_json)
+
+    @call
+    def export_skills(
+        self, folder: str | Path, *, slugs: Sequence[str] | None = None
+    ) -> Request[tuple[Path, ...]]:
+        """Write entries as Agent Skills into a folder of this machine."""
+        place = Path(folder).expanduser().absolute()
+
+        def write(response: httpx.Response) -> tuple[Path, ...]:
+            return write_skills(place, response.content)
+
+        named = None if slugs is None else list(slugs)
+        return Request("GET", f"{_AT}/skills.zip", write, {"slugs": named}, timeout=LONG)
+
+    @call
+    def import_skills(self, folder: str | Path) -> Request[tuple[Entry, ...]]:
+        """Take in Agent Skills of a folder of this machine, which is sent."""
+        said = {"files": as_json(skills(Path(folder)))}
+
+        def read(response: httpx.Response) -> tuple[Entry, ...]:
+            return tuple(reads_many(Entry)(response))
+
+        return Request("POST", f"{_AT}/skills", read, json=said, timeout=LONG)
+
+
+class RemoteEntries(EntriesCalls, Blocking):
+    """The entries of a workspace that a server holds; ``workspace.entries``."""
+
+    def __repr__(self) -> str:
+        return "<RemoteEntries>"
+
+
+class AsyncEntries(EntriesCalls, Awaited):
+    """The entries of a workspace that a server holds; each call is awaited."""
+
+
+def _at(slug: str) -> str:
+    return url(f"{_AT}/{{}}", check_slug(slug))  # what may be no slug is told at once
+
+
+def _reads_page(response: httpx.Response) -> EntryPage:
+    data: dict[str, Any] = response.json()
+    return EntryPage(tuple(from_dict(EntryInfo, each) for each in data["data"]), data["total"])
+
+
+def _reads_rated(response: httpx.Response) -> Entry:
+    return from_dict(Entry, response.json()["entry"])

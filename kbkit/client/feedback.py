@@ -1,0 +1,227 @@
+"""How well a knowledge base of a server answers, and what is learned from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kbkit.arguments import explained
+from kbkit.client.calls import (
+    AsyncTransport,
+    Awaited,
+    Blocking,
+    Request,
+    Steps,
+    Transport,
+    call,
+    given,
+    steps,
+    url,
+)
+from kbkit.client.chunks import RemoteRatings
+from kbkit.client.collections import KNOWLEDGE, Named
+from kbkit.client.pages import listed
+from kbkit.client.work import OnProgress, asking, worked
+from kbkit.errors import ConfigError, ConflictError
+from kbkit.models import Mode, Rating
+from kbkit.recipes import Question, RetrievalSpec
+from kbkit.validation import check_text
+
+if TYPE_CHECKING:
+    import httpx
+
+    from kbkit.feedback.agreement import Agreement
+    from kbkit.feedback.evaluation_report import Evaluation
+    from kbkit.feedback.judgements import Judgements
+    from kbkit.feedback.judging import JudgingRound
+    from kbkit.feedback.judging_pool import JudgingPool
+    from kbkit.feedback.loading import Queries
+    from kbkit.feedback.tune_report import TuneReport
+
+
+class FeedbackCalls:
+    """What is asked of feedback; see `kbkit.knowledge_base.feedback.Feedback`."""
+
+    _base: Named
+
+    @steps
+    def judgements(self) -> Steps[Judgements]:
+        """How well chunks answer queries: graded labels made from ratings that name a query."""
+        from kbkit.feedback.judgements import Judgement, Judgements
+
+        return Judgements(tuple((yield from listed(Judgement, self._at("judgements"), {}))))
+
+    @steps
+    def evaluate(
+        self,
+        questions: Sequence[Question] | Judgements | None = None,
+        *,
+        mode: str | Mode = Mode.HYBRID,
+        retrieval: RetrievalSpec | None = None,
+        against: str | Mode | RetrievalSpec | Evaluation | None = None,
+        k: int = 10,
+        wait: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> Steps[Evaluation]:
+        """Have the server measure how well search answers queries whose answers are known."""
+        from kbkit.feedback.evaluation_report import Evaluation, compare
+
+        other = against if isinstance(against, Evaluation) else None
+        told = {
+            **_ground_truth(questions),
+            **given(mode=mode, retrieval=_settings(retrieval), k=k, improve=wait),
+            **({} if other is not None else given(against=_settings(against))),
+        }
+        request = asking(self._base.name, "evaluate", told, on_progress)
+        found = yield from worked(Evaluation, request, on_progress=on_progress)
+        if found is None:
+            raise _ended("evaluation")
+        return found if other is None else compare(found, other)
+
+    @steps
+    def tune(
+        self,
+        questions: Sequence[Question] | Judgements | None = None,
+        *,
+        others: Mapping[Any, Sequence[Question] | Judgements | None] | None = None,
+        keep: bool = False,
+        seed: int = 0,
+        wait: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> Steps[TuneReport]:
+        """Have the server learn the weights of hybrid search from queries of known answers."""
+        from kbkit.feedback.tune_report import TuneReport
+
+        more = [{"kb": kb.name, **_ground_truth(known)} for kb, known in (others or {}).items()]
+        told = {
+            **_ground_truth(questions),
+            **given(others=more, keep=keep, seed=seed, improve=wait),
+        }
+        request = asking(self._base.name, "tune", told, on_progress)
+        found = yield from worked(TuneReport, request, on_progress=on_progress)
+        if found is None:
+            raise _ended("tuning")
+        return found
+
+    @call
+    def pool(
+        self, query: str, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
+    ) -> Request[JudgingPool]:
+        """Candidates for judging a query: what every mode finds, and some of what none shows."""
+
+        def read(response: httpx.Response) -> JudgingPool:
+            from kbkit.feedback.judging_pool import JudgingPool
+
+            return JudgingPool.from_dict(response.json())
+
+        body = given(query=query, limit=limit, unshown=unshown, seed=seed, rater=rater)
+        return Request("POST", self._at("pool"), read, json=body)
+
+    @steps
+    def agreement(self) -> Steps[Agreement]:
+        """How far people agree who rated the same chunks for the same queries."""
+        from kbkit.feedback.agreement import agreement
+
+        path = url(f"{KNOWLEDGE}/bases/{{}}/ratings", self._base.name)
+        return agreement((yield from listed(Rating, path, {})))
+
+    @call
+    def _rater(self) -> Request[str]:
+        """In whose name the server keeps ratings that name nobody."""
+
+        def read(response: httpx.Response) -> str:
+            return str(response.json()["rater"])
+
+        return Request("GET", "/api/caller", read)
+
+    def _at(self, what: str) -> str:
+        return url(f"{KNOWLEDGE}/bases/{{}}/{what}", self._base.name)
+
+
+@explained
+class RemoteFeedback(FeedbackCalls, Blocking):
+    """How well a knowledge base of a server answers; used like that of a folder."""
+
+    def __init__(self, transport: Transport, base: Named, ratings: RemoteRatings) -> None:
+        super().__init__(transport)
+        self._base = base
+        self._ratings = ratings
+
+    def judging(
+        self,
+        queries: Queries,
+        *,
+        limit: int = 10,
+        unshown: int = 5,
+        seed: int = 0,
+        rater: str = "",
+    ) -> JudgingRound:
+        """A round of judging: the pools of some queries, what a rater said, and what is left."""
+        from kbkit.feedback.judging import JudgingRound
+        from kbkit.feedback.loading import load_queries
+
+        return JudgingRound(
+            self,
+            self._ratings,
+            load_queries(queries),
+            limit=limit,
+            unshown=unshown,
+            seed=seed,
+            rater=check_text("rater", rater) or self._rater(),
+        )
+
+
+class AsyncFeedback(FeedbackCalls, Awaited):
+    """How well a knowledge base of a server answers; what is asked is awaited."""
+
+    def __init__(self, transport: AsyncTransport, base: Named) -> None:
+        super().__init__(transport)
+        self._base = base
+
+    def judging(self, queries: Queries, **_: Any) -> JudgingRound:
+        """A round of judging is for people, who wait for it.
+
+        Raises:
+            ConfigError: Always; the message says what to do instead.
+        """
+        raise ConfigError(
+            "judging: a round waits for its answers; use kbkit.connect(url), or await "
+            "`feedback.pool(query)` and `kb.rate(chunk, score, query=query)`"
+        )
+
+
+def _ground_truth(questions: Any) -> dict[str, Any]:
+    """Golden questions or judgements as JSON; nothing for what ratings say.
+
+    Raises:
+        ConfigError: They are neither.
+    """
+    if questions is None:
+        return {}
+    if hasattr(questions, "grades"):
+        if not questions.grades:
+            raise ConfigError(
+                "there are no judgements; rate some chunks with the query they were found for, or "
+                "give golden questions"
+            )
+        return {"judgements": questions.grades}
+    if isinstance(questions, str) or not isinstance(questions, Sequence):
+        raise ConfigError(f"questions={questions!r}: give a list of `Question`s, or judgements")
+    for question in questions:
+        if not isinstance(question, Question):
+            raise ConfigError(
+                f"questions: {question!r} is not a `Question`; read them from a file with "
+                "`kbkit.recipes.load_questions`"
+            )
+    if not questions:
+        raise ConfigError("there are no questions; write some in the recipe or in a TSV file")
+    return {"questions": [question.model_dump(mode="json") for question in questions]}
+
+
+def _settings(given: Any) -> Any:
+    """How to rank, as JSON; a mode as it is."""
+    return given.model_dump(mode="json") if isinstance(given, RetrievalSpec) else given
+
+
+def _ended(what: str) -> ConflictError:
+    return ConflictError(f"the {what} was ended at the server before it told anything")

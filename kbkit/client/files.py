@@ -1,0 +1,247 @@
+"""The files of a workspace that a server holds."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+
+from kbkit.client.calls import (
+    LONG,
+    Awaited,
+    Blocking,
+    Request,
+    Steps,
+    call,
+    reads,
+    reads_json,
+    reads_many,
+    reads_text,
+    steps,
+    url,
+)
+from kbkit.client.memory_tool import AsyncMemoryTool
+from kbkit.client.served import Served
+from kbkit.errors import ConfigError, NotTextError
+from kbkit.files.memory_tool import MemoryTool
+from kbkit.files.paths import parts_of
+from kbkit.models import DeletedFile, FileInfo, FileLink, FileTree, SyncReport
+from kbkit.validation import check_text
+
+if TYPE_CHECKING:
+    import httpx
+
+_AT = "/api/files"
+_ROUTES = ("tree", "prompt", "revision", "mkdir", "move", "sync")
+"""Names of routes: files at the root that are called so are asked for another way."""
+
+
+class FilesCalls(Served):
+    """What is asked of files; see `kbkit.files.files.Files`."""
+
+    _known_revision = ""
+
+    @call
+    def list(self, path: str = "") -> Request[builtins.list[FileInfo]]:
+        """What a folder holds: folders first, then files, by name."""
+        return Request("GET", _AT, reads_many(FileInfo), {"path": path})
+
+    @call
+    def info(self, path: str) -> Request[FileInfo]:
+        """What lies at a path: its kind, size, times and version."""
+        return Request("GET", _at(path), reads(FileInfo), {"as": "info"})
+
+    @call
+    def tree(self, path: str = "", *, depth: int | None = None) -> Request[FileTree]:
+        """A folder with all that is in it; as text, a drawing."""
+        return Request("GET", f"{_AT}/tree", reads(FileTree), {"path": path, "depth": depth})
+
+    @steps
+    def roots(self) -> Steps[builtins.list[FileInfo]]:
+        """The folders at the root."""
+        return [info for info in (yield from FilesCalls.list(self)) if info.is_folder]
+
+    @call
+    def read(self, path: str) -> Request[str]:
+        """The text of a file."""
+
+        def text(response: httpx.Response) -> str:
+            try:
+                return response.content.decode()
+            except UnicodeDecodeError:
+                raise NotTextError(
+                    f"{path}: is no text in UTF-8; it lies in the folder of the files as it is"
+                ) from None
+
+        return Request("GET", _at(path), text, {"as": "raw"})
+
+    @call
+    def open(self, path: str) -> Request[BinaryIO]:
+        """A file, text or not, as bytes."""
+        return Request("GET", _at(path), reads_bytes, {"as": "raw"})
+
+    @call
+    def view(self, path: str, lines: Sequence[int] | None = None) -> Request[str]:
+        """The text of a file with numbered lines, or the drawing of a folder."""
+        shown = None if lines is None else list(lines)
+        return Request("GET", _at(path), reads_text, {"as": "numbered", "lines": shown})
+
+    @call
+    def write(self, path: str, content: str, *, if_match: str | None = None) -> Request[FileInfo]:
+        """Write a file; folders above are made. What was there is replaced as a whole."""
+        return _written("PUT", path, content, if_match)
+
+    @call
+    def append(self, path: str, content: str, *, if_match: str | None = None) -> Request[FileInfo]:
+        """Add text at the end of a file, on a line of its own; makes the file."""
+        return _written("POST", path, content, if_match)
+
+    @call
+    def replace(
+        self, path: str, old: str, new: str, *, if_match: str | None = None
+    ) -> Request[FileInfo]:
+        """Replace a text that stands in a file exactly once."""
+        check_text("new", new)
+        if not check_text("old", old):
+            raise ConfigError("old is empty: give the text that is to be replaced")
+        return _edited(path, {"op": "replace", "old": old, "new": new}, if_match)
+
+    @call
+    def insert(
+        self, path: str, line: int, text: str, *, if_match: str | None = None
+    ) -> Request[FileInfo]:
+        """Put text into a file behind a line."""
+        edit = {"op": "insert", "line": line, "text": check_text("text", text)}
+        return _edited(path, edit, if_match)
+
+    @call
+    def mkdir(self, path: str) -> Request[FileInfo]:
+        """Make a folder, and those above; one that is there stays as it is."""
+        return Request("POST", f"{_AT}/mkdir", reads(FileInfo), json={"path": path})
+
+    @call
+    def move(self, source: str, target: str) -> Request[FileInfo]:
+        """Give a file or folder another path; folders above are made."""
+        said = {"source": source, "target": target}
+        return Request("POST", f"{_AT}/move", reads(FileInfo), json=said)
+
+    @call
+    def delete(self, path: str, *, if_match: str | None = None) -> Request[DeletedFile]:
+        """Put a file, or a folder with all in it, into the trash."""
+        return Request("DELETE", _at(path), reads(DeletedFile), headers=expecting(if_match))
+
+    @call
+    def restore(self, path: str, *, to: str = "") -> Request[FileInfo]:
+        """Bring back what was deleted last at a path."""
+        return Request("POST", "/api/trash/files", reads(FileInfo), json={"path": path, "to": to})
+
+    @call
+    def trash(self) -> Request[builtins.list[DeletedFile]]:
+        """What was deleted and `restore` can bring back, the last first."""
+        return Request("GET", "/api/trash/files", reads_many(DeletedFile))
+
+    @call
+    def sync(self, *, on_progress: object = None, stop: object = None) -> Request[SyncReport]:
+        """Take over what was changed on the server outside kbkit."""
+        return Request("POST", f"{_AT}/sync", reads(SyncReport), timeout=LONG)
+
+    @call
+    def revision(self, paths: Sequence[str] = ()) -> Request[str]:
+        """What is another text when files or knowledge bases changed, whoever changed them."""
+        return revised(self, f"{_AT}/revision", {"paths": list(paths)})
+
+    @call
+    def links(self, path: str) -> Request[builtins.list[FileLink]]:
+        """What a file links to: files that are there, and such as are not yet."""
+        return Request("GET", _at(path), reads_many(FileLink), {"as": "links"})
+
+    @call
+    def backlinks(self, path: str) -> Request[builtins.list[str]]:
+        """The paths of the files that link to one, sorted."""
+        return Request("GET", _at(path), reads_many(str), {"as": "backlinks"})
+
+    @call
+    def prompt(self) -> Request[str]:
+        """A section of a system prompt: the folders at the root, and how to use them."""
+        return Request("GET", f"{_AT}/prompt", reads_json)
+
+
+class RemoteFiles(FilesCalls, Blocking):
+    """The files of a workspace that a server holds; ``workspace.files``."""
+
+    def memory_tool(self, *, folder: str = "") -> MemoryTool:
+        """What handles the commands of the memory tool that models are trained on.
+
+        Args:
+            folder: What ``/memories`` stands for; by default the root, so that an agent sees all.
+        """
+        return MemoryTool(self, folder)
+
+    def __repr__(self) -> str:
+        return "<RemoteFiles>"
+
+
+class AsyncFiles(FilesCalls, Awaited):
+    """The files of a workspace that a server holds; each call is awaited."""
+
+    def memory_tool(self, *, folder: str = "") -> AsyncMemoryTool:
+        """What handles the commands of the memory tool, awaited.
+
+        Args:
+            folder: What ``/memories`` stands for; by default the root, so that an agent sees all.
+        """
+        return AsyncMemoryTool(self, folder)
+
+
+class Revised(Protocol):
+    """What is asked again and again whether it changed; it remembers what it was told last."""
+
+    _known_revision: str
+
+
+def revised(held: Revised, path: str, query: Mapping[str, Any]) -> Request[str]:
+    """Asks whether something changed; what did not costs an answer without a body.
+
+    Args:
+        held: What it is.
+        path: Where to ask.
+        query: What with.
+    """
+
+    def read(response: httpx.Response) -> str:
+        if response.status_code != 304:
+            held._known_revision = str(response.json()["revision"])
+        return held._known_revision
+
+    known = {"If-None-Match": f'"{held._known_revision}"'} if held._known_revision else {}
+    return Request("GET", path, read, query, headers=known)
+
+
+def reads_bytes(response: httpx.Response) -> BinaryIO:
+    """Reads a file."""
+    return BytesIO(response.content)
+
+
+def expecting(version: str | None) -> Mapping[str, str]:
+    """Headers that name the version that is to be changed; ``""`` for nothing."""
+    if version is None:
+        return {}
+    return {"If-Match": f'"{version}"'} if version else {"If-None-Match": "*"}
+
+
+def _at(path: str) -> str:
+    """Where a file is."""
+    parts_of(path)  # what may be no path is told at once
+    return f"{_AT}/%2E/{path}" if path in _ROUTES else url(f"{_AT}/", rest=path)
+
+
+def _written(method: str, path: str, content: str, if_match: str | None) -> Request[FileInfo]:
+    data = check_text("content", content).encode()
+    headers = {"Content-Type": "text/plain; charset=utf-8", **expecting(if_match)}
+    return Request(method, _at(path), reads(FileInfo), content=data, headers=headers)
+
+
+def _edited(path: str, edit: Mapping[str, Any], if_match: str | None) -> Request[FileInfo]:
+    headers = expecting(if_match)
+    return Request("PATCH", _at(path), reads(FileInfo), json={"edit": edit}, headers=headers)

@@ -1,0 +1,362 @@
+"""The graph of a workspace that a server holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbkit.client.calls import (
+    Awaited,
+    Blocking,
+    Request,
+    Steps,
+    call,
+    given,
+    reads,
+    reads_json,
+    reads_many,
+    reads_nothing,
+    steps,
+    url,
+)
+from kbkit.errors import ConfigError
+from kbkit.graph.exporting import Labels, as_frame, as_networkx, write
+from kbkit.models import (
+    Entity,
+    Gap,
+    GapKind,
+    GraphEdit,
+    GraphLayout,
+    Hit,
+    MergeSuggestion,
+    Relation,
+    Step,
+    Target,
+    TargetKind,
+    from_dict,
+    to_json,
+)
+from kbkit.validation import check_text, is_share
+
+if TYPE_CHECKING:
+    import httpx
+    import networkx as nx
+    import pandas as pd
+
+_AT = "/api/knowledge/graph"
+
+Named = str | Target | Entity
+"""What somebody names an entity or another target by: its id, its name, or itself."""
+
+
+class GraphCalls:
+    """What is asked of the graph; see `kbkit.graph.graph.Graph`."""
+
+    @call
+    def entities(
+        self,
+        query: str = "",
+        *,
+        type: str | Sequence[str] = (),
+        kbs: Sequence[str] | None = None,
+        limit: int = 50,
+    ) -> Request[list[Entity]]:
+        """Entities, those first that most chunks name."""
+        asked = {"query": check_text("query", query), "type": _several(type), "kbs": _several(kbs),
+                 "limit": limit}  # fmt: skip
+        return Request("GET", f"{_AT}/entities", reads_many(Entity), asked)
+
+    @call
+    def entity(self, entity: str) -> Request[Entity]:
+        """One entity by its id or one of its names."""
+
+        def one(response: httpx.Response) -> Entity:
+            return reads_many(Entity)(response)[0]
+
+        return Request("GET", f"{_AT}/entities", one, {"name": check_text("entity", entity)})
+
+    @call
+    def relations(
+        self,
+        target: Named | None = None,
+        *,
+        name: str | None = None,
+        by: str | None = None,
+        limit: int = 50,
+    ) -> Request[list[Relation]]:
+        """Relations, the strongest first."""
+        end = {} if target is None else _end("target", "kind", target)
+        asked = {**end, "name": name, "by": by, "limit": limit}
+        return Request("GET", f"{_AT}/relationships", reads_many(Relation), asked)
+
+    @call
+    def relation(self, source: Named, name: str, target: Named) -> Request[Relation]:
+        """One relation by what it is between, to change or delete it."""
+        asked = {**_ends(source, target), "name": name}
+        return Request("GET", f"{_AT}/relationships/between", reads(Relation), asked)
+
+    @call
+    def names(self, targets: Iterable[Target]) -> Request[dict[Target, str]]:
+        """What targets are called: the name of an entity, a title, the headings of a chunk."""
+
+        def called(response: httpx.Response) -> dict[Target, str]:
+            found = response.json()["data"]
+            return {from_dict(Target, each["target"]): each["name"] for each in found}
+
+        said = {"targets": to_json(list(dict.fromkeys(targets)))}
+        return Request("POST", f"{_AT}/names", called, json=said)
+
+    @call
+    def neighbors(
+        self,
+        target: Named,
+        *,
+        depth: int = 1,
+        relation: str | Sequence[str] = (),
+        limit: int = 50,
+    ) -> Request[list[Step]]:
+        """What relations lead to from something, the nearest and strongest first."""
+        asked = {**_end("target", "kind", target), "depth": depth, "relation": _several(relation),
+                 "limit": limit}  # fmt: skip
+        return Request("GET", f"{_AT}/neighbors", reads_many(Step), asked)
+
+    @call
+    def passages(self, target: Named, *, limit: int = 5) -> Request[list[Hit]]:
+        """Passages that say what something is, then those that name it most plainly."""
+        asked = {**_end("target", "kind", target), "limit": limit}
+        return Request("GET", f"{_AT}/passages", reads_many(Hit), asked)
+
+    @call
+    def path(self, source: Named, target: Named) -> Request[list[Step]]:
+        """How two things hang together: the way between them of few and strong relations."""
+        return Request("GET", f"{_AT}/path", reads_many(Step), _ends(source, target))
+
+    @call
+    def gaps(
+        self,
+        *,
+        kind: str | GapKind | None = None,
+        kbs: Sequence[str] | None = None,
+        limit: int = 10,
+    ) -> Request[list[Gap]]:
+        """What the documentation lacks, what matters most first; of each kind in turn."""
+        asked = {"kind": kind, "kbs": _several(kbs), "limit": limit}
+        return Request("GET", f"{_AT}/gaps", reads_many(Gap), asked)
+
+    @call
+    def suggestions(self, *, limit: int = 20) -> Request[list[MergeSuggestion]]:
+        """Pairs of entities that may be one, the surest first; `merge` or `refuse` them."""
+        asked = {"limit": limit}
+        return Request("GET", f"{_AT}/suggestions", reads_many(MergeSuggestion), asked)
+
+    @call
+    def layout(
+        self,
+        around: Named | Sequence[Named] = (),
+        *,
+        depth: int = 2,
+        type: str | Sequence[str] = (),
+        relation: str | Sequence[str] = (),
+        kbs: Sequence[str] | None = None,
+        limit: int = 500,
+    ) -> Request[GraphLayout]:
+        """The graph as a picture: what is drawn, how large, and where; the same every time."""
+        starts = [around] if isinstance(around, str | Target | Entity) else around
+        said = given(around=[_said(each) for each in starts], depth=depth, type=_several(type),
+                     relation=_several(relation), kbs=_several(kbs), limit=limit)  # fmt: skip
+        return Request("POST", f"{_AT}/layout", reads(GraphLayout), json=said)
+
+    @call
+    def create(
+        self,
+        name: str,
+        *,
+        type: str = "name",
+        description: str = "",
+        properties: Mapping[str, Any] | None = None,
+        aliases: Sequence[str] = (),
+        by: str = "",
+    ) -> Request[Entity]:
+        """Make an entity by hand; one that was deleted comes back."""
+        said = given(name=name, type=type, description=description,
+                     properties=_json(properties), aliases=aliases, by=by)  # fmt: skip
+        return Request("POST", f"{_AT}/entities", reads(Entity), json=said)
+
+    @steps
+    def update(
+        self,
+        entity: str | Entity,
+        *,
+        name: str | None = None,
+        type: str | None = None,
+        description: str | None = None,
+        properties: Mapping[str, Any] | None = None,
+        aliases: Sequence[str] | None = None,
+        by: str = "",
+    ) -> Steps[Entity]:
+        """Change what is said of an entity; what is left out stays."""
+        said = given(name=name, type=type, description=description,
+                     properties=_json(properties), aliases=aliases, by=by)  # fmt: skip
+        place, headers = yield from _place_of(self, entity)
+        changed: Entity = yield Request("PUT", place, reads(Entity), json=said, headers=headers)
+        return changed
+
+    @steps
+    def delete(self, entity: str | Entity | Relation, *, by: str = "") -> Steps[None]:
+        """Delete an entity or a relation for good; `create` and `relate` bring it back."""
+        if isinstance(entity, Relation):
+            asked = {**_ends(entity.source, entity.target), "name": entity.name, "by": by}
+            place, headers = f"{_AT}/relationships", _seen(entity.seen_at)
+        else:
+            asked = {"by": by}
+            place, headers = yield from _place_of(self, entity)
+        yield Request("DELETE", place, reads_nothing, asked, headers=headers)
+
+    @call
+    def relate(
+        self,
+        source: Named,
+        name: str,
+        target: Named,
+        *,
+        weight: float = 1.0,
+        note: str = "",
+        by: str = "",
+        expected: datetime | None = None,
+    ) -> Request[Relation]:
+        """Make a relation between two things by hand, or change one."""
+        if not is_share(weight):
+            raise ConfigError(f"weight={weight!r}: give a number above 0, at most 1")
+        said = given(source=_said(source), name=name, target=_said(target), weight=weight,
+                     note=note, by=by, expected=expected)  # fmt: skip
+        return Request("POST", f"{_AT}/relationships", reads(Relation), json=said)
+
+    @call
+    def merge(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Request[Entity]:
+        """Make an entity another name of a second one; `undo` takes it back in one step."""
+        said = {"keep": _said(keep), "other": _said(other), "by": by}
+        return Request("POST", f"{_AT}/merge", reads(Entity), json=said)
+
+    @call
+    def refuse(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Request[None]:
+        """Note that two entities are not one, so that `suggestions` leaves them out."""
+        said = {"keep": _said(keep), "other": _said(other), "by": by}
+        return Request("POST", f"{_AT}/refuse", reads_nothing, json=said)
+
+    @call
+    def edits(self, *, by: str | None = None, limit: int = 20) -> Request[list[GraphEdit]]:
+        """What people changed in the graph and `undo` takes back, the last first."""
+        return Request("GET", f"{_AT}/edits", reads_many(GraphEdit), {"by": by, "limit": limit})
+
+    @call
+    def undo(self, edit: GraphEdit | int | None = None, *, by: str = "") -> Request[GraphEdit]:
+        """Take back a change of the graph in one step: all is as it was before."""
+        said = given(edit=edit.id if isinstance(edit, GraphEdit) else edit, by=by)
+        return Request("POST", f"{_AT}/undo", reads(GraphEdit), json=said)
+
+    @call
+    def to_json(self) -> Request[dict[str, Any]]:
+        """All relations and what they are between, as JSON values (``nodes`` and ``edges``)."""
+        return Request("GET", _AT, reads_json)
+
+    @steps
+    def to_networkx(self) -> Steps[nx.MultiDiGraph]:
+        """All relations as a directed graph of networkx; its nodes are named by kind and id."""
+        return as_networkx(*(yield _ALL))
+
+    @steps
+    def to_frame(self) -> Steps[pd.DataFrame]:
+        """All relations as a DataFrame, the strongest first, indexed by their numbers."""
+        return as_frame(*(yield _ALL))
+
+    @steps
+    def export(self, path: str | Path) -> Steps[Path]:
+        """Write all relations to a file of this machine, for other programs."""
+        return write(Path(path), *(yield _ALL))
+
+
+class RemoteGraph(GraphCalls, Blocking):
+    """The graph of a workspace that a server holds; ``workspace.graph``."""
+
+    def __repr__(self) -> str:
+        return "<RemoteGraph>"
+
+
+class AsyncGraph(GraphCalls, Awaited):
+    """The graph of a workspace that a server holds; each call is awaited."""
+
+
+def _place_of(self: GraphCalls, entity: str | Entity) -> Steps[tuple[str, Mapping[str, str]]]:
+    """Where an entity is, and headers that say how it was seen."""
+    if isinstance(entity, Entity):
+        return url(f"{_AT}/entities/{{}}", entity.id), _seen(entity.updated_at)
+    found = yield from GraphCalls.entity(self, entity)
+    return url(f"{_AT}/entities/{{}}", found.id), {}
+
+
+def _seen(changed: datetime | None) -> Mapping[str, str]:
+    return {"If-Match": f'"{"unchanged" if changed is None else changed.isoformat()}"'}
+
+
+def _said(named: Named) -> Any:
+    """How a body names something."""
+    if isinstance(named, Entity):
+        return named.id
+    return named.to_dict() if isinstance(named, Target) else check_text("entity", named)
+
+
+def _end(name: str, kind: str, named: Named) -> dict[str, str]:
+    """How a query names something."""
+    if isinstance(named, Target):
+        return {name: named.id, kind: named.kind.value}
+    return {name: _said(named)}
+
+
+def _ends(source: Named, target: Named) -> dict[str, str]:
+    return _end("source", "source_kind", source) | _end("target", "target_kind", target)
+
+
+def _several(named: str | Sequence[str] | None) -> list[str] | None:
+    return None if named is None else [named] if isinstance(named, str) else list(named)
+
+
+def _json(properties: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Properties as they can be sent.
+
+    Raises:
+        ConfigError: They cannot.
+    """
+    if properties is None:
+        return None
+    if not isinstance(properties, Mapping):
+        raise ConfigError(f"properties={properties!r}: give a mapping of names to JSON values")
+    try:
+        kept: dict[str, Any] = json.loads(json.dumps(dict(properties), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"properties: give JSON values ({error})") from None
+    return kept
+
+
+def _whole(response: httpx.Response) -> tuple[list[Relation], Labels]:
+    """All relations, and what their ends are called."""
+    told = response.json()
+    labels = {_target(node["id"]): (node["name"], node["type"]) for node in told["nodes"]}
+    relations = [
+        Relation(
+            edge["id"], _target(edge["source"]), edge["name"], _target(edge["target"]),
+            edge["weight"], tuple(edge["evidence"]), edge["made_by"], note=edge["note"],
+        )
+        for edge in told["edges"]
+    ]  # fmt: skip
+    return relations, labels
+
+
+def _target(node: str) -> Target:
+    kind, _, known = node.partition(":")
+    return Target(TargetKind(kind), known)
+
+
+_ALL = Request("GET", _AT, _whole)

@@ -1,0 +1,241 @@
+"""Documents into a knowledge base that a server holds."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from kbkit import errors
+from kbkit.client.archives import unpack
+from kbkit.client.calls import LONG, Request, Steps, given, reads_nothing, steps, url
+from kbkit.client.collections import KNOWLEDGE
+from kbkit.client.documents import matching
+from kbkit.client.files import reads_bytes
+from kbkit.client.uploads import batches, split
+from kbkit.client.work import OnProgress, Stop, asking, worked
+from kbkit.errors import ConfigError, ConflictError
+from kbkit.models import (
+    ExportReport,
+    ImportReport,
+    Improvement,
+    IngestReport,
+    Problem,
+    SiteArchive,
+    SourceDocument,
+)
+from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import BaseNode
+
+_LONG = 120.0
+"""Seconds that a request may take which brings many files."""
+
+
+class IngestionCalls:
+    """How documents come into a knowledge base; see `kbkit.KnowledgeBase`."""
+
+    name: str
+
+    @steps
+    def ingest(
+        self,
+        *sources: AnySource | SourceDocument | BaseNode | Mapping[str, Any] | Iterable[Any],
+        base: str | Path = ".",
+        remember: bool = True,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> Steps[IngestReport]:
+        """Read sources into the knowledge base; files of this machine are sent to the server.
+
+        The server reads files once, and remembers other sources for `refresh`.
+        """
+        found: builtins.list[IngestReport] = []
+        specs, documents = split(sources)
+        on_disk = [each for each in specs if getattr(each, "path", None)]
+        others = [each for each in specs if not getattr(each, "path", None)]
+        for spec in on_disk:
+            try:
+                parts = batches(spec.model_dump(mode="json"), Path(base))
+                for part in parts:
+                    left = tuple(Problem(*each) for each in part.left_out)
+                    found.append(IngestReport(failed=left))
+                    if part.files:
+                        request = _sending(self.name, part.source, part.files)
+                        report = yield from worked(
+                            ImportReport, request, on_progress=on_progress, stop=stop
+                        )
+                        found.append(_told(report))
+            except errors.SourceError as error:
+                problem = Problem(str(getattr(spec, "path", "")), str(error))
+                found.append(IngestReport(failed=(problem,), failed_sources=(problem,)))
+        if others or documents or not on_disk:
+            body = {
+                "sources": [each.model_dump(mode="json") for each in others],
+                "documents": documents,
+                "remember": remember,
+            }
+            request = asking(self.name, "ingest", body, on_progress)
+            report = yield from worked(ImportReport, request, on_progress=on_progress, stop=stop)
+            found.append(_told(report))
+        return _added_up(found)
+
+    @steps
+    def sync(
+        self,
+        sources: AnySource | Mapping[str, Any] | Iterable[AnySource | Mapping[str, Any]],
+        *,
+        base: str | Path = ".",
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> Steps[IngestReport]:
+        """Read the sources of a recipe; those that it named before and no longer names go."""
+        specs, documents = split([sources])
+        if documents:
+            raise ConfigError("sync: takes sources; documents go into `ingest`")
+        body = {"sources": [each.model_dump(mode="json") for each in specs], "sync": True}
+        request = asking(self.name, "ingest", body, on_progress)
+        return _told((yield from worked(ImportReport, request, on_progress=on_progress, stop=stop)))
+
+    @steps
+    def refresh(
+        self,
+        *,
+        local: bool = False,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> Steps[IngestReport]:
+        """Read all sources again and take over what changed."""
+        request = asking(self.name, "refresh", {"local": local}, on_progress)
+        return _told((yield from worked(ImportReport, request, on_progress=on_progress, stop=stop)))
+
+    @steps
+    def configure(
+        self,
+        spec: KnowledgeBaseSpec,
+        *,
+        description: str | None = None,
+        if_match: str | None = None,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> Steps[IngestReport]:
+        """Change how the knowledge base works; its documents are cut and embedded as need be."""
+        body = {
+            "spec": spec.model_dump(mode="json"),
+            "description": description,
+            "wait": on_progress is None,
+        }
+        path = url(f"{KNOWLEDGE}/bases/{{}}/spec", self.name)
+        request = Request(
+            "PUT", path, reads_nothing, json=body, headers=matching(if_match), timeout=60.0
+        )
+        return _told((yield from worked(ImportReport, request, on_progress=on_progress, stop=stop)))
+
+    @steps
+    def export(
+        self,
+        *,
+        folder: str | Path | None = None,
+        build: bool = True,
+        standalone: bool = False,
+        pages_only: bool = False,
+        model: bool | None = None,
+        graph: bool | None = None,
+        files: bool | None = None,
+        entries: bool | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Steps[ExportReport]:
+        """Have the server write the knowledge base as a site, and fetch it into a folder here.
+
+        The folder is one of this machine; by default it is ``export/NAME`` where Python runs.
+        """
+        if pages_only and folder is None:
+            raise ConfigError(
+                "pages_only: name the folder of your site's documentation: "
+                "export(folder='docs/kb', pages_only=True)"
+            )
+        body = given(
+            build=build, standalone=standalone, pages_only=pages_only, model=model, graph=graph,
+            files=files, entries=entries,
+        )  # fmt: skip
+        request = asking(self.name, "exports", body, on_progress)
+        found = yield from worked(SiteArchive, request, on_progress=on_progress)
+        if found is None:
+            raise ConflictError("the export was ended at the server; export again")
+        place = Path("export", self.name) if folder is None else Path(folder).expanduser()
+        path = url(f"{KNOWLEDGE}/bases/{{}}/exports/{{}}", self.name, found.archive)
+        data = yield Request("GET", path, reads_bytes, timeout=LONG)
+        written, unchanged, removed = unpack(data, place)
+        return ExportReport(
+            folder=place,
+            site=place / "site" if found.built else None,
+            documents=found.documents,
+            written=written,
+            unchanged=unchanged,
+            removed=removed,
+            seconds=found.seconds,
+        )
+
+    @steps
+    def improve(
+        self,
+        *,
+        embedding: AnyEmbedding | str | None = None,
+        background: bool = False,
+        estimate: bool = False,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> Steps[Improvement]:
+        """Have the server make what comes behind an ingest: annotations, and vectors of models."""
+        chosen: Any = embedding
+        if embedding is not None and not isinstance(embedding, str):
+            chosen = embedding.model_dump(mode="json")
+        body = {
+            "embedding": chosen,
+            "background": background,
+            "estimate": estimate,
+        }
+        request = asking(self.name, "improve", body, on_progress)
+        found = yield from worked(Improvement, request, on_progress=on_progress, stop=stop)
+        return Improvement() if found is None else found
+
+
+def _sending(
+    kb: str, source: Mapping[str, Any], files: Sequence[tuple[str, bytes]]
+) -> Request[Any]:
+    """Sends files, which are read as a source."""
+    form = [
+        ("kb", (None, kb)), ("source", (None, json.dumps(source))), ("strict", (None, "false")),
+        *(("files", (path, data)) for path, data in files),
+    ]  # fmt: skip
+    headers = {"Idempotency-Key": uuid4().hex}
+    path = f"{KNOWLEDGE}/import/file"
+    return Request("POST", path, reads_nothing, files=form, headers=headers, timeout=_LONG)
+
+
+def _told(found: ImportReport | None) -> IngestReport:
+    return IngestReport(interrupted=True) if found is None else found.report
+
+
+def _added_up(reports: Sequence[IngestReport]) -> IngestReport:
+    """What several ingests did together."""
+    totals: dict[str, Any] = {}
+    for field in fields(IngestReport):
+        values = [getattr(report, field.name) for report in reports]
+        if isinstance(field.default, int) and not isinstance(field.default, bool):
+            totals[field.name] = sum(values)
+        elif isinstance(field.default, tuple):
+            totals[field.name] = tuple(each for value in values for each in value)
+    seconds: dict[str, float] = {}
+    for report in reports:
+        for stage, spent in report.seconds.items():
+            seconds[stage] = round(seconds.get(stage, 0.0) + spent, 3)
+    last = reports[-1] if reports else IngestReport()
+    return replace(
+        last, **totals, seconds=seconds, interrupted=any(one.interrupted for one in reports)
+    )

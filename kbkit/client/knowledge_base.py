@@ -1,0 +1,323 @@
+"""A knowledge base that a server holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from kbkit.arguments import explained
+from kbkit.base_plots import AsyncPlots, Plots
+from kbkit.client.annotations import AsyncAnnotations, RemoteAnnotations, RemoteHandle
+from kbkit.client.calls import (
+    AsyncTransport,
+    Awaited,
+    Blocking,
+    Request,
+    Transport,
+    call,
+    given,
+    reads,
+    reads_many,
+    url,
+)
+from kbkit.client.chunks import (
+    AsyncChunks,
+    AsyncRatings,
+    RemoteChunks,
+    RemoteRatings,
+    around,
+    rated,
+)
+from kbkit.client.collections import KNOWLEDGE
+from kbkit.client.documents import (
+    AsyncDocuments,
+    DocumentsCalls,
+    RemoteDocuments,
+    conditions,
+)
+from kbkit.client.feedback import AsyncFeedback, RemoteFeedback
+from kbkit.client.ingestion import IngestionCalls
+from kbkit.client.served import Served
+from kbkit.client.sources import AsyncSources, RemoteSources
+from kbkit.errors import ConfigError
+from kbkit.models import (
+    Answer,
+    Chunk,
+    Filters,
+    Hits,
+    KnowledgeBaseInfo,
+    Mode,
+    Rating,
+    RelatedChunk,
+    Target,
+)
+from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
+
+if TYPE_CHECKING:
+    import httpx
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.llms import LLM
+    from llama_index.core.tools import FunctionTool
+
+
+class KnowledgeBaseCalls(IngestionCalls, Served):
+    """What is asked of one knowledge base; see `kbkit.KnowledgeBase`.
+
+    Attributes:
+        name: Its name.
+        documents: Its documents.
+        chunks: Its chunks.
+        ratings: What people said of both.
+        sources: What `refresh` reads again.
+        annotations: What its chunks say.
+        feedback: Measures, judging and tuning.
+        plot: Pictures.
+    """
+
+    @call
+    def info(self) -> Request[KnowledgeBaseInfo]:
+        """Its figures: documents, chunks, types, states, embedder, times."""
+        return Request("GET", self._at, reads(KnowledgeBaseInfo))
+
+    @call
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+        retrieval: RetrievalSpec | None = None,
+        graph: float | None = None,
+    ) -> Request[Hits]:
+        """The chunks that answer a query, best first."""
+        return searched(
+            query,
+            [self.name],
+            limit=limit,
+            mode=mode,
+            filters=filters,
+            retrieval=retrieval,
+            graph=graph,
+        )
+
+    @call
+    def similar(
+        self,
+        chunk_id: str,
+        *,
+        limit: int = 10,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Request[Hits]:
+        """Other chunks that speak of the same as a chunk, nearest first."""
+        path = url(f"{KNOWLEDGE}/chunks/{{}}/similar", str(chunk_id))
+        query = {**conditions(filters), "kb": self.name, "limit": limit}
+        return Request("GET", path, reads(Hits), query)
+
+    @call
+    def related(self, chunk_id: str, *, limit: int = 10) -> Request[list[RelatedChunk]]:
+        """Other chunks that share rare subjects with a chunk, whatever their words are."""
+        path = url(f"{KNOWLEDGE}/chunks/{{}}/related", str(chunk_id))
+        return Request("GET", path, reads_many(RelatedChunk), {"kb": self.name, "limit": limit})
+
+    @call
+    def ask(
+        self,
+        query: str,
+        *,
+        limit: int = 5,
+        llm: LLM | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Request[Answer]:
+        """What the server's language model makes of the passages that answer a query best."""
+        return asked(query, [self.name], limit=limit, llm=llm, filters=filters)
+
+    @call
+    def context(self, chunk_id: str, *, before: int = 1, after: int = 1) -> Request[list[Chunk]]:
+        """A chunk with those before and after it in its document, in document order."""
+        return around(self.name, chunk_id, before, after)
+
+    add = DocumentsCalls.add
+
+    @call
+    def rate(
+        self, target: str | Target, score: int, *, query: str = "", note: str = "", rater: str = ""
+    ) -> Request[Rating]:
+        """Rate a chunk or a document. Ratings are appended; the last of a rater counts."""
+        return rated(self.name, target, score, query=query, note=note, rater=rater)
+
+    @call
+    def _spec(self) -> Request[KnowledgeBaseSpec]:
+        """How it works."""
+
+        def read(response: httpx.Response) -> KnowledgeBaseSpec:
+            return KnowledgeBaseSpec.model_validate(response.json())
+
+        return Request("GET", f"{self._at}/spec", read)
+
+    @property
+    def _base(self) -> Self:
+        return self  # as its collections say
+
+    @property
+    def _at(self) -> str:
+        return url(f"{KNOWLEDGE}/bases/{{}}", self.name)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
+
+@explained
+class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
+    """A knowledge base that a server holds, used like one of a folder."""
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        super().__init__(transport)
+        self.name = name
+        self.documents = RemoteDocuments(transport, self)
+        self.chunks = RemoteChunks(transport, self)
+        self.ratings = RemoteRatings(transport, self)
+        self.sources = RemoteSources(transport, self)
+        self.annotations = RemoteAnnotations(transport, self)
+        self.feedback = RemoteFeedback(transport, self, self.ratings)
+        self.plot = Plots(self.documents, self.chunks, self.ratings)
+        self._handle = RemoteHandle(transport, self)
+
+    @property
+    def id(self) -> str:
+        """Identifies it for ever."""
+        return self.info().id
+
+    @property
+    def url(self) -> str:
+        """Address of the server."""
+        return self._transport.url
+
+    @property
+    def spec(self) -> KnowledgeBaseSpec:
+        """How it works: chunking, embedding, retrieval, storage, site."""
+        return self._spec()
+
+    def as_retriever(
+        self,
+        *,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> BaseRetriever:
+        """The search as a llama-index retriever, for its query engines and agents."""
+        from kbkit.retrieval.llamaindex import KbkitRetriever, asking
+
+        return KbkitRetriever(asking(self.search, limit=limit, mode=mode, filters=filters))
+
+    def as_tool(
+        self, *, limit: int = 5, filters: Filters | Mapping[str, Any] | None = None
+    ) -> FunctionTool:
+        """The search as a llama-index tool, for agents."""
+        from kbkit.retrieval.llamaindex import search_tool
+
+        return search_tool(self.name, self.info().description, self.search, limit, filters)
+
+    def _repr_html_(self) -> str:
+        return self.info()._repr_html_()
+
+
+@explained
+class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
+    """A knowledge base that a server holds; what is asked of it is awaited."""
+
+    def __init__(self, transport: AsyncTransport, name: str) -> None:
+        super().__init__(transport)
+        self.name = name
+        self.documents = AsyncDocuments(transport, self)
+        self.chunks = AsyncChunks(transport, self)
+        self.ratings = AsyncRatings(transport, self)
+        self.sources = AsyncSources(transport, self)
+        self.annotations = AsyncAnnotations(transport, self)
+        self.feedback = AsyncFeedback(transport, self)
+        self.plot = AsyncPlots(self.documents, self.chunks, self.ratings)
+
+    async def id(self) -> str:
+        """Identifies it for ever."""
+        return (await self.info()).id
+
+    async def spec(self) -> KnowledgeBaseSpec:
+        """How it works: chunking, embedding, retrieval, storage, site."""
+        return await self._spec()
+
+    def as_retriever(
+        self,
+        *,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> BaseRetriever:
+        """The search as a llama-index retriever that is awaited (``aretrieve``)."""
+        from kbkit.retrieval.llamaindex import AwaitedRetriever, asking
+
+        return AwaitedRetriever(asking(self.search, limit=limit, mode=mode, filters=filters))
+
+    async def as_tool(
+        self, *, limit: int = 5, filters: Filters | Mapping[str, Any] | None = None
+    ) -> FunctionTool:
+        """The search as a llama-index tool that is awaited, for agents."""
+        from kbkit.retrieval.llamaindex import search_tool
+
+        about = (await self.info()).description
+        return search_tool(self.name, about, self.search, limit, filters, awaited=True)
+
+
+def searched(
+    query: str,
+    kbs: Sequence[str] | None,
+    *,
+    limit: int,
+    mode: str | Mode,
+    filters: Filters | Mapping[str, Any] | None,
+    retrieval: RetrievalSpec | None,
+    graph: float | None,
+) -> Request[Hits]:
+    """Asks for the passages that answer a query.
+
+    Raises:
+        ConfigError: A filter is wrong, or ``retrieval`` is no `RetrievalSpec`.
+    """
+    if retrieval is not None and not isinstance(retrieval, RetrievalSpec):
+        raise ConfigError(f"retrieval={retrieval!r}: give a `kbkit.RetrievalSpec`")
+    body = given(
+        query=query,
+        kbs=kbs,
+        limit=limit,
+        mode=mode,
+        filters=filters_of(filters),
+        retrieval=None if retrieval is None else retrieval.model_dump(exclude_unset=True),
+        graph=graph,
+    )
+    return Request("POST", f"{KNOWLEDGE}/search", reads(Hits), json=body)
+
+
+def asked(
+    query: str,
+    kbs: Sequence[str] | None,
+    *,
+    limit: int,
+    llm: object | None,
+    filters: Filters | Mapping[str, Any] | None,
+) -> Request[Answer]:
+    """Asks for an answer to a question.
+
+    Raises:
+        ConfigError: A filter is wrong, or a language model of this process is to answer.
+    """
+    if llm is not None:
+        raise ConfigError(
+            "llm: a server asks its own language model; leave llm out, or hand what `search` or "
+            "`context` finds to yours"
+        )
+    body = given(query=query, kbs=kbs, limit=limit, filters=filters_of(filters))
+    return Request("POST", f"{KNOWLEDGE}/ask", reads(Answer), json=body)
+
+
+def filters_of(filters: Filters | Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Filters as a body says them; ``None`` for none."""
+    return conditions(filters) or None

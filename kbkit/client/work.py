@@ -1,0 +1,126 @@
+"""Work of a server that may take long: asked for, followed, and ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
+
+from kbkit import errors
+from kbkit.client.calls import Request, Steps, reads, reads_nothing, url
+from kbkit.client.collections import KNOWLEDGE
+from kbkit.errors import ForbiddenError, KbkitError, ServerError
+from kbkit.models import Job, JobState, Progress
+from kbkit.models.values import from_dict
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+OnProgress = Callable[[Progress], None]
+Stop = Callable[[], bool]
+
+_PATIENCE = 15.0
+"""Seconds that a server is waited for at once where nobody watches."""
+
+
+def worked(
+    kind: type[T],
+    request: Request[Any],
+    *,
+    on_progress: OnProgress | None = None,
+    stop: Stop | None = None,
+) -> Steps[T | None]:
+    """Ask for work that may take long, and wait for its end.
+
+    Somebody who watches is told by server-sent events how far it is.
+
+    Args:
+        kind: Class of what comes of it.
+        request: Asks for it.
+        on_progress: Called with how far it is. What it raises ends the work, and is raised again.
+        stop: Asked often; true ends it.
+
+    Returns:
+        What came of it; ``None`` where it was ended before it told anything.
+
+    Raises:
+        KbkitError: It failed so.
+    """
+    found: Any = yield replace(request, read=_reads_work(kind))
+    if not isinstance(found, Job):
+        done: T = found
+        return done
+    watch = _Watch(found, on_progress, stop)
+    path = url("/api/jobs/{}", found.id)
+    while not watch.job.state.ended:
+        if on_progress is None and stop is None:
+            watch.job = yield Request("GET", path, reads(Job), {"wait": _PATIENCE}, timeout=60.0)
+        elif watch.ends and not watch.cancelled:
+            watch.cancelled = True
+            with suppress(ForbiddenError):  # who may only read measures, and ends nothing
+                yield Request("DELETE", path, reads_nothing)
+            if watch.error is not None:
+                raise watch.error
+        else:
+            yield Request("GET", f"{path}/events", reads_nothing, on_event=watch, timeout=60.0)
+    if watch.job.state is JobState.FAILED:
+        raise _error_of(watch.job)
+    return from_dict(kind, watch.job.result) if watch.job.result else None
+
+
+class _Watch:
+    """What follows a job: called with each event of its stream, or ``None`` for a sign of life."""
+
+    def __init__(self, job: Job, on_progress: OnProgress | None, stop: Stop | None) -> None:
+        self.job = job
+        self.error: BaseException | None = None
+        self.ends = self.cancelled = False
+        self._on_progress = on_progress
+        self._stop = stop
+
+    def __call__(self, event: str | None) -> bool:
+        """Take an event; gives whether to go on."""
+        if event is not None:
+            self.job = from_dict(Job, json.loads(event))
+            far = self.job.progress
+            if self._on_progress is not None and far is not None and not self.ends:
+                told = Progress(far.stage, far.done, far.total, far.message, far.so_far)
+                try:
+                    self._on_progress(told)
+                except BaseException as error:
+                    self.error, self.ends = error, True
+        if not self.ends and self._stop is not None:
+            self.ends = self._stop()
+        return not (self.job.state.ended or (self.ends and not self.cancelled))
+
+
+def asking(
+    kb: str, work: str, body: Mapping[str, Any], on_progress: OnProgress | None
+) -> Request[Any]:
+    """Asks for work on a knowledge base, whose answer may be sent for twice."""
+    path = url(f"{KNOWLEDGE}/bases/{{}}/{work}", kb)
+    told = {**body, "wait": on_progress is None}
+    headers = {"Idempotency-Key": uuid4().hex}
+    return Request("POST", path, reads_nothing, json=told, headers=headers, timeout=60.0)
+
+
+def _reads_work(kind: type[T]) -> Callable[[httpx.Response], T | Job]:
+    def read(response: httpx.Response) -> T | Job:
+        return from_dict(Job if response.status_code == 202 else kind, response.json())  # type: ignore[return-value]
+
+    return read
+
+
+def _error_of(job: Job) -> KbkitError:
+    """The error that a job came to, of the class that it names."""
+    told = job.problem
+    kind: Any = getattr(errors, told.error, ServerError) if told else ServerError
+    if not (isinstance(kind, type) and issubclass(kind, KbkitError)):
+        kind = ServerError
+    error: KbkitError = kind.__new__(kind)
+    Exception.__init__(error, told.detail if told else "the job failed")
+    return error

@@ -1,0 +1,207 @@
+"""RemoteWorkspace: a workspace that a server holds."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from kbkit.arguments import explained
+from kbkit.client.calls import Awaited, Blocking
+from kbkit.client.entries import AsyncEntries, RemoteEntries
+from kbkit.client.files import AsyncFiles, RemoteFiles
+from kbkit.client.graph import AsyncGraph, RemoteGraph
+from kbkit.client.knowledge_base import AsyncKnowledgeBase, RemoteKnowledgeBase
+from kbkit.client.subjects import names
+from kbkit.client.transport import AsyncTransport, Transport
+from kbkit.client.workspace_calls import WorkspaceCalls
+from kbkit.models import Filters, Mode
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from llama_index.core.base.base_retriever import BaseRetriever
+
+
+@explained
+class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
+    """A workspace that a server holds, used like one in a folder.
+
+    May be used from several threads, and closes at the end of a ``with`` block.
+    """
+
+    _transport: Transport
+
+    def __init__(self, transport: Transport) -> None:
+        super().__init__(transport)
+        self.files = RemoteFiles(transport)
+        self.entries = RemoteEntries(transport)
+        self.graph = RemoteGraph(transport)
+        self._knowledge_bases: dict[str, RemoteKnowledgeBase] = {}
+
+    def __getitem__(self, name: str) -> RemoteKnowledgeBase:
+        """The knowledge base of that name.
+
+        Raises:
+            NotFoundError: There is none; the message names those there are.
+        """
+        return self._knowledge_base(self._find(name).name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in list(self)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([info.name for info in self.list()])
+
+    def __len__(self) -> int:
+        return len(self.list())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Figures of all knowledge bases as a DataFrame, indexed by name."""
+        from kbkit.frames import workspace_frame
+
+        return workspace_frame(self.list())
+
+    def as_retriever(
+        self,
+        *,
+        kbs: Sequence[str] | None = None,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> BaseRetriever:
+        """The search over several knowledge bases as a llama-index retriever."""
+        from kbkit.retrieval.llamaindex import KbkitRetriever, asking
+
+        for name in names(kbs) or ():
+            self[name]
+        return KbkitRetriever(asking(self.search, kbs=kbs, limit=limit, mode=mode, filters=filters))
+
+    def _repr_html_(self) -> str:
+        from kbkit.frames import workspace_html
+
+        return workspace_html(repr(self)[1:-1], self.list())
+
+    def close(self) -> None:
+        """Let go of the connections; the workspace cannot be used any more."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<RemoteWorkspace {self.url!r}>"
+
+    def _knowledge_base(self, name: str, *, was: str = "") -> RemoteKnowledgeBase:
+        """One object a knowledge base, which knows when it is renamed."""
+        if found := self._knowledge_bases.pop(was, None):
+            found.name = name
+            self._knowledge_bases[name] = found
+        if name not in self._knowledge_bases:
+            self._knowledge_bases[name] = RemoteKnowledgeBase(self._transport, name)
+        return self._knowledge_bases[name]
+
+
+@explained
+class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
+    """A workspace that a server holds; what is asked of it is awaited.
+
+    ``workspace["name"]`` asks nothing: whether there is one of that name is told by what is asked
+    of it.
+
+    ::
+
+        async with AsyncWorkspace("http://127.0.0.1:8765", token=token) as workspace:
+            hits = await workspace.search("connection pool")
+    """
+
+    _transport: AsyncTransport
+
+    def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0) -> None:
+        """Name a server; nothing is asked of it yet.
+
+        Args:
+            url: Address of the server.
+            token: What `kbkit token create` gave; none where the server wants none.
+            timeout: Seconds that an answer may take.
+
+        Raises:
+            ConfigError: The address is none, or the token cannot be one.
+        """
+        transport = AsyncTransport(url, token=token, timeout=timeout)
+        super().__init__(transport)
+        self.files = AsyncFiles(transport)
+        self.entries = AsyncEntries(transport)
+        self.graph = AsyncGraph(transport)
+
+    def __getitem__(self, name: str) -> AsyncKnowledgeBase:
+        """The knowledge base of that name, whether there is one or not."""
+        return self._knowledge_base(name)
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        for info in await self.list():
+            yield info.name
+
+    async def to_frame(self) -> pd.DataFrame:
+        """Figures of all knowledge bases as a DataFrame, indexed by name."""
+        from kbkit.frames import workspace_frame
+
+        return workspace_frame(await self.list())
+
+    def as_retriever(
+        self,
+        *,
+        kbs: Sequence[str] | None = None,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> BaseRetriever:
+        """The search over several knowledge bases as a retriever that is awaited."""
+        from kbkit.retrieval.llamaindex import AwaitedRetriever, asking
+
+        asked = names(kbs)
+        return AwaitedRetriever(
+            asking(self.search, kbs=asked, limit=limit, mode=mode, filters=filters)
+        )
+
+    async def close(self) -> None:
+        """Let go of the connections; the workspace cannot be used any more."""
+        await self._transport.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<AsyncWorkspace {self.url!r}>"
+
+    def _knowledge_base(self, name: str, *, was: str = "") -> AsyncKnowledgeBase:
+        return AsyncKnowledgeBase(self._transport, name)
+
+
+def connect(url: str, *, token: str | None = None, timeout: float = 30.0) -> RemoteWorkspace:
+    """The workspace that a server (`kbkit serve`) holds; nothing is asked of it yet.
+
+    Args:
+        url: Address of the server.
+        token: What `kbkit token create` gave; none where the server wants none.
+        timeout: Seconds that an answer may take.
+
+    Raises:
+        ConfigError: The address is none, or the token cannot be one.
+    """
+    return RemoteWorkspace(Transport(url, token=token, timeout=timeout))

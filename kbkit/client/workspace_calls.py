@@ -1,0 +1,204 @@
+"""What is asked of a workspace that a server holds."""
+
+from __future__ import annotations
+
+import builtins
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from kbkit.client.calls import (
+    Request,
+    Steps,
+    call,
+    given,
+    reads,
+    reads_json,
+    reads_nothing,
+    steps,
+    url,
+)
+from kbkit.client.collections import KNOWLEDGE
+from kbkit.client.documents import matching
+from kbkit.client.knowledge_base import asked, filters_of, searched
+from kbkit.client.pages import listed
+from kbkit.client.served import Served
+from kbkit.client.subjects import SubjectCalls
+from kbkit.models import (
+    Answer,
+    Compaction,
+    Context,
+    DeletedKnowledgeBase,
+    Filters,
+    Hits,
+    KnowledgeBaseInfo,
+    Mode,
+)
+from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, RetrievalSpec
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
+
+K = TypeVar("K")
+
+
+class WorkspaceCalls(SubjectCalls, Served, ABC, Generic[K]):
+    """What is asked of a workspace; see `kbkit.Workspace`. Its knowledge bases are of class `K`.
+
+    Attributes:
+        files: Folders and files of text that agents and people write.
+        entries: Solutions that worked, with votes, which agents find again.
+        graph: Entities of its knowledge bases and the relations between them.
+    """
+
+    _transport: Any
+
+    @property
+    def url(self) -> str:
+        """Address of the server."""
+        address: str = self._transport.url
+        return address
+
+    @abstractmethod
+    def _knowledge_base(self, name: str, *, was: str = "") -> K:
+        """The one of that name, which was called otherwise before."""
+
+    @call
+    def health(self) -> Request[dict[str, Any]]:
+        """How the server is: ``status`` and ``version``.
+
+        Raises:
+            ServerError: It cannot be reached.
+        """
+        return Request("GET", "/health", reads_json)
+
+    @steps
+    def list(self) -> Steps[builtins.list[KnowledgeBaseInfo]]:
+        """Figures of all knowledge bases, in order of name."""
+        return (yield from listed(KnowledgeBaseInfo, f"{KNOWLEDGE}/bases", {}))
+
+    @steps
+    def create(
+        self,
+        name: str,
+        *,
+        description: str = "",
+        spec: KnowledgeBaseSpec | None = None,
+        embedding: AnyEmbedding | str | None = None,
+    ) -> Steps[K]:
+        """Make an empty knowledge base."""
+        body = given(
+            name=name, description=description, spec=_dumped(spec), embedding=_dumped(embedding)
+        )
+        made = yield Request("POST", f"{KNOWLEDGE}/bases", reads(KnowledgeBaseInfo), json=body)
+        return self._knowledge_base(made.name)
+
+    @call
+    def delete(
+        self, name: str, *, forever: bool = False, if_match: str | None = None
+    ) -> Request[None]:
+        """Put a knowledge base into the trash, from which `restore` brings it back."""
+        headers = matching(if_match)
+        return Request("DELETE", _at(name), reads_nothing, {"forever": forever}, headers=headers)
+
+    @steps
+    def restore(self, name: str, *, to: str = "") -> Steps[K]:
+        """Bring a deleted knowledge base back with all that it held."""
+        path = url(f"{KNOWLEDGE}/trash/{{}}/restore", name)
+        found = yield Request("POST", path, reads(KnowledgeBaseInfo), json=given(to=to or None))
+        return self._knowledge_base(found.name)
+
+    @steps
+    def trash(self) -> Steps[builtins.list[DeletedKnowledgeBase]]:
+        """The deleted knowledge bases that `restore` can bring back, the last first."""
+        return (yield from listed(DeletedKnowledgeBase, f"{KNOWLEDGE}/trash", {}))
+
+    @call
+    def compact(self) -> Request[Compaction]:
+        """Empty the trash (of all kinds), and make the workspace smaller."""
+        return Request("POST", f"{KNOWLEDGE}/compact", reads(Compaction))
+
+    @steps
+    def rename(self, name: str, *, to: str, if_match: str | None = None) -> Steps[K]:
+        """Give a knowledge base another name; all else stays."""
+        found = yield _changing(name, {"name": to}, if_match)
+        return self._knowledge_base(found.name, was=name)
+
+    @steps
+    def describe(self, name: str, *, description: str, if_match: str | None = None) -> Steps[K]:
+        """Say anew what a knowledge base is about."""
+        found = yield _changing(name, {"description": description}, if_match)
+        return self._knowledge_base(found.name)
+
+    @call
+    def search(
+        self,
+        query: str,
+        *,
+        kbs: Sequence[str] | None = None,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+        retrieval: RetrievalSpec | None = None,
+        graph: float | None = None,
+    ) -> Request[Hits]:
+        """Search several knowledge bases at once, or all of them."""
+        return searched(
+            query,
+            kbs,
+            limit=limit,
+            mode=mode,
+            filters=filters,
+            retrieval=retrieval,
+            graph=graph,
+        )
+
+    @call
+    def ask(
+        self,
+        query: str,
+        *,
+        kbs: Sequence[str] | None = None,
+        limit: int = 5,
+        llm: LLM | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Request[Answer]:
+        """What the server's language model makes of the passages that answer a query best."""
+        return asked(query, kbs, limit=limit, llm=llm, filters=filters)
+
+    @call
+    def context(
+        self,
+        query: str,
+        *,
+        kbs: Sequence[str] | None = None,
+        max_tokens: int = 2000,
+        limit: int | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Request[Context]:
+        """What an agent needs to answer a question, as one text and as pieces with sources."""
+        body = given(
+            query=query, kbs=kbs, max_tokens=max_tokens, limit=limit, filters=filters_of(filters)
+        )
+        return Request("POST", f"{KNOWLEDGE}/context", reads(Context), json=body)
+
+    @call
+    def _find(self, name: str) -> Request[KnowledgeBaseInfo]:
+        """The figures of a knowledge base that has to be there."""
+        return Request("GET", _at(name), reads(KnowledgeBaseInfo))
+
+
+def _at(name: str) -> str:
+    return url(f"{KNOWLEDGE}/bases/{{}}", str(name))
+
+
+def _changing(
+    name: str, body: Mapping[str, str], if_match: str | None
+) -> Request[KnowledgeBaseInfo]:
+    headers = matching(if_match)
+    return Request("PATCH", _at(name), reads(KnowledgeBaseInfo), json=body, headers=headers)
+
+
+def _dumped(spec: Any) -> Any:
+    """A part of a recipe as JSON; anything else as it is."""
+    return spec.model_dump(mode="json") if hasattr(spec, "model_dump") else spec

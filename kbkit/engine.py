@@ -1,0 +1,138 @@
+"""Where the work of an ingest is done: on this machine, or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+from kbkit.errors import ConfigError
+from kbkit.processes import Task, Workers
+
+LOCAL, DASK = "local", "dask"
+
+
+class Pool(Protocol):
+    """Does tasks; closed when no more come."""
+
+    @property
+    def count(self) -> int:
+        """How many are done at once."""
+        ...
+
+    def submit(self, task: Task) -> Future[Any]:
+        """Have a task done, and give what it will return.
+
+        What it gives raises `ClusterError` where a cluster was lost.
+        """
+        ...
+
+    def close(self) -> None:
+        """No more tasks come; those that have not begun are forgotten."""
+        ...
+
+
+class Engine(Protocol):
+    """Does the work of an ingest; the process that asks for it keeps what came of it.
+
+    Attributes:
+        is_local: All is done on this machine.
+    """
+
+    is_local: bool
+
+    @property
+    def count(self) -> int:
+        """How many tasks are done at once."""
+        ...
+
+    def child_processes(
+        self, count: int | None = None, *, memory: int = 0, preload: str = ""
+    ) -> Pool:
+        """Child processes for tasks that may crash or hang; see `kbkit.processes.Workers`.
+
+        Args:
+            count: How many, on this machine; by default one for each processor.
+            memory: Most bytes that each may use.
+            preload: Module that each imports first.
+
+        Raises:
+            OSError: No process can be started.
+        """
+        ...
+
+    def pool(self) -> Pool:
+        """What does tasks that are safe, without a process of their own."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
+class LocalEngine:
+    """This machine."""
+
+    is_local = True
+    count = 1
+
+    def child_processes(
+        self, count: int | None = None, *, memory: int = 0, preload: str = ""
+    ) -> Workers:
+        """See `Engine.child_processes`."""
+        return Workers(count, memory=memory, preload=preload)
+
+    def pool(self) -> Pool:
+        """What does tasks at once, in the thread that asks."""
+        return _Here()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class _Here:
+    """Does each task when it is submitted."""
+
+    count = 1
+
+    def submit(self, task: Task) -> Future[Any]:
+        result: Future[Any] = Future()
+        result.set_result(task.perform())
+        return result
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def perform(pool: Pool, tasks: Iterable[Task]) -> list[Any]:
+    """What tasks return that are done at once, in order.
+
+    Raises:
+        ClusterError: The cluster was lost.
+    """
+    return [result.result() for result in [pool.submit(task) for task in tasks]]
+
+
+def open_engine(name: str = LOCAL) -> Engine:
+    """The engine of a name.
+
+    Args:
+        name: ``local``, ``dask`` (a cluster of this machine's processors) or ``dask:ADDRESS``
+            (that of a scheduler, as ``dask:tcp://10.0.0.5:8786``).
+
+    Raises:
+        ConfigError: There is no such engine.
+        MissingExtraError: Its extra is not installed.
+        ClusterError: The cluster cannot be had, or its workers cannot do the work.
+    """
+    kind, _, address = name.partition(":")
+    if kind == DASK:
+        from kbkit.dask_engine import DaskEngine
+
+        return DaskEngine(address)
+    if name != LOCAL:
+        raise ConfigError(
+            f"engine {name!r}: there is none; it is local, dask or dask:ADDRESS "
+            "(as dask:tcp://10.0.0.5:8786)"
+        )
+    return LocalEngine()

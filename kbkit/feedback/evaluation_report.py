@@ -1,0 +1,298 @@
+"""What an evaluation found: figures over a set of queries, and how two compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from html import escape
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, Self, cast
+
+import numpy as np
+from typing_extensions import TypedDict
+
+from kbkit.errors import ConfigError
+from kbkit.feedback.measures import DEPTH, Measures
+from kbkit.feedback.statistics import Difference, Values, confidence_interval, difference
+from kbkit.models import Mode
+from kbkit.models.values import Value
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Unit = Literal["page", "chunk"]
+
+
+@dataclass(frozen=True, slots=True)
+class MissingPage(Value):
+    """A page that a golden question names and that is not there, so that no search can find it.
+
+    Attributes:
+        query: The question.
+        page: As it was written.
+        nearest: What is written most like it and is there; ``""`` for nothing.
+    """
+
+    query: str
+    page: str
+    nearest: str = ""
+
+    def __str__(self) -> str:
+        """As a person reads it."""
+        meant = f"; did you mean {self.nearest}?" if self.nearest else ""
+        return f"{self.query!r} names {self.page}, which is not there{meant}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryResult(Measures):
+    """What search made of one query, and how good that is.
+
+    Attributes:
+        relevant: What should be found: suffixes of pages' URIs, or ids of chunks.
+        found: URIs of pages or ids of chunks, best first.
+    """
+
+    query: str
+    relevant: tuple[str, ...]
+    found: tuple[str, ...]
+
+
+class EvaluationDict(TypedDict):
+    """An evaluation as JSON values; the mean of each measure stands beside these, by its name."""
+
+    queries: int
+    unit: str
+    configuration: str
+    k: int
+    intervals: dict[str, list[float]]
+    left_out: list[str]
+    per_query: list[dict[str, Any]]
+    missing: list[dict[str, Any]]
+    notes: list[str]
+    against: NotRequired[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Figures over a set of queries; means of each query's, 0 to 1.
+
+    Attributes:
+        label: What was measured, such as ``hybrid``.
+        unit: Whether ``page`` or ``chunk`` was looked for.
+        k: Places that recall reads.
+        left_out: Judged queries that no chunk answers; they count nowhere.
+        missing: Pages that the questions name and that are not there: they count as not found.
+        notes: What one should know before believing the figures.
+        against: The same queries answered by another configuration, if there is one.
+    """
+
+    results: tuple[QueryResult, ...]
+    label: str = Mode.HYBRID.value
+    unit: Unit = "page"
+    k: int = DEPTH
+    left_out: tuple[str, ...] = ()
+    missing: tuple[MissingPage, ...] = ()
+    notes: tuple[str, ...] = ()
+    against: Evaluation | None = None
+
+    @property
+    def ndcg(self) -> float:
+        """Mean nDCG@10."""
+        return self.means()["ndcg@10"]
+
+    @property
+    def recall(self) -> float:
+        """Mean Recall@k."""
+        return self.means()[f"recall@{self.k}"]
+
+    @property
+    def mrr(self) -> float:
+        """Mean reciprocal rank within the first 10."""
+        return self.means()["mrr@10"]
+
+    @property
+    def hit_at_1(self) -> float:
+        """Share of queries whose first page or chunk is relevant."""
+        return self.means()["hit@1"]
+
+    def values(self) -> dict[str, Values]:
+        """The figures of each query, by measure."""
+        return {
+            "ndcg@10": np.array([result.ndcg for result in self.results]),
+            f"recall@{self.k}": np.array([result.recall for result in self.results]),
+            "mrr@10": np.array([result.reciprocal_rank for result in self.results]),
+            "hit@1": np.array([result.hit_at_1 for result in self.results]),
+        }
+
+    def means(self) -> dict[str, float]:
+        """The mean of each measure."""
+        return {
+            name: float(values.mean()) if self.results else 0.0
+            for name, values in self.values().items()
+        }
+
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """The 95 % confidence interval of each mean; see `confidence_interval` in `statistics`."""
+        return {name: confidence_interval(values) for name, values in self.values().items()}
+
+    def differences(self) -> dict[str, Difference]:
+        """By measure, how the figures differ from those of `against`; empty without one."""
+        if self.against is None:
+            return {}
+        others = self.against.values()
+        return {name: difference(values, others[name]) for name, values in self.values().items()}
+
+    def summary(self) -> pd.DataFrame:
+        """One row a measure: ``mean``, ``low`` and ``high`` (95 % confidence).
+
+        With another configuration also its mean (``against``), the ``difference`` of the two with
+        its interval, and the ``p_value`` of a paired permutation test.
+        """
+        import pandas as pd
+
+        means = self.means()
+        others = self.against.means() if self.against is not None else {}
+        rows = {
+            name: {"mean": means[name], "low": low, "high": high}
+            for name, (low, high) in self.intervals().items()
+        }
+        for name, found in self.differences().items():
+            rows[name] |= {
+                "against": others[name],
+                "difference": found.mean,
+                "difference_low": found.low,
+                "difference_high": found.high,
+                "p_value": found.p_value,
+            }
+        frame = pd.DataFrame.from_dict(rows, orient="index")
+        frame.index.name = "measure"
+        return frame
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a query.
+
+        With another configuration also its nDCG@10 and the ``difference`` of the two.
+        """
+        import pandas as pd
+
+        rows = self._per_query()
+        frame = pd.DataFrame(rows, columns=list(rows[0]) if rows else ["query"])
+        if self.against is not None:
+            frame["against_ndcg@10"] = [result.ndcg for result in self.against.results]
+            frame["difference"] = frame["ndcg@10"] - frame["against_ndcg@10"]
+        return frame.set_index("query")
+
+    def to_dict(self) -> EvaluationDict:
+        """The figures as JSON values, with their intervals and each query's own."""
+        values: dict[str, Any] = {
+            "queries": len(self.results),
+            "unit": self.unit,
+            "configuration": self.label,
+            "k": self.k,
+            **self.means(),
+            "intervals": {name: list(ends) for name, ends in self.intervals().items()},
+            "left_out": list(self.left_out),
+            "missing": [page.to_dict() for page in self.missing],
+            "notes": list(self.notes),
+            "per_query": self._per_query(),
+        }
+        if self.against is not None:
+            others = self.against.means()
+            values["against"] = {
+                "configuration": self.against.label,
+                "notes": list(self.against.notes),
+                "per_query": self.against._per_query(),
+                **{
+                    name: {
+                        "mean": others[name],
+                        "difference": found.mean,
+                        "interval": [found.low, found.high],
+                        "p_value": found.p_value,
+                    }
+                    for name, found in self.differences().items()
+                },
+            }
+        return cast(EvaluationDict, values)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """An evaluation out of what `to_dict` gave.
+
+        Raises:
+            ValueError: It gave something else.
+            KeyError: The same.
+        """
+        unit, k = data["unit"], int(data["k"])
+        found = cls(
+            results=_results(data["per_query"], unit, k),
+            label=data["configuration"],
+            unit=unit,
+            k=k,
+            left_out=tuple(data["left_out"]),
+            missing=tuple(MissingPage(**page) for page in data["missing"]),
+            notes=tuple(data["notes"]),
+        )
+        if "against" not in data:
+            return found
+        other = data["against"]
+        against = replace(
+            found,
+            results=_results(other["per_query"], unit, k),
+            label=other["configuration"],
+            missing=(),
+            notes=tuple(other["notes"]),
+        )
+        return replace(found, against=against)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Evaluation of {self.label} by {self.unit}: {len(self.results)} queries, "
+            f"nDCG@10 {self.ndcg:.3f}>"
+        )
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return str(self.summary().to_html(float_format="{:.3f}".format)) + notes
+
+    def _per_query(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "query": result.query,
+                "ndcg@10": result.ndcg,
+                f"recall@{self.k}": result.recall,
+                "reciprocal_rank": result.reciprocal_rank,
+                "judged@10": result.judged,
+                "relevant": list(result.relevant),
+                f"{self.unit}s": list(result.found),
+            }
+            for result in self.results
+        ]
+
+
+def compare(first: Evaluation, second: Evaluation) -> Evaluation:
+    """The first evaluation, to be compared with the second.
+
+    Raises:
+        ConfigError: They are not of the same queries, unit and depth.
+    """
+    same = [(e.unit, e.k, [result.query for result in e.results]) for e in (first, second)]
+    if same[0] != same[1]:
+        raise ConfigError(
+            "against: that evaluation is of other queries or another k; evaluate both by the same"
+        )
+    return replace(first, against=second)
+
+
+def _results(rows: Iterable[Mapping[str, Any]], unit: Unit, k: int) -> tuple[QueryResult, ...]:
+    """Results of queries out of their rows."""
+    return tuple(
+        QueryResult(
+            query=row["query"],
+            ndcg=row["ndcg@10"],
+            recall=row[f"recall@{k}"],
+            reciprocal_rank=row["reciprocal_rank"],
+            judged=row["judged@10"],
+            relevant=tuple(row["relevant"]),
+            found=tuple(row[f"{unit}s"]),
+        )
+        for row in rows
+    )

@@ -1,0 +1,216 @@
+"""What tuning found: the weights it proposes, and what they rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from typing_extensions import TypedDict
+
+from kbkit.feedback.statistics import Difference
+from kbkit.recipes import RetrievalSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MAX_P_VALUE = 0.01
+"""Largest p-value of a win that counts. Stricter than usual, since what is kept ought to last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """One choice of settings, and how it did on the queries that had no part in it.
+
+    Attributes:
+        repeat: Which way of dividing the queries, from 1.
+        fold: Which part of them was held out, from 1.
+        held_out: The knowledge base they are of.
+        queries: How many those are.
+        weights: What the other queries chose.
+        present: Mean nDCG@10 of the present settings on the queries held out.
+        tuned: The same of the chosen settings.
+    """
+
+    repeat: int
+    fold: int
+    held_out: str
+    queries: int
+    weights: dict[str, float]
+    present: float
+    tuned: float
+
+
+class FoldDict(TypedDict):
+    """A fold as JSON values."""
+
+    repeat: int
+    fold: int
+    held_out: str
+    queries: int
+    weights: dict[str, float]
+    present: float
+    tuned: float
+
+
+TuneDict = TypedDict(
+    "TuneDict",
+    {
+        "queries": int,
+        "tried": int,
+        "weights": list[str],
+        "present": dict[str, Any],
+        "proposed": dict[str, Any],
+        "present_ndcg@10": float,
+        "tuned_ndcg@10": float,
+        "difference": float,
+        "interval": list[float],
+        "p_value": float,
+        "wins": bool,
+        "kept": bool,
+        "reason": str,
+        "notes": list[str],
+        "folds": list[FoldDict],
+    },
+)
+"""A report as JSON values."""
+
+
+@dataclass(frozen=True, slots=True)
+class TuneReport:
+    """What tuning found.
+
+    Attributes:
+        queries: Number of queries it learned from.
+        weights: Names of the weights that were learned.
+        tried: Number of settings that were tried.
+        present: The settings before.
+        proposed: What all queries together choose.
+        present_ndcg: Mean nDCG@10 of the present settings.
+        tuned_ndcg: Mean nDCG@10 of what was chosen, on held-out queries.
+        difference: Of the two, with its confidence interval and p-value.
+        folds: The choices that this rests on.
+        kept: Whether the proposed settings were written to the knowledge base.
+        notes: What one should know before believing the figures.
+    """
+
+    queries: int
+    weights: tuple[str, ...]
+    tried: int
+    present: RetrievalSpec
+    proposed: RetrievalSpec
+    present_ndcg: float
+    tuned_ndcg: float
+    difference: Difference
+    folds: tuple[Fold, ...]
+    kept: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def wins(self) -> bool:
+        """Whether the choice is better on held-out queries, with p below 0.01."""
+        return self.difference.mean > 0 and self.difference.p_value < MAX_P_VALUE
+
+    @property
+    def settings(self) -> RetrievalSpec:
+        """The settings to use: those proposed if they win, else the present ones."""
+        return self.proposed if self.wins else self.present
+
+    @property
+    def reason(self) -> str:
+        """Why the proposed settings are, or are not, to be used."""
+        found = self.difference
+        change = (
+            f"on held-out queries nDCG@10 goes from {self.present_ndcg:.3f} to "
+            f"{self.tuned_ndcg:.3f} ({found.mean:+.3f}, 95 % confidence {found.low:+.3f} to "
+            f"{found.high:+.3f}, p = {found.p_value:.3f})"
+        )
+        if self.wins:
+            return f"the proposed settings win: {change}"
+        why = "which may be chance" if found.mean > 0 else "which is no gain"
+        return f"the present settings stay: {change}, {why}"
+
+    def to_yaml(self) -> str:
+        """The part of a recipe that has `settings`; without it the next build undoes what was kept.
+
+        Paste it in place of the recipe's ``retrieval`` part.
+        """
+        return self.settings.to_yaml()
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a fold: its queries, what was chosen, and both figures."""
+        import pandas as pd
+
+        rows = [
+            {
+                "repeat": fold.repeat,
+                "fold": fold.fold,
+                "held_out": fold.held_out,
+                "queries": fold.queries,
+                **fold.weights,
+                "present": fold.present,
+                "tuned": fold.tuned,
+            }
+            for fold in self.folds
+        ]
+        return pd.DataFrame(rows).set_index(["repeat", "fold"])
+
+    def to_dict(self) -> TuneDict:
+        """The report as JSON values."""
+        found = self.difference
+        return {
+            "queries": self.queries,
+            "tried": self.tried,
+            "weights": list(self.weights),
+            "present": self.present.model_dump(mode="json"),
+            "proposed": self.proposed.model_dump(mode="json"),
+            "present_ndcg@10": self.present_ndcg,
+            "tuned_ndcg@10": self.tuned_ndcg,
+            "difference": found.mean,
+            "interval": [found.low, found.high],
+            "p_value": found.p_value,
+            "wins": self.wins,
+            "kept": self.kept,
+            "reason": self.reason,
+            "notes": list(self.notes),
+            "folds": [cast(FoldDict, asdict(fold)) for fold in self.folds],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """A report out of what `to_dict` gave.
+
+        Raises:
+            ValueError: It gave something else.
+            KeyError: The same.
+        """
+        low, high = data["interval"]
+        return cls(
+            queries=data["queries"],
+            weights=tuple(data["weights"]),
+            tried=data["tried"],
+            present=RetrievalSpec.model_validate(data["present"]),
+            proposed=RetrievalSpec.model_validate(data["proposed"]),
+            present_ndcg=data["present_ndcg@10"],
+            tuned_ndcg=data["tuned_ndcg@10"],
+            difference=Difference(data["difference"], low, high, data["p_value"]),
+            folds=tuple(Fold(**fold) for fold in data["folds"]),
+            kept=data["kept"],
+            notes=tuple(data["notes"]),
+        )
+
+    def __repr__(self) -> str:
+        return f"<TuneReport of {self.queries} queries: {self.reason}>"
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        names = list(self.weights)
+        rows = {
+            label: [getattr(settings, name) for name in names]
+            for label, settings in (("present", self.present), ("proposed", self.proposed))
+        }
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=names)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return f"<p>{self.reason}</p>{frame.to_html()}{notes}"

@@ -1,0 +1,73 @@
+"""Documents that are stored together, in one transaction, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+
+from kbkit.errors import ConflictError
+from kbkit.ingest.counters import RunCounters
+from kbkit.ingest.document_writer import DocumentWriter
+from kbkit.ingest.prepared import Destination, Prepared
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.index_writer import IndexWriter
+
+
+def _nothing(_: Transaction) -> None:
+    """Store nothing beside."""
+
+
+class WholeWriter(DocumentWriter):
+    """Cuts and embeds documents as they come, and stores all at the end of the ``with`` block.
+
+    Where that was stopped, or the block failed, nothing is stored, not for a moment.
+
+    Args:
+        destination: Where they go.
+        counters: Counts what was done.
+        follower: Hears of new chunks.
+        stop: Whether nobody wants them any more.
+        first: Stores what they need, in the same transaction.
+    """
+
+    keeps_vectors = False
+
+    def __init__(
+        self,
+        destination: Destination,
+        counters: RunCounters,
+        follower: IndexWriter,
+        *,
+        stop: Callable[[], bool],
+        first: Callable[[Transaction], object] = _nothing,
+    ) -> None:
+        super().__init__(destination, counters, follower)
+        self._stop = stop
+        self._first = first
+        self._prepared: list[Prepared] = []
+
+    def _keep(self, prepared: Prepared) -> bool:
+        self._prepared.append(prepared)
+        return True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Store all.
+
+        Raises:
+            ConflictError: Somebody changed one of them, or the embedder, meanwhile.
+            EmbedderError: The embedder failed.
+        """
+        if kind is not None:
+            return
+        if not (self._counters.interrupted or self._stop()):
+            self.flush()  # which may take a while
+        self._counters.interrupted |= self._stop()
+        if not self._counters.interrupted and not self._store(self._prepared, self._first):
+            raise ConflictError(
+                "somebody changed the same meanwhile; nothing was stored: try again"
+            )

@@ -1,0 +1,193 @@
+"""What jobs do for knowledge bases: imports, refreshes, other settings, models' work."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from pydantic import TypeAdapter
+
+from kbkit.errors import SourceError, WorkspaceError
+from kbkit.files.paths import parts_of
+from kbkit.knowledge_base import KnowledgeBase
+from kbkit.models import DocumentInfo, ImportReport, IngestReport, SourceDocument, to_json
+from kbkit.models.values import from_dict
+from kbkit.progress import OnProgress
+from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, parse_source
+from kbkit.workspace import Workspace
+
+UPLOADS = "uploads"
+"""Folder of a workspace for files that came with a request, until their job has ended."""
+_KEPT_SECONDS = 8 * 86_400
+"""Then nobody takes up the job any more that files came for."""
+_NAMED = 5
+"""Problems that an error names."""
+
+
+def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes]]) -> str:
+    """Keep files that came with a request; gives the name of their folder, for a job.
+
+    Args:
+        workspace: Where.
+        files: Path and content of each.
+
+    Raises:
+        InvalidPathError: A path leads out of the folder, or cannot be one on every system.
+        WorkspaceError: They cannot be written.
+    """
+    above = workspace.path / UPLOADS
+    name = uuid4().hex
+    try:
+        for path, data in files:
+            place = (above / name).joinpath(*parts_of(path))
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(data)
+        for old in above.iterdir():
+            if time.time() - old.stat().st_mtime > _KEPT_SECONDS:
+                shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        shutil.rmtree(above / name, ignore_errors=True)
+        raise WorkspaceError(f"files that came cannot be kept: {error.strerror}") from None
+    except BaseException:
+        shutil.rmtree(above / name, ignore_errors=True)
+        raise
+    return name
+
+
+def import_sources(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    """Read sources, or documents that came with the request, into a knowledge base.
+
+    Arguments: ``kb``, its name; ``sources``, as recipes have them; ``documents``, as llama-index's
+    ``to_dict`` or fields of a `SourceDocument`; ``uploads``, the folder that relative paths start
+    from; ``remember``; ``sync``, whether the sources are all that a recipe names; ``strict``,
+    whether it is an error that nothing could be read.
+    """
+    kb = workspace[arguments["kb"]]
+    uploads = arguments.get("uploads", "")
+    base = Path(workspace.path, UPLOADS, *parts_of(uploads)) if uploads else workspace.path
+    sources = [parse_source(each) for each in arguments.get("sources", ())]
+    if arguments.get("sync"):
+        report = kb.sync(sources, base=base, on_progress=on_progress, stop=stop)
+    else:
+        report = kb.ingest(
+            *sources,
+            *map(_document, arguments.get("documents", ())),
+            base=base,
+            remember=arguments.get("remember", True) and not uploads,
+            on_progress=on_progress,
+            stop=stop,
+        )
+    if uploads and not report.interrupted:
+        shutil.rmtree(base, ignore_errors=True)
+    if arguments.get("strict") and report.nothing_read and not report.interrupted:
+        raise SourceError(_problems(report))
+    return _result(kb, report)
+
+
+def refresh(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    """Read the sources of a knowledge base again. Arguments: ``kb``, ``local``."""
+    kb = workspace[arguments["kb"]]
+    local = arguments.get("local", False)
+    return _result(kb, kb.refresh(local=local, on_progress=on_progress, stop=stop))
+
+
+def configure(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    """Have a knowledge base work otherwise.
+
+    Arguments: ``kb``, ``spec``, ``description``, ``if_match``, the version of the spec before.
+    """
+    kb = workspace[arguments["kb"]]
+    spec = KnowledgeBaseSpec.model_validate(arguments["spec"])
+    description = arguments.get("description")
+    report = kb.configure(
+        spec,
+        description=description,
+        if_match=arguments.get("if_match"),
+        on_progress=on_progress,
+        stop=stop,
+    )
+    return _result(kb, report)
+
+
+def improve(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    """Have models embed and annotate what waits. Arguments: ``kb``, ``embedding``."""
+    embedding = arguments.get("embedding")
+    if isinstance(embedding, Mapping):
+        embedding = TypeAdapter(AnyEmbedding).validate_python(embedding)
+    left = workspace[arguments["kb"]].improve(
+        embedding=embedding, on_progress=on_progress, stop=stop
+    )
+    return left.to_dict()
+
+
+def annotate(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    """Annotate what has not been. Arguments: ``kb``."""
+    made = workspace[arguments["kb"]].annotations.make(on_progress=on_progress, stop=stop)
+    return made.to_dict()
+
+
+def expand(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    """Have a language model write of documents. Arguments: ``kb``, ``llm``, ``questions``."""
+    documents = workspace[arguments["kb"]].documents
+    return documents.expand(
+        arguments.get("llm"),
+        questions=arguments.get("questions"),
+        on_progress=on_progress,
+        stop=stop,
+    ).to_dict()
+
+
+def _document(values: Mapping[str, Any]) -> Any:
+    """A document as it came: one that kbkit has made, or of llama-index."""
+    return from_dict(SourceDocument, values) if "uri" in values else values
+
+
+def _result(kb: KnowledgeBase, report: IngestReport) -> Mapping[str, Any]:
+    documents = []
+    for known in report.documents:
+        if known in kb.documents:
+            documents.append(DocumentInfo.of(kb.documents[known], len(kb.chunks.of(known))))
+    chunks = sum(document.chunks for document in documents)
+    told: Mapping[str, Any] = to_json(ImportReport(tuple(documents), chunks, report))
+    return told
+
+
+def _problems(report: IngestReport) -> str:
+    """Why nothing was read, in a line."""
+    found = [str(problem) for problem in (*report.failed, *report.skipped)]
+    more = f"; and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+    return "; ".join(found[:_NAMED]) + more

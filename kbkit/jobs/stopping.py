@@ -1,0 +1,28 @@
+"""Ends work that only tells how far it is, and is not asked whether to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kbkit.models import Progress
+from kbkit.progress import OnProgress
+
+
+class Stopped(Exception):  # noqa: N818 - it ends work, and is no error
+    """Nobody wants it any more."""
+
+
+def stopping(on_progress: OnProgress, stop: Callable[[], bool]) -> OnProgress:
+    """Hears of progress, and ends work that is to stop.
+
+    Args:
+        on_progress: Hears of it, too.
+        stop: Asked each time.
+    """
+
+    def tell(progress: Progress) -> None:
+        if stop():
+            raise Stopped
+        on_progress(progress)
+
+    return tell

@@ -1,0 +1,165 @@
+"""The documents of a knowledge base as they are read: listed, looked up, a part of one."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from kbkit.arguments import explained
+from kbkit.errors import ImpossibleError, NotFoundError
+from kbkit.frames import collection_html, documents_frame
+from kbkit.knowledge_base.document_parts import part_of
+from kbkit.knowledge_base.handle import Handle
+from kbkit.models import DeletedDocument, Document, DocumentPart, Filters
+from kbkit.retrieval.searching import check_version
+from kbkit.stores.catalog import corpus, reading, trash
+from kbkit.validation import check_integer, check_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@explained
+class DocumentCollection:
+    """The documents of a knowledge base in order of URI."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        self._database = handle.stores.database
+
+    def __iter__(self) -> Iterator[Document]:
+        with self._database.read() as transaction:
+            yield from reading.iter_documents(transaction, self._handle.id)
+
+    def __len__(self) -> int:
+        return sum(self._handle.info().states.values())
+
+    def __getitem__(self, document: str) -> Document:
+        """The document of that id or URI.
+
+        Raises:
+            NotFoundError: There is none; the message names one that is written alike.
+        """
+        return self._handle.document(document)
+
+    def __contains__(self, document: object) -> bool:
+        if not isinstance(document, str):
+            return False
+        with self._database.read() as transaction:
+            try:
+                reading.get_document(transaction, self._handle.id, document)
+            except NotFoundError:
+                return False
+        return True
+
+    def list(
+        self,
+        *,
+        filters: Filters | Mapping[str, Any] | None = None,
+        after: str = "",
+        limit: int | None = None,
+        content: bool = False,
+    ) -> list[Document]:
+        """Documents in order of URI, quickly: the ``content`` of each is left empty.
+
+        Args:
+            filters: What they must be, by conditions of documents: ``document_type``, ``tags``,
+                ``source``, ``path``, ``version``, ``after``, ``before`` and ``state``; by default
+                any.
+            after: Only those whose URIs come after this one.
+            limit: Most documents; by default all.
+            content: Whether to give their text, too.
+
+        Raises:
+            ConfigError: A filter is wrong, or one of chunks; or the limit is.
+            NotFoundError: No document is of the version asked for; the message names those there
+                are.
+        """
+        asked = Filters.of(filters)
+        asked.check_of_documents()
+        if limit is not None:
+            check_integer("limit", limit, 1)
+        after = check_text("after", after)
+        with self._database.read() as transaction:
+            if not asked and not after and not content and limit is None:
+                return list(reading.iter_listed(transaction, self._handle.id))
+            matching = None
+            if asked:
+                if asked.version:
+                    known = corpus.versions(transaction, self._handle.id)
+                    check_version(asked.version, known)
+                matching = corpus.matching_documents(transaction, self._handle.id, asked)
+            found = reading.documents_after(
+                transaction, self._handle.id, after, matching, content=content
+            )
+            return list(islice(found, limit))
+
+    def part(
+        self,
+        document: str,
+        *,
+        section: str = "",
+        start: int = 0,
+        end: int | None = None,
+        chunks: tuple[int, int] | None = None,
+    ) -> DocumentPart:
+        """A document, or a part of its text.
+
+        Args:
+            document: Its id or URI.
+            section: Only what stands below this heading, given by its text or its anchor.
+            start: Characters of the text, or of the section, that are left out at its begin.
+            end: How many of its characters are told, with those left out; by default all.
+            chunks: Instead of characters, the places of the first and the last chunk, from 0.
+
+        Raises:
+            ConfigError: A number is wrong, or a section is named together with chunks.
+            NotFoundError: There is no such document, section or chunk; the message names sections
+                that there are.
+        """
+        found = self[document]
+        if chunks is None:
+            return part_of(self._handle.name, found, section, start, end)
+        first, last = check_integer("chunks", chunks[0], 0), check_integer("chunks", chunks[1], 0)
+        if section or start or end is not None:
+            raise ImpossibleError("give chunks, or a section and characters: not both")
+        with self._database.read() as transaction:
+            spans = [
+                (chunk.start, chunk.end)
+                for chunk in reading.iter_chunks(transaction, self._handle.id, found.id)
+                if first <= chunk.position <= last
+            ]
+        if not spans:
+            raise NotFoundError(f"{found.uri}: has no chunk from {first} to {last}")
+        return part_of(self._handle.name, found, "", spans[0][0], spans[-1][1])
+
+    def trash(self) -> builtins.list[DeletedDocument]:
+        """The deleted documents that `restore` can bring back, the last first."""
+        with self._database.read() as transaction:
+            return trash.listed(transaction, self._handle.id)
+
+    def tags(self) -> dict[str, int]:
+        """How many of its documents have each tag, the most used first."""
+        with self._database.read() as transaction:
+            return reading.tag_counts(transaction, self._handle.id)
+
+    def folders(self, *, depth: int = 2) -> dict[str, int]:
+        """How many of its documents lie in each folder of their URIs' paths, sorted by folder.
+
+        Args:
+            depth: Folders within folders that are counted apart.
+        """
+        with self._database.read() as transaction:
+            return reading.folder_counts(transaction, self._handle.id, depth)
+
+    def to_frame(self) -> pd.DataFrame:
+        """All documents as a DataFrame, indexed by id; ``content`` is the Markdown."""
+        return documents_frame(self)
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} documents of {self._handle.name!r}>"
+
+    def _repr_html_(self) -> str:
+        return collection_html(repr(self)[1:-1], Document, self.list())

@@ -1,0 +1,223 @@
+"""Tools of collections: knowledge bases that an agent makes, fills and drops by itself."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult
+from pydantic import Field, WithJsonSchema
+from typing_extensions import TypedDict
+
+from kbkit import replies
+from kbkit.errors import ConflictError, NotFoundError
+from kbkit.mcp.arguments import Cursor, Limit, MaxTokens
+from kbkit.mcp.core import Passages
+from kbkit.mcp.long_work import LongWork
+from kbkit.mcp.tools import Tools, result
+
+CollectionName = Annotated[
+    str, Field(description="Lower-case letters, digits and hyphens.", max_length=200)
+]
+Given = Annotated[
+    Any,
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string"},
+                {
+                    "type": "array",
+                    "items": {
+                        "anyOf": [
+                            {"type": "string"},
+                            {
+                                "type": "object",
+                                "properties": {
+                                    "title": {"type": "string"},
+                                    "content": {"type": "string"},
+                                    "source": {"type": "string"},
+                                    "document_type": {"type": "string"},
+                                    "tags": {"type": "array", "items": {"type": "string"}},
+                                    "metadata": {"type": "object"},
+                                },
+                                "required": ["content"],
+                                "additionalProperties": False,
+                            },
+                        ]
+                    },
+                },
+            ]
+        }
+    ),
+    Field(description="Markdown, a list of texts or objects, or paths in allowed folders."),
+]
+"""Has a schema of its own, and is checked by `kbkit.mcp.submissions`, so that what is wrong is said
+once."""
+_MOST_IDS = 1_000
+
+
+class CollectionDocument(TypedDict):
+    """A document of a collection."""
+
+    id: str
+    title: str
+
+
+class Collection(TypedDict):
+    """What a collection holds."""
+
+    note: str
+    collection_name: str
+    description: str
+    documents_in_all: int
+    chunks: int
+    updated_at: str
+    documents: list[CollectionDocument]
+    next_cursor: str
+
+
+class AddedDocuments(TypedDict):
+    """What was added."""
+
+    collection_name: str
+    new: int
+    changed: int
+    same: int
+    chunks: int
+    left_out: list[str]
+
+
+class DroppedCollection(TypedDict):
+    """A collection that is in the trash."""
+
+    collection_name: str
+
+
+class DeletedDocuments(TypedDict):
+    """How many documents are in the trash."""
+
+    collection_name: str
+    deleted: int
+
+
+def add(tools: Tools) -> None:
+    """Declare them."""
+
+    @tools.write(destructive=False, idempotent=False, scope="admin")
+    def create_kb_collection(
+        *,
+        collection_name: CollectionName,
+        documents: Given = "",
+        description: Annotated[str, Field(description="What it is about.")] = "",
+        context: Context[Any, Any],
+    ) -> Annotated[CallToolResult, AddedDocuments]:
+        """Make a collection, a knowledge base of your own, with documents if some are given."""
+        return _created(tools, collection_name, documents, description, LongWork(context))
+
+    @tools.write(destructive=True, idempotent=True)  # what has the same source is replaced
+    def add_kb_documents(
+        *, collection_name: CollectionName, documents: Given, context: Context[Any, Any]
+    ) -> Annotated[CallToolResult, AddedDocuments]:
+        """Add documents to a collection, cut and searchable at once; the same source is renewed."""
+        from kbkit.mcp import submissions
+        from kbkit.mcp.additions import store
+
+        work = LongWork(context)
+        kb = tools.workspace[_allowed(tools, collection_name)]
+        given = submissions.read(documents, tools, work)
+        report = store(kb, given.documents, work)
+        return result(replies.added_reply(collection_name, report, given.skipped))
+
+    @tools.read
+    def search_kb(
+        *,
+        query: str,
+        collection_name: Annotated[str, Field(description="Empty for all.")] = "",
+        limit: Limit = 5,
+        max_tokens: MaxTokens = 0,
+        cursor: Cursor = "",
+    ) -> Annotated[CallToolResult, Passages]:
+        """Passages of collections that answer a question, best first, each with its source."""
+        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        hits = tools.workspace.search(
+            query, kbs=tools.kbs(collection_name), limit=replies.SOUGHT * (start + limit + 1)
+        )
+        return result(
+            replies.search_reply(
+                hits, start=start, limit=limit, budget=budget, with_ids=tools.allow_write
+            )
+        )
+
+    @tools.read
+    def describe_kb_collection(
+        *, collection_name: CollectionName, max_tokens: MaxTokens = 0, cursor: Cursor = ""
+    ) -> Annotated[CallToolResult, Collection]:
+        """What a collection is about, its figures, and its documents with their ids."""
+        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        kb = tools.workspace[_allowed(tools, collection_name)]
+        found = kb.documents.list()
+        return result(replies.collection_reply(kb.info(), found, start=start, budget=budget))
+
+    @tools.write(destructive=True, idempotent=False, scope="admin")
+    def drop_kb_collection(
+        *, collection_name: CollectionName
+    ) -> Annotated[CallToolResult, DroppedCollection]:
+        """Put a collection with all it holds into the trash, where a person finds it."""
+        tools.workspace.delete(_allowed(tools, collection_name))
+        said = f"{collection_name} is in the trash; a person can bring it back."
+        return result(replies.Reply(said, {"collection_name": collection_name}))
+
+    @tools.write(destructive=True, idempotent=False)
+    def delete_kb_documents(
+        *,
+        collection_name: CollectionName,
+        ids: Annotated[
+            list[str],
+            Field(
+                description="Ids or sources of its documents.", min_length=1, max_length=_MOST_IDS
+            ),
+        ],
+    ) -> Annotated[CallToolResult, DeletedDocuments]:
+        """Put documents of a collection into the trash; none where one of them is not there."""
+        from kbkit.knowledge_base.documents import delete_together
+
+        kb = tools.workspace[_allowed(tools, collection_name)]
+        deleted = delete_together(kb.documents, ids)
+        said = f"{deleted} of {collection_name} in the trash."
+        return result(replies.Reply(said, {"collection_name": collection_name, "deleted": deleted}))
+
+
+def _created(
+    tools: Tools, name: str, documents: Any, description: str, work: LongWork
+) -> CallToolResult:
+    """Make a collection; one whose documents cannot be stored is not made."""
+    from kbkit.mcp import additions, submissions
+    from kbkit.recipes import check_name
+
+    workspace = tools.workspace
+    try:
+        check_name(_allowed(tools, name))
+    except ValueError as error:
+        raise ToolError(f"collection_name: {error}") from None
+    if name in workspace:
+        raise ConflictError(
+            f"a collection named {name!r} exists; choose another name, or add to it with "
+            "add_kb_documents"
+        )
+    given = submissions.read(documents, tools, work) if documents else submissions.Submission()
+    report = additions.create(workspace, name, given.documents, work, description=description)
+    return result(replies.added_reply(name, report, given.skipped))
+
+
+def _allowed(tools: Tools, name: str) -> str:
+    """The name of a collection that the caller may see.
+
+    Raises:
+        ToolError: They may not.
+        NotFoundError: It is empty.
+    """
+    found = tools.kbs(name) if name else None
+    if not found:
+        raise NotFoundError("collection_name: is empty")
+    return found[0]

@@ -1,0 +1,201 @@
+"""Tools of knowledge bases: search, context, documents, ratings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
+
+from mcp_types import CallToolResult
+from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
+
+from kbkit import replies
+from kbkit.errors import NotFoundError
+from kbkit.mcp.arguments import Cursor, Limit, MaxTokens, Score
+from kbkit.mcp.tools import Tools, result
+
+if TYPE_CHECKING:
+    from kbkit.models import Document
+
+KbName = Annotated[str, Field(description="Knowledge base; empty for all.")]
+
+
+@with_config(ConfigDict(extra="forbid"))
+class Conditions(TypedDict, total=False):
+    """All must hold."""
+
+    document_type: Literal["manual", "tutorial", "api_spec", "faq", "policy", "reference", "other"]
+    tags: list[str]
+    source: Annotated[str, Field(description="What the address begins with.")]
+    path: Annotated[str, Field(description="Glob, such as library/**.")]
+    version: Annotated[str, Field(description="Of what is documented, such as 3.12.")]
+    heading: str
+    entity: str
+    after: Annotated[str, Field(description="Fetched on this day or later.")]
+    min_rating: float
+
+
+class Passage(TypedDict):
+    """A quoted passage and where it is from."""
+
+    title: NotRequired[str]
+    section: NotRequired[str]
+    source: NotRequired[str]
+    page: NotRequired[str]
+    document: NotRequired[str]
+    kb: str
+    fetched_at: str
+    state: str
+    version: str
+    chunk_id: NotRequired[str]
+    text: str
+
+
+class Passages(TypedDict):
+    """What a search found."""
+
+    note: str
+    results: list[Passage]
+    notes: list[str]
+    next_cursor: str
+
+
+class KnowledgeBaseRow(TypedDict):
+    """A knowledge base."""
+
+    name: str
+    description: str
+    documents: int
+    chunks: int
+    updated_at: str
+
+
+class KnowledgeBases(TypedDict):
+    """Knowledge bases."""
+
+    knowledge_bases: list[KnowledgeBaseRow]
+    next_cursor: str
+
+
+class DocumentPart(TypedDict):
+    """A document, or a part of one."""
+
+    note: str
+    kb: str
+    title: str
+    source: str
+    fetched_at: str
+    state: str
+    version: str
+    lines: int
+    first_line: int
+    last_line: int
+    text: str
+    next_cursor: str
+
+
+class ContextPieces(TypedDict):
+    """What helps to answer a question."""
+
+    note: str
+    pieces: list[dict[str, Any]]
+    notes: list[str]
+
+
+class RatedChunk(TypedDict):
+    """A rating that was stored."""
+
+    chunk_id: str
+    score: int
+
+
+def add(tools: Tools) -> None:
+    """Declare them."""
+
+    @tools.read
+    def search_knowledge_base(
+        *,
+        query: str,
+        kb_name: KbName = "",
+        limit: Limit = 5,
+        filters: Conditions | None = None,
+        max_tokens: MaxTokens = 0,
+        cursor: Cursor = "",
+    ) -> Annotated[CallToolResult, Passages]:
+        """Passages that answer a question, best first, each with its source, date and state."""
+        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        hits = tools.workspace.search(
+            query, kbs=tools.kbs(kb_name), limit=replies.SOUGHT * (start + limit + 1),
+            filters=filters,
+        )  # fmt: skip
+        return result(
+            replies.search_reply(
+                hits, start=start, limit=limit, budget=budget, with_ids=tools.allow_write
+            )
+        )
+
+    @tools.read
+    def list_knowledge_bases(
+        *, max_tokens: MaxTokens = 0, cursor: Cursor = ""
+    ) -> Annotated[CallToolResult, KnowledgeBases]:
+        """The knowledge bases that can be searched, and what they hold."""
+        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        return result(replies.knowledge_bases_reply(tools.list(), start=start, budget=budget))
+
+    @tools.read
+    def get_document(
+        *,
+        document_name: Annotated[str, Field(description="Its source, as a search gives it.")],
+        kb_name: KbName = "",
+        section: Annotated[str, Field(description="Only below this heading.")] = "",
+        lines: Annotated[str, Field(description="Only these, such as 10-40.")] = "",
+        max_tokens: MaxTokens = 0,
+        cursor: Cursor = "",
+    ) -> Annotated[CallToolResult, DocumentPart]:
+        """A document as Markdown: all of it, a section, or lines; long ones in parts."""
+        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        kb, found = _document(tools, document_name, kb_name)
+        return result(
+            replies.document_reply(
+                found, kb=kb, section=section, lines=lines, start=start, budget=budget
+            )
+        )
+
+    @tools.read
+    def get_context(
+        *, query: str, kb_name: KbName = "", max_tokens: MaxTokens = 0
+    ) -> Annotated[CallToolResult, ContextPieces]:
+        """All that helps to answer a question: passages, what is known of names in it, entries."""
+        workspace, budget, kbs = tools.workspace, tools.budget(max_tokens), tools.kbs(kb_name)
+        return result(
+            replies.context_reply(
+                lambda most: workspace.context(query, kbs=kbs, max_tokens=most), budget
+            )
+        )
+
+    @tools.write(destructive=False, idempotent=False)
+    def rate_chunk(
+        *,
+        chunk_id: Annotated[str, Field(description="From a search.")],
+        score: Score,
+        kb_name: Annotated[str, Field(description="Its knowledge base.")],
+        query: Annotated[str, Field(description="What was asked.")] = "",
+        note: str = "",
+    ) -> Annotated[CallToolResult, RatedChunk]:
+        """Say how well a passage answered, 1 (wrong) to 5 (just right); later searches heed it."""
+        tools.kbs(kb_name)
+        rating = tools.workspace[kb_name].rate(chunk_id, score, query=query, note=note)
+        values = {"chunk_id": rating.target.id, "score": score}
+        return result(replies.Reply(f"Rated {score} of 5.", values))
+
+
+def _document(tools: Tools, name: str, kb_name: str) -> tuple[str, Document]:
+    """A document of one knowledge base, or of the first that has it, and that one's name."""
+    workspace = tools.workspace
+    missing: NotFoundError | None = None
+    for each in tools.kbs(kb_name) or workspace:
+        for address in dict.fromkeys([name, name.partition("#")[0]]):
+            try:
+                return each, workspace[each].documents[address]
+            except NotFoundError as error:
+                missing = missing or error
+    raise missing or NotFoundError(f"{name[:80]}: there is no knowledge base to look in")

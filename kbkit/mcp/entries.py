@@ -1,0 +1,126 @@
+"""Tools of entries: solutions that worked, with votes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from mcp_types import CallToolResult
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from kbkit import replies
+from kbkit.mcp.arguments import Cursor, Limit, MaxTokens, Score
+from kbkit.mcp.tools import Tools, result
+
+if TYPE_CHECKING:
+    from kbkit.models import Entry
+
+Slug = Annotated[str, Field(description="Name of the entry.")]
+
+
+class EntryRow(TypedDict):
+    """An entry."""
+
+    slug: str
+    title: str
+    description: str
+    status: str
+    rating: float
+    votes: int
+
+
+class EntryRows(TypedDict):
+    """Entries."""
+
+    note: str
+    entries: list[EntryRow]
+    next_cursor: str
+
+
+class EntryText(TypedDict):
+    """An entry with its prompt, or a part of that."""
+
+    note: str
+    slug: str
+    title: str
+    status: str
+    updated_at: str
+    files: str
+    first_line: int
+    last_line: int
+    text: str
+    next_cursor: str
+
+
+class RatedEntry(TypedDict):
+    """How an entry is rated now."""
+
+    slug: str
+    rating: float
+    votes: int
+
+
+def add(tools: Tools) -> None:
+    """Declare them."""
+
+    @tools.read
+    def find_entries(
+        *,
+        query: Annotated[str, Field(description="A task; empty lists the best rated.")] = "",
+        limit: Limit = 10,
+        max_tokens: MaxTokens = 0,
+        cursor: Cursor = "",
+    ) -> Annotated[CallToolResult, EntryRows]:
+        """Solutions that worked before, by how well they fit and how they were rated."""
+        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        entries = tools.workspace.entries
+        if query.strip():
+            found = entries.find(query, limit=start + limit + 1)
+        else:
+            found = list(entries.list(status="active", limit=start + limit + 1).entries)
+        return result(replies.entries_reply(found, start=start, limit=limit, budget=budget))
+
+    @tools.read
+    def get_entry(
+        *, slug: Slug, max_tokens: MaxTokens = 0, cursor: Cursor = ""
+    ) -> Annotated[CallToolResult, EntryText]:
+        """A solution: what to do, and which files it has."""
+        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        found = tools.workspace.entries.read(slug)
+        return result(replies.entry_reply(found, start=start, budget=budget))
+
+    @tools.write(destructive=False, idempotent=False)
+    def create_entry(
+        *,
+        title: str,
+        prompt: Annotated[str, Field(description="What to do, in Markdown.")],
+        description: Annotated[str, Field(description="What it is good for.")] = "",
+        tags: tuple[str, ...] = (),
+        category: str = "",
+    ) -> Annotated[CallToolResult, RatedEntry]:
+        """Write down a solution that worked, for the next such task."""
+        entry = tools.workspace.entries.create(
+            title, description=description, prompt=prompt, tags=tags, category=category
+        )
+        return _rated(entry, "is written down")
+
+    @tools.write(destructive=False, idempotent=False)
+    def rate_entry(*, slug: Slug, score: Score) -> Annotated[CallToolResult, RatedEntry]:
+        """Say how well a solution worked, 1 (not at all) to 5 (just right)."""
+        return _rated(tools.workspace.entries.rate(slug, score), "is rated")
+
+    @tools.write(destructive=True, idempotent=True)
+    def learn_entry(
+        *,
+        folder: Annotated[str, Field(description="Of the task; has .knowledge/skill.yaml.")],
+        task_id: str = "",
+    ) -> Annotated[CallToolResult, RatedEntry]:
+        """Make an entry of what a task left in its folder, or update the one it made before."""
+        entry = tools.workspace.entries.learn(tools.local_path(folder), task_id=task_id)
+        return _rated(entry, "is learned")
+
+
+def _rated(entry: Entry, done: str) -> CallToolResult:
+    rating = round(entry.rating.average, 1)
+    values = {"slug": entry.slug, "rating": rating, "votes": entry.rating.count}
+    return result(replies.Reply(f"{entry.slug} {done}.", values))

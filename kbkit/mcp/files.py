@@ -1,0 +1,137 @@
+"""Tools of the files of a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from mcp_types import CallToolResult
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from kbkit import replies
+from kbkit.mcp.arguments import Cursor, MaxTokens
+from kbkit.mcp.tools import Tools, result
+
+if TYPE_CHECKING:
+    from kbkit.models import FileInfo, FileTree
+
+FilePath = Annotated[str, Field(description="From the root, such as notes/today.md.")]
+IfMatch = Annotated[str, Field(description="The version that was read: refuse if it changed.")]
+
+
+class FileRow(TypedDict):
+    """A file or a folder."""
+
+    path: str
+    kind: str
+    size: int
+    changed_at: str
+
+
+class FileRows(TypedDict):
+    """What a folder holds."""
+
+    files: list[FileRow]
+    next_cursor: str
+
+
+class FileText(TypedDict):
+    """The text of a file, or a part of it."""
+
+    note: str
+    path: str
+    version: str
+    first_line: int
+    last_line: int
+    text: str
+    next_cursor: str
+
+
+class WrittenFile(TypedDict):
+    """A file or folder as it is now."""
+
+    path: str
+    version: str
+
+
+def add(tools: Tools) -> None:
+    """Declare them."""
+
+    @tools.read
+    def kb_list(
+        *,
+        path: Annotated[str, Field(description="Empty for the root folders.")] = "",
+        max_tokens: MaxTokens = 0,
+        cursor: Cursor = "",
+    ) -> Annotated[CallToolResult, FileRows]:
+        """What a folder holds; kb/ shows the knowledge bases and collections as folders."""
+        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        files = tools.workspace.files
+        found = files.list(path)
+        if not path.strip("/ "):  # collections too, which are knowledge bases
+            found = [below for info in found for below in (
+                [info, *files.list(info.path)] if info.read_only else [info]
+            )]  # fmt: skip
+        return result(replies.folder_reply(found, path=path, start=start, budget=budget))
+
+    @tools.read
+    def kb_read(
+        *, path: FilePath, max_tokens: MaxTokens = 0, cursor: Cursor = ""
+    ) -> Annotated[CallToolResult, FileText]:
+        """The text of a file; a long one in parts."""
+        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        files = tools.workspace.files
+        info, content = files.info(path), files.read(path)
+        return result(replies.file_reply(info, content, start=start, budget=budget))
+
+    @tools.read
+    def kb_tree(
+        *,
+        path: Annotated[str, Field(description="Empty for the root.")] = "",
+        max_tokens: MaxTokens = 0,
+        cursor: Cursor = "",
+    ) -> Annotated[CallToolResult, FileRows]:
+        """All that lies below a folder."""
+        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        tree = tools.workspace.files.tree(path)
+        return result(replies.folder_reply(_below(tree), path=path, start=start, budget=budget))
+
+    @tools.write(destructive=True, idempotent=True)
+    def kb_write(
+        *, path: FilePath, content: str, if_match: IfMatch = ""
+    ) -> Annotated[CallToolResult, WrittenFile]:
+        """Write a file, in place of what it held."""
+        return _written(tools.workspace.files.write(path, content, if_match=if_match or None))
+
+    @tools.write(destructive=False, idempotent=False)
+    def kb_append(
+        *, path: FilePath, content: str, if_match: IfMatch = ""
+    ) -> Annotated[CallToolResult, WrittenFile]:
+        """Add text at the end of a file, made when missing."""
+        return _written(tools.workspace.files.append(path, content, if_match=if_match or None))
+
+    @tools.write(destructive=False, idempotent=True)
+    def kb_mkdir(*, path: FilePath) -> Annotated[CallToolResult, WrittenFile]:
+        """Make a folder, and those above it."""
+        return _written(tools.workspace.files.mkdir(path))
+
+    @tools.write(destructive=True, idempotent=False)
+    def kb_delete(*, path: FilePath) -> Annotated[CallToolResult, WrittenFile]:
+        """Put a file, or a folder with all in it, into the trash, where a person finds it."""
+        deleted = tools.workspace.files.delete(path)
+        said = f"{deleted.path} is in the trash."
+        return result(replies.Reply(said, {"path": deleted.path, "version": ""}))
+
+
+def _below(tree: FileTree) -> Iterator[FileInfo]:
+    """What lies below a folder, each folder before what it holds."""
+    for child in tree.children:
+        yield child.info
+        yield from _below(child)
+
+
+def _written(info: FileInfo) -> CallToolResult:
+    version = f" Its version is {info.version}." if info.version else ""
+    values = {"path": info.path, "version": info.version}
+    return result(replies.Reply(f"{info.path} is there.{version}", values))

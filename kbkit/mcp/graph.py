@@ -1,0 +1,149 @@
+"""Tools of the knowledge graph."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from mcp_types import CallToolResult
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from kbkit import replies
+from kbkit.mcp.arguments import Cursor, Limit, MaxTokens
+from kbkit.mcp.core import KbName
+from kbkit.mcp.tools import Tools, result
+
+EndName = Annotated[
+    str, Field(description="Name or id of an entity, source of a document, file:PATH, entry:SLUG.")
+]
+
+
+class EntityRow(TypedDict):
+    """An entity."""
+
+    id: str
+    name: str
+    type: str
+    description: str
+    aliases: str
+    chunks: int
+
+
+class EntityRows(TypedDict):
+    """Entities."""
+
+    note: str
+    entities: list[EntityRow]
+    next_cursor: str
+
+
+class NeighborRow(TypedDict):
+    """What a relation leads to."""
+
+    id: str
+    kind: str
+    name: str
+    type: str
+    relation: str
+    forward: bool
+    depth: int
+
+
+class NeighborRows(TypedDict):
+    """What is related."""
+
+    note: str
+    neighbors: list[NeighborRow]
+    next_cursor: str
+
+
+class MadeRelation(TypedDict):
+    """A relation as it is now."""
+
+    note: str
+    source: str
+    relation: str
+    target: str
+    weight: float
+
+
+class AboutRow(TypedDict):
+    """A subject, a document, a statement, or what stands beside the subject."""
+
+    kind: str
+    said: str
+    text: str
+    kb: str
+
+
+class AboutRows(TypedDict):
+    """Who speaks of a subject."""
+
+    note: str
+    found: list[AboutRow]
+    next_cursor: str
+
+
+def add(tools: Tools) -> None:
+    """Declare them."""
+
+    @tools.read
+    def graph_entities(
+        *,
+        query: Annotated[str, Field(description="Part of a name; empty for any.")] = "",
+        type: Annotated[str, Field(description="Such as symbol, setting, term.")] = "",
+        limit: Limit = 10,
+        max_tokens: MaxTokens = 0,
+        cursor: Cursor = "",
+    ) -> Annotated[CallToolResult, EntityRows]:
+        """Things that documents name, those first that are named most."""
+        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        found = tools.workspace.graph.entities(
+            query, type=type or (), kbs=tools.kbs(""), limit=start + limit + 1
+        )
+        return result(replies.entities_reply(found, start=start, limit=limit, budget=budget))
+
+    @tools.read
+    def graph_neighbors(
+        *,
+        entity: EndName,
+        depth: Annotated[int, Field(ge=1, le=5)] = 1,
+        relation: Annotated[str, Field(description="Only of this name.")] = "",
+        limit: Limit = 10,
+        max_tokens: MaxTokens = 0,
+        cursor: Cursor = "",
+    ) -> Annotated[CallToolResult, NeighborRows]:
+        """What relations lead to from a thing, the nearest and strongest first."""
+        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        found = tools.workspace.graph.neighbors(
+            entity, depth=depth, relation=relation or (), limit=start + limit + 2
+        )
+        steps = [step for step in found if step.relation is not None]  # without the start
+        return result(replies.steps_reply(steps, start=start, limit=limit, budget=budget))
+
+    @tools.read
+    def about(
+        *,
+        query: Annotated[str, Field(description="Name of a subject, in any form.")],
+        kb_name: KbName = "",
+        limit: Limit = 5,
+        max_tokens: MaxTokens = 0,
+        cursor: Cursor = "",
+    ) -> Annotated[CallToolResult, AboutRows]:
+        """What is said of a subject: documents, statements, and things named beside it."""
+        start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
+        found = tools.workspace.about(query, kbs=tools.kbs(kb_name), limit=limit)
+        return result(replies.about_reply(found, start=start, limit=limit, budget=budget))
+
+    @tools.write(destructive=False, idempotent=True)
+    def graph_relate(
+        *,
+        source: EndName,
+        relation: Annotated[str, Field(description="What it says, such as depends_on.")],
+        target: EndName,
+        note: str = "",
+    ) -> Annotated[CallToolResult, MadeRelation]:
+        """Note a relation between two things, which lasts."""
+        graph = tools.workspace.graph
+        made = graph.relate(source, relation, target, note=note)
+        return result(replies.relation_reply(made, graph.names([made.source, made.target])))

@@ -1,0 +1,208 @@
+"""Resources: documents of knowledge bases, and a list of each one's."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+from mcp.server.lowlevel.helper_types import ReadResourceContents
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, Annotations, Resource, ResourceTemplate
+
+from kbkit import replies
+from kbkit.errors import KbkitError, NotFoundError
+
+if TYPE_CHECKING:
+    from kbkit.mcp.tools import Tools
+    from kbkit.models import Document
+
+SCHEME = "kbkit://kb/"
+INDEX = "llms.txt"
+"""Of each knowledge base: what it holds. It is no document."""
+PAGE = 50
+"""Resources of one page of the list."""
+LONGEST = 4_000
+"""Characters of an address."""
+_CURSOR = re.compile(r"(.+?)(?:\?cursor=(next-\d{1,9}))?", re.DOTALL)
+_MARKDOWN = "text/markdown"
+TEMPLATE = ResourceTemplate(
+    name="document", uri_template=SCHEME + "{name}/{+path}", mime_type=_MARKDOWN,
+    title="A document of a knowledge base",
+    description="path is the source of a document as a search gives it; llms.txt lists them all.",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Page:
+    """A page of a list that is asked for.
+
+    Attributes:
+        cursor: Where it begins.
+        next_cursor: Where the next one does.
+    """
+
+    cursor: str = ""
+    next_cursor: str = ""
+
+
+current_page: ContextVar[Page] = ContextVar("current_page")
+"""The page that is being answered with."""
+
+
+class Resources:
+    """The documents that a caller may read, as resources.
+
+    Args:
+        tools: What it works on.
+    """
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+
+    def listed(self, page: Page) -> list[Resource]:
+        """A page of all of them: of each knowledge base its index, then its documents by source.
+
+        Raises:
+            MCPError: The cursor is none.
+        """
+        found = list(islice(self._from(*_read_cursor(page.cursor)), PAGE + 1))
+        if len(found) > PAGE:
+            name, document = found[PAGE - 1]
+            page.next_cursor = _write_cursor(name, document.uri if document else None)
+        return [
+            _index(name) if document is None else _resource(name, document)
+            for name, document in found[:PAGE]
+        ]
+
+    def _from(self, name: str, after: str | None) -> Iterator[tuple[str, Document | None]]:
+        """Indexes and documents from behind one on."""
+        for info in self._tools.list():
+            if info.name < name:
+                continue
+            known = info.name == name
+            if not known:
+                yield info.name, None
+            start = (after or "") if known else ""
+            documents = self._tools.workspace[info.name].documents
+            while batch := documents.list(after=start, limit=PAGE + 1):
+                for document in batch:
+                    yield info.name, document
+                start = batch[-1].uri
+
+    def read(self, address: str) -> ReadResourceContents:
+        """A document, or a list of them, as much as an answer may hold.
+
+        Raises:
+            ResourceNotFoundError: There is none, or the caller may not see it.
+        """
+        given = _CURSOR.fullmatch(address)
+        assert given is not None
+        whole, cursor = given[1], given[2] or ""
+        name, _, path = whole.removeprefix(SCHEME).partition("/")
+        try:
+            kbs = self._tools.kbs(name) if name else None
+            if not kbs or not path:
+                raise NotFoundError(f"{address[:200]}: names no document, as {SCHEME}NAME/SOURCE")
+            start, budget = replies.read_cursor(cursor), self._tools.budget(0)
+            kb = self._tools.workspace[name]
+            if path == INDEX:
+                reply = replies.index_reply(
+                    kb.info(), kb.documents.list(), lambda each: address_of(name, each.uri),
+                    start=start, budget=budget,
+                )  # fmt: skip
+            else:
+                reply = replies.document_reply(
+                    self._document(name, path), kb=name, section="", lines="", start=start,
+                    budget=budget,
+                )  # fmt: skip
+        except (KbkitError, ToolError) as error:
+            raise ResourceNotFoundError(str(error)) from None
+        following = replies.next_address(reply, whole)
+        meta = {"kbkit/next": following} if following else None
+        return ReadResourceContents(replies.read_on(reply, whole), _MARKDOWN, meta)
+
+    def _document(self, name: str, path: str) -> Document:
+        documents = self._tools.workspace[name].documents
+        missing: NotFoundError | None = None
+        for source in dict.fromkeys([unquote(path), path, path.partition("#")[0]]):
+            try:
+                return documents[source]
+            except NotFoundError as error:
+                missing = missing or error
+        assert missing is not None
+        raise missing
+
+    def completed(self, argument: str, value: str, given: Mapping[str, str]) -> list[str]:
+        """How a part of an address may go on.
+
+        Args:
+            argument: ``name`` or ``path``.
+            value: What it begins with.
+            given: The other part, where it is known.
+        """
+        if argument == "name":
+            return [info.name for info in self._tools.list() if info.name.startswith(value)]
+        name = given.get("name", "")
+        if argument != "path" or name not in [info.name for info in self._tools.list()]:
+            return []
+        found = [INDEX] if INDEX.startswith(value) else []
+        documents = self._tools.workspace[name].documents
+        batch = documents.list(limit=PAGE)
+        if value:
+            batch = documents.list(filters={"source": value}, limit=PAGE)
+        return found + [document.uri for document in batch]
+
+
+def address_of(name: str, uri: str) -> str:
+    """The address of a document as a resource."""
+    path = quote(uri, safe="/:@!$&'()*+,;=~")
+    if path == INDEX:  # a document that is called like the index
+        path = "%6C" + path[1:]
+    return f"{SCHEME}{name}/{path}"
+
+
+def _index(name: str) -> Resource:
+    return Resource(
+        name=f"{name}/{INDEX}", uri=f"{SCHEME}{name}/{INDEX}", mime_type=_MARKDOWN,
+        title=f"What {name} holds",
+    )  # fmt: skip
+
+
+def _resource(name: str, document: Document) -> Resource:
+    return Resource(
+        name=f"{name}/{document.uri}"[:300], uri=address_of(name, document.uri),
+        title=document.title[:200], description=document.description[:300] or None,
+        mime_type=_MARKDOWN,
+        annotations=Annotations(last_modified=document.fetched_at.isoformat(timespec="seconds")),
+    )  # fmt: skip
+
+
+def _write_cursor(name: str, after: str | None) -> str:
+    return base64.urlsafe_b64encode(json.dumps([name, after]).encode()).decode()
+
+
+def _read_cursor(cursor: str) -> tuple[str, str | None]:
+    """Where a page begins.
+
+    Raises:
+        MCPError: It is none that a list gave.
+    """
+    if not cursor:
+        return "", None
+    try:
+        name, after = json.loads(base64.urlsafe_b64decode(cursor.encode()))
+        if not isinstance(name, str) or not isinstance(after, str | None):
+            raise ValueError("no cursor")
+    except (ValueError, TypeError, binascii.Error, RecursionError):
+        said = "cursor: is none that a list gave; leave it out to begin anew"
+        raise MCPError(code=INVALID_PARAMS, message=said) from None
+    return name, after

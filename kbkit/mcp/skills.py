@@ -1,0 +1,194 @@
+"""Entries as Agent Skills: their files as resources, and the methods that list them.
+
+The extension ``io.modelcontextprotocol/skills`` is that of SEP-2640. Clients check digests of what
+they read, so files of skills are given whole and as they are: what a client lets a skill do, it
+asks its user.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+from mcp.server.context import ServerRequestContext
+from mcp.server.extension import Extension, MethodBinding
+from mcp.server.lowlevel.helper_types import ReadResourceContents
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    PaginatedRequestParams,
+    RequestParams,
+    Resource,
+    ResourceTemplate,
+)
+
+from kbkit import replies
+from kbkit.errors import KbkitError
+from kbkit.mcp.callers import current_caller
+
+if TYPE_CHECKING:
+    from kbkit.mcp.tools import Tools
+
+SCHEME = "skill://"
+FILE = "SKILL.md"
+PAGE = 20
+"""Skills of one page of the list: the files of each are read for their digests."""
+_CACHED_SINCE = "2026-07-28"
+"""The first revision of the protocol whose results say how long they hold."""
+TEMPLATE = ResourceTemplate(
+    name="skill", uri_template=SCHEME + "{slug}/{+path}",
+    title="A file of a skill", description="An entry as an Agent Skill; begin with SKILL.md.",
+)  # fmt: skip
+
+
+class GetSkillParams(RequestParams):
+    """Which skill is asked for."""
+
+    uri: str
+
+
+class Skills(Extension):
+    """The entries of a workspace as skills, for callers who may see the whole workspace.
+
+    Args:
+        tools: What it works on.
+    """
+
+    identifier = "io.modelcontextprotocol/skills"
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+
+    def methods(self) -> Sequence[MethodBinding]:
+        """``skills/list`` and ``skills/get``."""
+        return (
+            MethodBinding("skills/list", PaginatedRequestParams, self._list),
+            MethodBinding("skills/get", GetSkillParams, self._get),
+        )
+
+    async def _list(
+        self, ctx: ServerRequestContext[Any, Any], params: PaginatedRequestParams
+    ) -> dict[str, Any]:
+        found, cursor = await anyio.to_thread.run_sync(self.listed, params.cursor or "")
+        return _result(ctx, {"skills": found} | ({"nextCursor": cursor} if cursor else {}))
+
+    async def _get(
+        self, ctx: ServerRequestContext[Any, Any], params: GetSkillParams
+    ) -> dict[str, Any]:
+        try:
+            slug, path = _parts(params.uri)
+            if path != FILE:
+                raise ResourceNotFoundError(f"{params.uri[:200]}: is no {SCHEME}SLUG/{FILE}")
+            files = await anyio.to_thread.run_sync(self._files, slug)
+        except ResourceNotFoundError as error:
+            raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
+        return _result(ctx, {"skill": _entry(slug, files)})
+
+    def listed(self, cursor: str) -> tuple[list[dict[str, Any]], str]:
+        """A page of the skills, and where the next begins.
+
+        Raises:
+            MCPError: The cursor is none.
+        """
+        try:
+            start = replies.read_cursor(cursor)
+        except KbkitError as error:
+            raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
+        slugs, total = self._slugs(start)
+        found = []
+        for slug in slugs:
+            try:
+                found.append(_entry(slug, self._files(slug)))
+            except ResourceNotFoundError:  # one that cannot be read hides no others
+                continue
+        end = start + PAGE
+        return found, replies.write_cursor(end) if end < total else ""
+
+    def resources(self) -> Sequence[Any]:
+        """None that last; `WorkspaceServer` lists those there are."""
+        return ()
+
+    def first(self) -> list[Resource]:
+        """The first skills as resources; ``skills/list`` has all."""
+        return [
+            Resource(
+                name=skill["frontmatter"]["name"], uri=skill["uri"], mime_type="text/markdown",
+                description=skill["frontmatter"]["description"],
+            )
+            for skill in self.listed("")[0]
+        ]  # fmt: skip
+
+    def read(self, uri: str) -> ReadResourceContents:
+        """A file of a skill.
+
+        Raises:
+            ResourceNotFoundError: There is none.
+        """
+        slug, path = _parts(uri)
+        files = self._files(slug)
+        if path not in files:
+            known = ", ".join(sorted(files))[:300]
+            raise ResourceNotFoundError(f"{uri[:200]}: is not there; the skill has {known}")
+        data = files[path]
+        kind = "text/markdown" if path.endswith(".md") else mimetypes.guess_type(path)[0]
+        try:
+            return ReadResourceContents(data.decode("utf-8"), kind or "text/plain")
+        except UnicodeDecodeError:
+            return ReadResourceContents(data, kind or "application/octet-stream")
+
+    def _slugs(self, start: int) -> tuple[list[str], int]:
+        if current_caller.get().kbs:
+            return [], 0
+        entries = self._tools.workspace.entries
+        page = entries.list(status="active", sort="title", limit=PAGE, offset=start)
+        return [info.slug for info in page.entries], page.total
+
+    def _files(self, slug: str) -> dict[str, bytes]:
+        from kbkit.entries.entries import skill_of
+
+        if current_caller.get().kbs:
+            raise ResourceNotFoundError("this token is for some knowledge bases alone")
+        try:
+            return skill_of(self._tools.workspace.entries, slug)
+        except KbkitError as error:
+            raise ResourceNotFoundError(str(error)) from None
+
+
+def _result(ctx: ServerRequestContext[Any, Any], values: dict[str, Any]) -> dict[str, Any]:
+    if ctx.protocol_version < _CACHED_SINCE:
+        return values
+    return {"resultType": "complete", **values, "ttlMs": 0, "cacheScope": "private"}
+
+
+def _parts(uri: str) -> tuple[str, str]:
+    """Slug and path of an address.
+
+    Raises:
+        ResourceNotFoundError: It has none.
+    """
+    slug, _, path = uri.removeprefix(SCHEME).partition("/")
+    if not uri.startswith(SCHEME) or not slug or not path:
+        raise ResourceNotFoundError(f"{uri[:200]}: is no {SCHEME}SLUG/{FILE}")
+    return slug, path
+
+
+def _entry(slug: str, files: dict[str, bytes]) -> dict[str, Any]:
+    """What is said of a skill: its front matter, and a digest of each file."""
+    from kbkit.entries.agent_skills import front_matter_of
+
+    return {
+        "uri": f"{SCHEME}{slug}/{FILE}",
+        "frontmatter": front_matter_of(files[FILE]),
+        "resources": [
+            {
+                "uri": f"{SCHEME}{slug}/{path}",
+                "digest": f"sha256:{hashlib.sha256(data).hexdigest()}",
+                "size": len(data),
+            }
+            for path, data in sorted(files.items())
+        ],
+    }

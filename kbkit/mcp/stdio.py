@@ -1,0 +1,62 @@
+"""A server on standard input and output, for the process that started it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kbkit.extras import missing
+from kbkit.mcp.early import EarlyAnswers, Wire
+from kbkit.mcp.options import USUAL_TOKENS
+
+if TYPE_CHECKING:
+    from kbkit.workspace import Workspace
+
+
+def serve(
+    workspace: Path | None,
+    sets: Sequence[str],
+    *,
+    allow_write: bool = False,
+    max_tokens: int = USUAL_TOKENS,
+    roots: Sequence[Path] = (),
+) -> None:
+    """Serve until the input ends.
+
+    Args:
+        workspace: Its folder; by default as the settings say.
+        sets: Names of sets of tools.
+        allow_write: Whether there are tools that change something.
+        max_tokens: Most tokens of an answer.
+        roots: Folders that tools may read files from.
+
+    Raises:
+        ConfigError: A set is unknown, or the budget too small.
+        MissingExtraError: The SDK is not installed.
+    """
+    if find_spec("mcp") is None:  # before anything is answered
+        raise missing("mcp", "mcp", "Serving MCP")
+    wire = Wire(EarlyAnswers(sets, allow_write=allow_write))
+    import anyio
+
+    from kbkit.mcp.server import server
+
+    opened: list[Workspace] = []
+
+    def open_workspace() -> Workspace:
+        from kbkit.workspace import Workspace
+
+        opened.append(Workspace(workspace))
+        return opened[0]
+
+    made = server(
+        open_workspace, tools=sets, allow_write=allow_write, max_tokens=max_tokens, roots=roots
+    )
+    try:
+        wire.hand_over()
+        anyio.run(made.run_on, wire.stdin, wire.stdout)
+    finally:
+        for each in opened:
+            each.close()

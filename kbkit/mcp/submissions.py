@@ -1,0 +1,237 @@
+"""Documents that an agent hands over: texts, objects, or paths of files of this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
+
+from kbkit.errors import ConfigError, PathOutsideError, SourceError
+from kbkit.models import DocumentType, Problem, SourceDocument
+
+if TYPE_CHECKING:
+    from kbkit.mcp.long_work import LongWork
+    from kbkit.mcp.tools import Tools
+
+MOST_DOCUMENTS = 2_000
+"""Documents that one call adds; more are work for ``kbkit add``."""
+MOST_CHARACTERS = 50_000_000
+"""Characters of them all: they are held in memory until all were read."""
+_LONGEST_PATH = 1_000
+_TITLE = 80
+_HEADING = re.compile(r"\s*#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*(?:\n|\Z)")
+_LIST = re.compile(r"""\s*\[\s*["{\[\]]""")
+"""How a JSON list begins; a text may begin with a link."""
+_PATH = re.compile(r"(?:/|~|\.\.?[/\\]|[A-Za-z]:[\\/])[^\n]*|\\\\[^\n]*")
+_FILE_NAME = re.compile(r"[^\s<>|*?\"]+(?:\.[A-Za-z][A-Za-z0-9]{0,5}|[/\\][^\s<>|*?\"]*)")
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+
+
+@with_config({"extra": "forbid"})
+class GivenDocument(TypedDict, total=False):
+    """A document with what is known of it."""
+
+    title: str
+    content: str
+    source: str
+    document_type: DocumentType
+    tags: list[str]
+    metadata: dict[str, Any]
+
+
+_GIVEN = TypeAdapter(GivenDocument)
+
+
+@dataclass(slots=True)
+class Submission:
+    """What was handed over, read.
+
+    Attributes:
+        documents: By their URIs.
+        skipped: What could not be read, and why.
+    """
+
+    documents: dict[str, SourceDocument] = field(default_factory=dict)
+    skipped: list[Problem] = field(default_factory=list)
+    _characters: int = 0
+
+    def add(self, document: SourceDocument) -> None:
+        """Take a document.
+
+        Raises:
+            ConfigError: Another one has its source, or it is too much for one call.
+        """
+        known = self.documents.setdefault(document.uri, document)
+        if known is not document and known.content != document.content:
+            raise ConfigError(
+                f"documents: two of them have the source {document.uri[:200]!r}; give each its own"
+            )
+        self._characters += len(document.content)
+        if len(self.documents) > MOST_DOCUMENTS or self._characters > MOST_CHARACTERS:
+            raise ConfigError(
+                f"documents: more than {MOST_DOCUMENTS:,} or {MOST_CHARACTERS:,} characters in one "
+                "call; add some at a time, or have a person run `kbkit add`"
+            )
+
+
+def read(given: Any, tools: Tools, work: LongWork) -> Submission:
+    """Read what was handed over; nothing is stored.
+
+    Args:
+        given: A text, a list of texts and objects or its JSON, or paths.
+        tools: Which paths are allowed.
+        work: Hears of each file, and may be cancelled.
+
+    Raises:
+        ConfigError: It is none of that, or too much; says which item is wrong, and how.
+        PathOutsideError: A path is not allowed, or nothing is there.
+        SourceError: No file could be read; the message says why.
+    """
+    found = Submission()
+    for item in _items(given, lambda line: _is_there(line, tools)):
+        if isinstance(item, SourceDocument):
+            found.add(item)
+        else:
+            _read_files(item, tools, work, found)
+        if work.cancelled():
+            break
+    if found.skipped and not found.documents:
+        reasons = "; ".join(f"{each.uri}: {each.reason}" for each in found.skipped[:5])
+        raise SourceError(f"nothing could be read: {reasons}")
+    return found
+
+
+def _is_there(line: str, tools: Tools) -> bool:
+    """Whether a word is the name of something in an allowed root."""
+    if len(line) > _LONGEST_PATH or " " in line:
+        return False
+    try:
+        tools.rooted_path(line)
+    except PathOutsideError:
+        return False
+    return True
+
+
+def _items(given: Any, is_there: Callable[[str], bool]) -> Iterator[SourceDocument | str]:
+    """Documents, and paths."""
+    if isinstance(given, str):
+        if _LIST.match(given):
+            given = _parsed(given)
+        else:
+            yield from _of_text(given, "documents", is_there)
+            return
+    if isinstance(given, Mapping):
+        given = [given]
+    if not isinstance(given, list):
+        raise ConfigError("documents: give a text, a list of texts or objects, or paths")
+    for number, item in enumerate(given):
+        name = f"documents[{number}]"
+        if isinstance(item, str):
+            yield from _of_text(item, name, is_there)
+        elif isinstance(item, Mapping):
+            yield _of_object(item, name)
+        else:
+            raise ConfigError(f"{name}: is neither a text nor an object with content")
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        where = f" ({error})" if isinstance(error, ValueError) else " (nested too deeply)"
+        raise ConfigError(f"documents: begins as a JSON list and is none{where[:200]}") from None
+
+
+def _of_text(
+    text: str, name: str, is_there: Callable[[str], bool]
+) -> Iterator[SourceDocument | str]:
+    """A text as a document, or the paths that its lines are."""
+    text = _clean(text)
+    if not text.strip():
+        raise ConfigError(f"{name}: is empty")
+    lines = [line.strip() for line in text.strip().splitlines()]
+    if all(_is_path(line) or is_there(line) for line in lines):
+        yield from lines
+    elif len(lines) == 1 and _ADDRESS.fullmatch(lines[0]):
+        raise ConfigError(
+            f"{name}: is an address, which this tool does not fetch; give its text, or have a "
+            "person run `kbkit add`"
+        )
+    else:
+        yield SourceDocument(_mark(text), _title(text), text)
+
+
+def _of_object(item: Mapping[str, Any], name: str) -> SourceDocument:
+    try:
+        given = _GIVEN.validate_python(item)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(str(part)[:40] for part in fault["loc"])
+        known = ", ".join(GivenDocument.__annotations__)
+        said = f"is not known; there are {known}" if "extra" in fault["type"] else fault["msg"]
+        raise ConfigError(f"{name}.{place}: {said}") from None
+    content = _clean(given.get("content", ""))
+    if not content.strip():
+        raise ConfigError(f"{name}.content: is missing or empty")
+    title = " ".join(_clean(given.get("title", "")).split())
+    source = _clean(given.get("source", "")).strip()
+    return SourceDocument(
+        source or (f"text:{title}" if title else _mark(content)), title or _title(content), content,
+        given.get("document_type"), tuple(given.get("tags", ())), given.get("metadata", {}),
+    )  # fmt: skip
+
+
+def _title(text: str) -> str:
+    """The heading that a text begins with, or its first line."""
+    heading = _HEADING.match(text)
+    first = heading[1] if heading else text.strip().splitlines()[0]
+    return " ".join(first.split())[:_TITLE]
+
+
+def _mark(text: str) -> str:
+    """What identifies a text that has no source: handed over again, it is the same document."""
+    return f"text:{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
+
+
+def _is_path(line: str) -> bool:
+    if len(line) > _LONGEST_PATH or _ADDRESS.fullmatch(line):
+        return False
+    return bool(_PATH.fullmatch(line) or _FILE_NAME.fullmatch(line))
+
+
+def _read_files(path: str, tools: Tools, work: LongWork, found: Submission) -> None:
+    """Read a file, or the files of a folder, inside an allowed root.
+
+    Raises:
+        PathOutsideError: It is not allowed, or not there.
+        ConfigError: It is too much for one call.
+    """
+    from kbkit.recipes import FilesSource
+    from kbkit.sources import open_reader
+    from kbkit.sources.base import SourceContext
+
+    try:
+        place, root = tools.rooted_path(path)
+    except PathOutsideError as error:
+        raise PathOutsideError(
+            f"{error}; what is meant as text goes into an object with content"
+        ) from None
+    reader = open_reader(FilesSource(path=str(place), limit=MOST_DOCUMENTS))
+    context = SourceContext(stop=work.cancelled, base=root.parent)
+    for event in reader.events(context):
+        if event.document is not None:
+            found.add(event.document)
+        elif event.reason:
+            found.skipped.append(Problem(event.uri, event.reason))
+        work.step(event.uri)
+
+
+def _clean(text: str) -> str:
+    """Text that can be stored: without NUL and lone surrogates."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "")

@@ -1,0 +1,252 @@
+"""The tools of a server, as its tool sets declare them, and what they share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+
+from kbkit import replies
+from kbkit.errors import PathOutsideError
+from kbkit.mcp.callers import Caller, Scope, current_caller
+
+if TYPE_CHECKING:
+    from kbkit.models import KnowledgeBaseInfo
+    from kbkit.replies import Budget, Reply
+    from kbkit.workspace import Workspace
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class LazyWorkspace:
+    """A workspace that is opened when it is first needed, once."""
+
+    def __init__(self, open_workspace: Callable[[], Workspace]) -> None:
+        self._open = open_workspace
+        self._lock = threading.Lock()
+        self._opened: Workspace | None = None
+
+    def get(self) -> Workspace:
+        """The workspace.
+
+        Raises:
+            WorkspaceError: It cannot be opened.
+        """
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A tool, and who may call it.
+
+    Attributes:
+        tool: It.
+        scope: What a caller needs.
+        of_kbs: Whether it is for callers too who are limited to some knowledge bases.
+    """
+
+    tool: Tool
+    scope: Scope
+    of_kbs: bool
+
+    def allows(self, caller: Caller) -> bool:
+        """Whether somebody may call it."""
+        return self.scope in caller.scopes and (self.of_kbs or not caller.kbs)
+
+    def lacking(self, caller: Caller) -> str:
+        """What there is to say to somebody who has not its scope."""
+        has = ", ".join(sorted(caller.scopes)) or "none"
+        return f"{self.tool.name}: needs the scope {self.scope!r}; this token has {has}"
+
+    def check(self, caller: Caller) -> None:
+        """Refuse who may not call it.
+
+        Raises:
+            ToolError: They may not; the message says what they lack.
+        """
+        if self.scope not in caller.scopes:
+            raise ToolError(self.lacking(caller))
+        if not self.allows(caller):
+            raise ToolError(
+                f"{self.tool.name}: this token is for the knowledge bases "
+                f"{', '.join(sorted(caller.kbs or ()))} alone"
+            )
+
+
+class Tools:
+    """Collects the tools of a server, and gives them what they work on.
+
+    Attributes:
+        most: Most tokens of an answer.
+        allow_write: Whether there are tools that change something.
+        declared: The tools so far, by name.
+    """
+
+    def __init__(
+        self,
+        workspace: LazyWorkspace,
+        *,
+        most: int,
+        allow_write: bool,
+        roots: Sequence[Path] = (),
+    ) -> None:
+        self.most = most
+        self.declared: dict[str, Declared] = {}
+        self._workspace = workspace
+        self.allow_write = allow_write
+        self._roots = tuple(root.expanduser().resolve() for root in roots)
+        self._of_kbs = False
+
+    def add(self, declare: Callable[[Tools], None], *, of_kbs: bool) -> None:
+        """Add a set of tools.
+
+        Args:
+            declare: Declares them.
+            of_kbs: Whether they are for callers too who are limited to some knowledge bases.
+        """
+        self._of_kbs = of_kbs
+        declare(self)
+
+    def read(self, function: _F) -> _F:
+        """Declare a tool that changes nothing."""
+        hints = ToolAnnotations(
+            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        )
+        return self._declare(function, hints, "read")
+
+    def write(
+        self,
+        *,
+        destructive: bool,
+        idempotent: bool,
+        open_world: bool = False,
+        scope: Scope = "write",
+    ) -> Callable[[_F], _F]:
+        """Declare a tool that changes something; it is left out of a server that only reads.
+
+        Args:
+            destructive: Whether something may be gone afterwards.
+            idempotent: Whether doing it again changes nothing more.
+            open_world: Whether it asks the web.
+            scope: What a caller needs.
+        """
+        hints = ToolAnnotations(
+            read_only_hint=False, destructive_hint=destructive, idempotent_hint=idempotent,
+            open_world_hint=open_world,
+        )  # fmt: skip
+        return lambda function: (
+            self._declare(function, hints, scope) if self.allow_write else function
+        )
+
+    def _declare(self, function: _F, hints: ToolAnnotations, scope: Scope) -> _F:
+        tool = Tool.from_function(function, annotations=hints)
+        model = tool.fn_metadata.arg_model
+        model.model_config["extra"] = "forbid"  # a misspelt argument must not be ignored
+        model.model_rebuild(force=True)
+        tool.parameters = _without_titles(model.model_json_schema(by_alias=True))
+        if (schema := tool.fn_metadata.output_schema) is not None:
+            tool.fn_metadata.output_schema = _without_titles(schema)
+        self.declared[tool.name] = Declared(tool, scope, self._of_kbs)
+        return function
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace, opened when it is first needed."""
+        return self._workspace.get()
+
+    def budget(self, max_tokens: int) -> Budget:
+        """What an answer may take, of what a caller allows; 0 leaves it to the server.
+
+        Raises:
+            ConfigError: It is too little.
+        """
+        return replies.Budget.of(max_tokens, self.most)
+
+    def kbs(self, kb_name: str) -> list[str] | None:
+        """The knowledge bases that a call is about.
+
+        Args:
+            kb_name: One of them; ``""`` for all that the caller may see.
+
+        Returns:
+            Their names; ``None`` for all there are.
+
+        Raises:
+            ToolError: The caller may not see it.
+        """
+        allowed = current_caller.get().kbs
+        if not kb_name:
+            return sorted(allowed) if allowed else None
+        if allowed and kb_name not in allowed:
+            raise ToolError(
+                f"{kb_name[:80]}: this token is for the knowledge bases "
+                f"{', '.join(sorted(allowed))} alone"
+            )
+        return [kb_name]
+
+    def list(self) -> list[KnowledgeBaseInfo]:
+        """The knowledge bases that the caller may see."""
+        allowed = current_caller.get().kbs
+        return [info for info in self.workspace.list() if not allowed or info.name in allowed]
+
+    def local_path(self, path: str) -> Path:
+        """A path on the machine of the server, links followed.
+
+        Args:
+            path: Of a file or folder inside an allowed root, or in the files of the workspace.
+
+        Raises:
+            PathOutsideError: It is elsewhere, or not there: which of them is nobody's business.
+        """
+        return self.rooted_path(path)[0]
+
+    def rooted_path(self, path: str) -> tuple[Path, Path]:
+        """A path as `local_path` has it, and the allowed root that it lies in.
+
+        Raises:
+            PathOutsideError: It is elsewhere, or not there.
+        """
+        roots = (self.workspace.files.path.resolve(), *self._roots)
+        for start in roots:
+            try:
+                found = (start / path).resolve(strict=True)
+            except (OSError, ValueError, RuntimeError):
+                continue
+            for root in roots:
+                if found.is_relative_to(root):
+                    return found, root
+        raise PathOutsideError(
+            f"{path[:200]}: is neither in the files nor below a folder that `--root` allows"
+        )
+
+
+def result(reply: Reply) -> CallToolResult:
+    """A reply as the answer of a tool."""
+    return CallToolResult(
+        content=[TextContent(type="text", text=reply.text)],
+        structured_content=dict(reply.values),
+    )
+
+
+def _without_titles(schema: Any) -> Any:
+    """A schema without the names that pydantic makes of those of the fields."""
+    if isinstance(schema, list):
+        return [_without_titles(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: {each: _without_titles(inner) for each, inner in value.items()}
+        if name in ("properties", "$defs")
+        else _without_titles(value)
+        for name, value in schema.items()
+        if name != "title"
+    }

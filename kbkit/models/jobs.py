@@ -1,0 +1,113 @@
+"""Jobs: long work that a server does behind an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from kbkit.models.ingest_report import IngestReport, Progress
+from kbkit.models.values import Value
+
+_PROBLEMS = 100
+"""Of an ingest that is under way, how many problems are told."""
+
+
+class JobState(StrEnum):
+    """How far a job is."""
+
+    QUEUED = "queued"
+    """It waits for its turn."""
+    RUNNING = "running"
+    """It is at work."""
+    INTERRUPTED = "interrupted"
+    """Its server ended; the next one takes it up where it was."""
+    DONE = "done"
+    """It came to its end; its result says how."""
+    FAILED = "failed"
+    """It came to an error."""
+    CANCELLED = "cancelled"
+    """Somebody ended it; what was done by then is kept."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self in (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgress(Value):
+    """How far a job has come; see `kbkit.models.Progress`.
+
+    Of an ingest that is under way ``so_far`` has the last problems only.
+    """
+
+    stage: str
+    done: int
+    total: int | None = None
+    message: str = ""
+    so_far: IngestReport | None = None
+
+    @classmethod
+    def of(cls, progress: Progress) -> JobProgress:
+        """What is told of progress."""
+        so_far = progress.so_far
+        if so_far is not None:
+            so_far = replace(
+                so_far,
+                documents=(),
+                poorly_read=(),
+                notes=(),
+                warnings=(),
+                failed=so_far.failed[-_PROBLEMS:],
+                skipped=so_far.skipped[-_PROBLEMS:],
+            )
+        return cls(progress.stage, progress.done, progress.total, progress.message, so_far)
+
+
+@dataclass(frozen=True, slots=True)
+class JobError(Value):
+    """Why a job failed.
+
+    Attributes:
+        error: Class of `kbkit.errors`.
+        detail: What it says.
+    """
+
+    error: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Value):
+    """Long work that a server does behind an answer.
+
+    Attributes:
+        id: Identifies it.
+        kind: What it does, such as ``import_url``.
+        kbs: Names of the knowledge bases that it works at.
+        owner: Name of the token that began it; ``""`` where none was needed.
+        state: How far it is.
+        progress: How far it has come, once it has begun.
+        result: What came of it, as JSON values, once it has ended.
+        problem: Why it failed.
+        attempts: How often it was begun: more than once where its server ended.
+        created_at: When it was asked for (UTC).
+        started_at: When it was begun last.
+        ended_at: When it ended.
+    """
+
+    id: str
+    kind: str
+    kbs: tuple[str, ...]
+    owner: str
+    state: JobState
+    created_at: datetime
+    progress: JobProgress | None = None
+    result: Mapping[str, Any] | None = None
+    problem: JobError | None = None
+    attempts: int = 0
+    started_at: datetime | None = None
+    ended_at: datetime | None = None

@@ -1,0 +1,34 @@
+"""Where a workspace is that a panel shows: in a folder, or at a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from kbkit.client.knowledge_base import RemoteKnowledgeBase
+    from kbkit.client.workspace import RemoteWorkspace
+    from kbkit.knowledge_base import KnowledgeBase
+    from kbkit.workspace import Workspace
+
+Home: TypeAlias = Path | str
+"""The folder of a workspace, or the address of the server that holds it."""
+
+
+AnyWorkspace: TypeAlias = "Workspace | RemoteWorkspace"
+"""A workspace that a panel may show."""
+AnyBase: TypeAlias = "KnowledgeBase | RemoteKnowledgeBase"
+"""A knowledge base that a panel may show."""
+AnyTarget: TypeAlias = "Workspace | RemoteWorkspace | KnowledgeBase | RemoteKnowledgeBase"
+"""What a panel may show that takes a workspace or one of its knowledge bases."""
+
+
+def home_of(target: AnyTarget) -> Home:
+    """Where a workspace is, by itself or by one of its knowledge bases."""
+    found: Home = target.path if is_local(target) else target.url  # type: ignore[union-attr]
+    return found
+
+
+def is_local(target: object) -> bool:
+    """Whether a workspace, or a part of one, lies in a folder of this machine."""
+    return hasattr(type(target), "path")

@@ -1,0 +1,70 @@
+"""What a route asks of whoever calls it: a scope, and who they are."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPBearer, SecurityScopes
+
+from kbkit.access import ALL, Scope
+from kbkit.access import Caller as AccessCaller
+from kbkit.jobs import Jobs
+from kbkit.search_processes import SearchProcesses
+from kbkit.workspace import Workspace
+
+_bearer = HTTPBearer(
+    auto_error=False,
+    scheme_name="token",
+    description="A token of `kbkit token create`. A server on the loopback address for which "
+    "none was made needs none.",
+)
+
+
+# Dependencies that are no coroutines are run in threads, each of which waits for its turn.
+
+
+async def _caller(request: Request) -> AccessCaller:
+    """Who asks, as the gate in front of the routes found out."""
+    caller: AccessCaller = getattr(request.state, "caller", ALL)
+    return caller
+
+
+async def _check(
+    needed: SecurityScopes,
+    caller: Annotated[AccessCaller, Depends(_caller)],
+    _token: Annotated[Any, Depends(_bearer)],
+) -> None:
+    for scope in needed.scopes:
+        caller.require(Scope(scope))
+
+
+async def _workspace(request: Request) -> Workspace:
+    workspace: Workspace = request.app.state.workspace
+    return workspace
+
+
+async def _searches(request: Request) -> SearchProcesses:
+    searches: SearchProcesses = request.app.state.searches
+    return searches
+
+
+async def _jobs(request: Request) -> Jobs:
+    jobs: Jobs = request.app.state.jobs
+    return jobs
+
+
+READ = Security(_check, scopes=[Scope.READ.value])
+"""Dependency of a route that only reads."""
+WRITE = Security(_check, scopes=[Scope.WRITE.value])
+"""Dependency of a route that changes what knowledge bases, files or entries hold."""
+ADMIN = Security(_check, scopes=[Scope.ADMIN.value])
+"""Dependency of a route that makes, renames or deletes knowledge bases, or empties the trash."""
+
+Caller = Annotated[AccessCaller, Depends(_caller)]
+"""Parameter of a handler: who asks."""
+WorkspaceOf = Annotated[Workspace, Depends(_workspace)]
+SearchesOf = Annotated[SearchProcesses, Depends(_searches)]
+"""Parameter of a handler: the workspace that is served."""
+JobsOf = Annotated[Jobs, Depends(_jobs)]
+"""Parameter of a handler: the jobs of that workspace."""

@@ -1,0 +1,177 @@
+"""The application: all routes over one workspace, behind the gate."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from ipaddress import ip_address
+
+import anyio
+from anyio import to_thread
+from fastapi import APIRouter, FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import BaseRoute
+
+from kbkit import __version__
+from kbkit.access import Access, Tokens
+from kbkit.jobs import Jobs
+from kbkit.rest import problems
+from kbkit.rest.gate import Gate
+from kbkit.rest.metrics import Metrics
+from kbkit.rest.openapi import describe
+from kbkit.rest.responses import EVERYWHERE
+from kbkit.rest.routes import annotations as of_annotations
+from kbkit.rest.routes import (
+    bases,
+    chunks,
+    documents,
+    entries,
+    expansions,
+    exports,
+    files,
+    graph,
+    graph_walks,
+    imports,
+    measures,
+    ratings,
+    searches,
+    server,
+    sites,
+    sources,
+    trash,
+)
+from kbkit.rest.routes import jobs as of_jobs
+from kbkit.rest.settings import ServerSettings
+from kbkit.search_processes import SearchProcesses
+from kbkit.workspace import Workspace, stores_of
+
+ROUTERS: tuple[APIRouter, ...] = (
+    searches.router,
+    documents.router,
+    bases.router,
+    chunks.router,
+    ratings.router,
+    measures.router,
+    exports.router,
+    imports.router,
+    sources.router,
+    of_annotations.router,
+    expansions.router,
+    files.router,
+    entries.router,
+    trash.router,
+    graph.router,
+    graph_walks.router,
+    of_jobs.router,
+    sites.router,
+    server.router,
+)
+"""Those of `kbkit.rest.routes`, in the order of the OpenAPI document."""
+
+_NOTE_SECONDS = 30
+"""Between two times that uses of tokens are kept."""
+_EXPOSED = (
+    "ETag", "Location", "Retry-After", "WWW-Authenticate", "Idempotency-Replayed", "Mcp-Session-Id",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Something else at the same address, such as MCP.
+
+    Attributes:
+        routes: Its routes.
+        lifespan: Around the time that it answers.
+    """
+
+    routes: Sequence[BaseRoute]
+    lifespan: Callable[[], AbstractAsyncContextManager[object]]
+
+
+def application(
+    workspace: Workspace, settings: ServerSettings | None = None, *, parts: Sequence[Part] = ()
+) -> FastAPI:
+    """The ASGI application that serves a workspace, which stays the caller's to close.
+
+    Args:
+        workspace: What is served.
+        settings: How; by default as on the loopback address.
+        parts: What else is served there.
+    """
+    settings = settings or ServerSettings()
+    tokens, jobs, metrics = Tokens(workspace), Jobs(workspace), Metrics()
+    vectors = stores_of(workspace).vectors
+    searches = SearchProcesses(workspace, settings.search_processes)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for part in parts:
+                await stack.enter_async_context(part.lifespan())
+            await to_thread.run_sync(jobs.resume)
+            vectors.gather()
+            searches.start()
+            stack.callback(searches.close)
+            noting = await stack.enter_async_context(anyio.create_task_group())
+            noting.start_soon(_note_uses, tokens)
+            yield
+            noting.cancel_scope.cancel()
+        app.state.closing.set()
+        await to_thread.run_sync(jobs.close)
+        await to_thread.run_sync(partial(vectors.gather, more=False))
+        await to_thread.run_sync(tokens.note_uses)
+
+    app = FastAPI(
+        title="kbkit",
+        version=__version__,
+        summary="Knowledge bases, files, entries and graph of a workspace.",
+        docs_url=None,
+        redoc_url=None,
+        responses=EVERYWHERE,
+        separate_input_output_schemas=False,
+        generate_unique_id_function=lambda route: route.name,  # what generated clients call it
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    app.state.workspace = workspace
+    app.state.settings = settings
+    app.state.jobs = jobs
+    app.state.searches = searches
+    app.state.tokens = tokens
+    app.state.metrics = metrics
+    app.state.closing = closing = threading.Event()
+    problems.add_handlers(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    for part in parts:
+        app.router.routes.extend(part.routes)
+    describe(app)
+    access = Access(tokens, open_to_all=is_loopback(settings.host))
+    app.add_middleware(Gate, access=access, settings=settings, metrics=metrics, closing=closing)
+    if settings.allow_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.allow_origins,
+            allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+            allow_headers=["*"],
+            expose_headers=_EXPOSED,
+            max_age=600,
+        )
+    return app
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens at an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+async def _note_uses(tokens: Tokens) -> None:
+    while True:
+        await anyio.sleep(_NOTE_SECONDS)
+        await to_thread.run_sync(tokens.note_uses)

@@ -1,0 +1,179 @@
+"""What requests about the graph hold, and how they name things."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import AwareDatetime, BeforeValidator, Field, WithJsonSchema
+
+from kbkit.errors import ArgumentError, VersionConflictError
+from kbkit.models import Entity, Target, TargetKind
+from kbkit.rest.parameters import Body, whole
+from kbkit.validation import check_text
+
+LONGEST = 500
+MOST = 100_000
+"""Most that is listed of the graph."""
+_NAME = {"type": "string", "minLength": 1, "maxLength": LONGEST, "pattern": r"[^\s]"}
+_WORD = {"type": "string", "pattern": "^[a-z0-9_]{1,80}$"}
+_TARGET = {
+    "anyOf": [
+        {"type": "string", "maxLength": 8_000},
+        {
+            "type": "object",
+            "properties": {
+                "kind": {"type": "string", "enum": list(TargetKind)},
+                "id": {"type": "string"},
+            },
+            "required": ["kind", "id"],
+            "additionalProperties": False,
+        },
+    ]
+}
+_OF = "Id or name of an entity."
+_BY = "Who does it; by default who asks."
+
+
+def _integer(low: int, high: int) -> WithJsonSchema:
+    return WithJsonSchema({"type": "integer", "minimum": low, "maximum": high})
+
+
+# Python itself says what is wrong with one of these; the schema tells what is right.
+Named = Annotated[Any, WithJsonSchema(_TARGET)]
+Name = Annotated[Any, WithJsonSchema(_NAME)]
+Names = Annotated[Any, WithJsonSchema({"type": "array", "items": _NAME, "maxItems": 1_000})]
+Word = Annotated[Any, WithJsonSchema(_WORD)]
+Text = Annotated[Any, WithJsonSchema({"type": "string"})]
+Properties = Annotated[Any, WithJsonSchema({"type": "object", "additionalProperties": True})]
+Weight = Annotated[Any, WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 1})]
+Number = Annotated[
+    Any, BeforeValidator(whole), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 2**53})
+]
+By = Annotated[str, Field(max_length=200, description=_BY)]
+
+
+class NewEntity(Body):
+    """An entity that is to be made by hand."""
+
+    name: Name = Field(description="What it is called.")
+    type: Word = Field("name", description="What it is.")
+    description: Text = Field("", description="What it is, in a sentence.")
+    properties: Properties | None = Field(None, description="What else is known of it.")
+    aliases: Names = Field((), description="Its other names.")
+    by: By = ""
+
+
+class EntityChange(Body):
+    """What is to be changed of an entity; what is left out, or null, stays."""
+
+    name: Name | None = Field(None, description="What it is to be called.")
+    type: Word | None = Field(None, description="What it is.")
+    description: Text | None = Field(None, description="What it is, in a sentence.")
+    properties: Properties | None = Field(None, description="In place of those that it has.")
+    aliases: Names | None = Field(None, description="In place of those that it has.")
+    by: By = ""
+
+
+class NewRelation(Body):
+    """A relation that is to be made or changed by hand."""
+
+    source: Named = Field(description="Where it begins.")
+    name: Word = Field(description="What it says of the two, as `depends_on`.")
+    target: Named = Field(description="Where it ends.")
+    weight: Weight = Field(1.0, description="How strong it is.")
+    note: Text = Field("", description="Anything else to say.")
+    by: By = ""
+    expected: AwareDatetime | None = Field(
+        None, description="`seen_at` of the relation that is to be changed."
+    )
+
+
+class Pair(Body):
+    """Two entities that are one, or are not."""
+
+    keep: Name = Field(description=_OF)
+    other: Name = Field(description=_OF)
+    by: By = ""
+
+
+class Undoing(Body):
+    """What is to be taken back."""
+
+    edit: Number | None = Field(None, description="Number of the edit; by default the last one.")
+    by: By = ""
+
+
+class Targets(Body):
+    """Things whose names are wanted."""
+
+    targets: Annotated[
+        list[Any],
+        Field(max_length=10_000),
+        WithJsonSchema({"type": "array", "maxItems": 10_000, "items": _TARGET["anyOf"][1]}),
+    ]
+
+
+class Picture(Body):
+    """What is to be drawn of the graph."""
+
+    around: Annotated[
+        list[Any],
+        WithJsonSchema({"type": "array", "maxItems": 1_000, "items": _TARGET}),
+    ] = Field(default_factory=list, description="Where to begin; by default at hubs.")
+    depth: Annotated[
+        Any, BeforeValidator(whole), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 5})
+    ] = 2
+    type: list[str] = Field(default_factory=list, description="Only nodes of these types.")
+    relation: list[str] = Field(default_factory=list, description="Only relations of these names.")
+    kbs: list[str] | None = Field(None, description="Only what is related in these.")
+    limit: Annotated[
+        Any,
+        BeforeValidator(whole),
+        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 2_000}),
+    ] = 500
+
+
+def target_of(said: Any, kind: str | None = None) -> Any:
+    """What somebody names: a target where its kind is said, else as it came.
+
+    Raises:
+        ArgumentError: There is no such kind.
+    """
+    if isinstance(said, dict):
+        if set(said) != {"kind", "id"}:
+            raise ArgumentError(f"{str(said)[:200]}: give an id or name, or a kind with an id")
+        said, kind = said["id"], said["kind"]
+    if kind is None:
+        return check_text("target", said)
+    try:
+        return Target(TargetKind(kind), check_text("id", said))
+    except ValueError:
+        kinds = ", ".join(TargetKind)
+        raise ArgumentError(f"kind={kind!r}: choose from {kinds}") from None
+
+
+def version_of(entity: Entity) -> str:
+    """What tells a state of an entity from others."""
+    return stamp(entity.updated_at)
+
+
+def stamp(changed: datetime | None) -> str:
+    """A time of a change as a version."""
+    return "unchanged" if changed is None else changed.isoformat()
+
+
+def changed_at(version: str) -> datetime | None:
+    """The time of a change that a version tells.
+
+    Raises:
+        VersionConflictError: It tells none, so nothing is of that version.
+    """
+    if version == "unchanged":
+        return None
+    try:
+        return datetime.fromisoformat(version).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise VersionConflictError(
+            f"{version!r} is no time of a change; give it as it was answered"
+        ) from None

@@ -1,0 +1,45 @@
+"""Refuses parameters that a route does not take: a misspelt one would be passed over in silence."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+from fastapi import Depends, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+
+from kbkit.errors import ArgumentError
+
+
+async def _check(request: Request) -> None:
+    route: Any = request.scope.get("route")
+    if not isinstance(route, APIRoute):
+        return
+    if route.unique_id not in _KNOWN:
+        _KNOWN[route.unique_id] = _names(route)
+    known = _KNOWN[route.unique_id]
+    for name in request.query_params:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            meant = f"did you mean {near[0]}?" if near else f"it takes {', '.join(known) or 'none'}"
+            raise ArgumentError(f"{request.url.path}: has no parameter {name[:80]!r}; {meant}")
+
+
+_KNOWN: dict[str, tuple[str, ...]] = {}
+"""What each route takes, which does not change."""
+
+
+def _names(route: APIRoute) -> tuple[str, ...]:
+    """The parameters that a route takes in the query of its address."""
+    found: list[str] = []
+    waiting: list[Dependant] = [route.dependant]
+    while waiting:
+        dependant = waiting.pop()
+        found += (parameter.alias for parameter in dependant.query_params)
+        waiting += dependant.dependencies
+    return tuple(dict.fromkeys(found))
+
+
+KNOWN_QUERY = Depends(_check)
+"""Dependency of a router whose routes refuse parameters that they do not take."""

@@ -1,0 +1,354 @@
+"""What routes take: checked where Python checks it, so that an error says the same; told exactly.
+
+A value that Python checks anyway is taken as it comes, and the OpenAPI document says what it may
+be. So a wrong one is answered with Python's own message.
+"""
+# no `from __future__ import annotations` here: annotations hold values of the functions around them
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from inspect import Parameter, Signature
+from json import dumps, loads
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from fastapi import Depends, Path, Query, Response
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from kbkit.errors import ConfigError, NotFoundError
+from kbkit.models import DocumentType, Filters, Mode
+from kbkit.models.scores import MAX_QUERY_LENGTH
+from kbkit.rest.responses import page
+from kbkit.validation import check_integer
+
+MOST = 1_000
+"""Most that a request may ask for of anything that is listed."""
+_MOST_IN_ADDRESS = 100
+"""Values of one condition; an address is no longer than 64 kB."""
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_DECIMAL = re.compile(r"[0-9](?:\.[0-9]{1,18})?")
+_LARGEST = 2**31 - 1
+
+
+class Body(BaseModel):
+    """Base of what requests say as JSON: keys that are not known are errors."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+def _told(**schema: Any) -> WithJsonSchema:
+    return WithJsonSchema(schema)
+
+
+def whole(value: Any) -> Any:
+    """A number of JSON as Python has it: there 5.0 is a whole one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def check_number(name: str, value: Any, low: int, high: int) -> int:
+    """A whole number that is not more than a server gives.
+
+    Raises:
+        ConfigError: It is none, as Python says it; or there are bounds that only a server has.
+    """
+    found = check_integer(name, whole(value), low)
+    if found > high:
+        raise ConfigError(f"{name}={found}: a server takes {high:,} at most")
+    return found
+
+
+def integer(name: str, description: str, low: int, high: int, default: int | None) -> Any:
+    """A dependency: a whole number of the query of an address, with Python's message.
+
+    Args:
+        name: Its name.
+        description: What it is, for the OpenAPI document.
+        low: The least.
+        high: The most.
+        default: Taken where it is not given.
+    """
+    shape = {"type": "integer", "minimum": low, "maximum": high}
+    if default is not None:
+        shape["default"] = default
+
+    async def read(
+        value: Annotated[
+            str | None,
+            Query(alias=name, description=description),
+            _told(**shape),
+        ] = None,
+    ) -> int | None:
+        if value is None:
+            return default
+        found = int(value) if _WHOLE.fullmatch(value) else value
+        return check_number(name, found, low, high)
+
+    return Depends(read)
+
+
+def boolean(name: str, description: str) -> Any:
+    """A dependency: ``true`` or ``false`` in the query of an address; false where it is not given.
+
+    Args:
+        name: Its name.
+        description: What it is, for the OpenAPI document.
+    """
+
+    async def read(
+        value: Annotated[
+            str, Query(alias=name, description=description), _told(type="boolean", default=False)
+        ] = "false",
+    ) -> bool:
+        if value not in ("true", "false"):
+            raise ConfigError(f"{name}={value!r}: give true or false")
+        return value == "true"
+
+    return Depends(read)
+
+
+Limit = Annotated[int, integer("limit", "Most of them.", 1, MOST, 100)]
+"""Parameter: how many of a list."""
+FewLimit = Annotated[int, integer("limit", "Most of them.", 1, MOST, 10)]
+"""Parameter: how many hits."""
+
+
+Behind = Annotated[
+    str, Query(description="Only those behind the document of this URI.", max_length=4_000)
+]
+"""Parameter: a document that chunks come after."""
+BehindPosition = Annotated[
+    int, integer("behind_position", "And behind this place there.", -1, _LARGEST, -1)
+]
+"""Parameter: a place in that document."""
+
+
+def write_cursor(*place: Any) -> str:
+    """What tells a later request where a list goes on."""
+    return urlsafe_b64encode(dumps(place, ensure_ascii=False).encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
+    """The place that a cursor tells; ``None`` for the begin of a list.
+
+    Args:
+        cursor: As a request gives it.
+        kinds: Of what the place is made.
+
+    Raises:
+        NotFoundError: No such list gave it.
+    """
+    if not cursor:
+        return None
+    try:
+        place = loads(urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except (ValueError, RecursionError):
+        place = None
+    if not isinstance(place, list) or [type(each) for each in place] != list(kinds):
+        raise NotFoundError(f"cursor={cursor[:80]!r}: give the `next_cursor` of an answer")
+    return tuple(place)
+
+
+def part_of(values: Sequence[Any], limit: int, cursor: str) -> Response:
+    """A part of a list that is at hand whole, as an answer.
+
+    Args:
+        values: All of it.
+        limit: Most values of a part.
+        cursor: Where it begins; ``""`` for the begin of the list.
+
+    Raises:
+        NotFoundError: No such list gave the cursor.
+    """
+    (start,) = read_cursor(cursor, int) or (0,)
+    first = max(start, 0)
+    behind = first + limit
+    return page(values[first:behind], write_cursor(behind) if behind < len(values) else None)
+
+
+Cursor = Annotated[
+    str,
+    Query(description="The `next_cursor` of the answer before."),
+    _told(type="string", pattern="^[A-Za-z0-9_-]*$", maxLength=8_000),
+]
+"""Parameter: where a list goes on."""
+
+ChunkId = Annotated[str, Path(description="Id of a chunk.", min_length=1, max_length=200)]
+"""Parameter: a chunk in a path."""
+
+
+class ChunkIds(Body):
+    """Chunks or documents, by their ids."""
+
+    ids: Annotated[list[str], Field(max_length=10_000)]
+
+
+_NAME = "Name of a knowledge base."
+KbPath = Annotated[str, Path(description=_NAME, min_length=1, max_length=200)]
+"""Parameter: a knowledge base in a path."""
+KbQuery = Annotated[str, Query(description=_NAME, min_length=1, max_length=200)]
+"""Parameter: a knowledge base in the query of an address."""
+KbName = Annotated[str, Field(description=_NAME, min_length=1, max_length=200)]
+"""Field: a knowledge base in a body."""
+SomeKb = Annotated[
+    str | None,
+    Query(description=f"{_NAME} By default all are looked through.", min_length=1, max_length=200),
+]
+"""Parameter: a knowledge base, or none for all."""
+KbNames = Annotated[
+    Any,
+    _told(
+        anyOf=[
+            {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 1_000},
+            {"type": "null"},
+        ],
+        description="Names of knowledge bases; by default all.",
+    ),
+]
+"""Field: several knowledge bases, or all."""
+
+# Python strips a query before it looks whether anything is left
+_SAYS_SOMETHING = r"[^\s]"
+QUERY_SHAPE = {
+    "type": "string",
+    "pattern": _SAYS_SOMETHING,
+    "description": f"A question or some words; {MAX_QUERY_LENGTH:,} characters are read.",
+}
+QueryText = Annotated[Any, WithJsonSchema(QUERY_SHAPE)]
+"""Field: a query."""
+FewHits = Annotated[Any, _told(type="integer", minimum=1, maximum=MOST, description="Most hits.")]
+"""Field: how many hits."""
+SearchMode = Annotated[
+    Any,
+    _told(
+        type="string",
+        enum=list(Mode),
+        description="`hybrid`, `dense` (by meaning only) or `lexical` (by words only).",
+    ),
+]
+"""Field: which legs of a search take part."""
+GraphWeight = Annotated[
+    Any,
+    _told(
+        anyOf=[{"type": "number", "minimum": 0, "maximum": 5}, {"type": "null"}],
+        description="Weight of what relations of the graph lead to; by default as the knowledge "
+        "bases want it.",
+    ),
+]
+"""Field: the weight of the graph."""
+
+
+def number(low: int, high: int) -> WithJsonSchema:
+    """Of a field of any type: it is a whole number, which Python checks.
+
+    Args:
+        low: The least.
+        high: The most.
+    """
+    return _told(type="integer", minimum=low, maximum=high)
+
+
+def one_of(kind: type[StrEnum], description: str) -> Any:
+    """A field: one of some words, or nothing.
+
+    Args:
+        kind: Which words.
+        description: What it is, for the OpenAPI document.
+    """
+    shape = {"anyOf": [{"type": "string", "enum": list(kind)}, {"type": "null"}]}
+    return Annotated[Any, _told(**shape, description=description)]
+
+
+AnyType = one_of(DocumentType, "What kind of text it is; by default that is detected.")
+"""Field: a document's type."""
+
+
+def _condition(kind: Any) -> tuple[dict[str, Any], bool]:
+    """What a condition of `Filters` may be, by the type of its field, and whether it is a list."""
+    inner = [each for each in get_args(kind) if each not in (NoneType, Ellipsis)]
+    several = get_origin(kind) is tuple
+    one = inner[0] if inner else kind
+    if one is datetime:
+        return {"anyOf": [{"type": "string", "format": f} for f in ("date-time", "date")]}, several
+    if one is float:
+        return {"type": "number", "minimum": 1, "maximum": 5}, several
+    if one is int:
+        return {"type": "integer", "minimum": 1, "maximum": _LARGEST}, several
+    shape: dict[str, Any] = {"type": "string"}
+    return shape | ({"enum": list(one)} if issubclass(one, StrEnum) else {}), several
+
+
+def _listed(shape: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": shape}
+
+
+_CONDITIONS = {name: _condition(kind) for name, kind in get_type_hints(Filters).items()}
+
+
+def _read_filters(value: Any) -> Any:
+    """Conditions with numbers of JSON as Python has them."""
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: [whole(each) for each in told] if isinstance(told, list) else whole(told)
+        for name, told in value.items()
+    }
+
+
+FiltersField = Annotated[
+    Any,
+    BeforeValidator(_read_filters),
+    _told(
+        anyOf=[
+            {
+                "type": "object",
+                "properties": {
+                    name: {"anyOf": [shape, *[_listed(shape)] * several, {"type": "null"}]}
+                    for name, (shape, several) in _CONDITIONS.items()
+                },
+                "additionalProperties": False,
+            },
+            {"type": "null"},
+        ],
+        description="What a passage and its document have to be: the conditions of a search.",
+    ),
+]
+"""Field: `kbkit.Filters`, as a mapping of its conditions."""
+
+
+def filters_of(*names: str) -> Any:
+    """A dependency: conditions of `kbkit.Filters` in the query of an address, those given.
+
+    Args:
+        names: Which; all where none is named.
+    """
+
+    async def read(**given: Any) -> dict[str, Any]:
+        told = {name: value for name, value in given.items() if value is not None}
+        for name, value in told.items():
+            if isinstance(value, list) and len(value) > _MOST_IN_ADDRESS:
+                raise ConfigError(f"{name}: an address says {_MOST_IN_ADDRESS} at most; use POST")
+        return {name: _number(name, value) for name, value in told.items()}
+
+    parameters = []
+    for name, (shape, several) in _CONDITIONS.items():
+        if names and name not in names:
+            continue
+        about = Query(description=f"Condition: see `{name}` of the filters of a search.")
+        kind: Any = list[str] if several else str
+        shown = {**_listed(shape), "maxItems": _MOST_IN_ADDRESS} if several else shape
+        told = Annotated[kind | None, about, _told(**shown)]
+        parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=told))
+    read.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # FastAPI reads it
+    return Depends(read)
+
+
+def _number(name: str, value: Any) -> Any:
+    """A condition as it is meant; of what should be a number and is none, Python tells."""
+    if name == "page":
+        return [int(each) if _WHOLE.fullmatch(each) else each for each in value]
+    if name == "min_rating" and _DECIMAL.fullmatch(value):
+        return float(value)
+    return value

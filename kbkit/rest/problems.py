@@ -1,0 +1,194 @@
+"""Errors as problem details (RFC 9457), with the texts that Python gives."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Scope
+
+from kbkit import errors
+from kbkit.rest.challenges import too_little
+
+log = logging.getLogger("kbkit.rest")
+
+MEDIA_TYPE = "application/problem+json"
+_MOST_FAULTS = 10
+"""Of a request, that are told."""
+_LONGEST_NAME = 80
+"""Characters of a name that was sent, and of what is told of it."""
+
+# The first class that an error is of decides.
+_STATUS: tuple[tuple[type[errors.KbkitError], int], ...] = (
+    (errors.VersionConflictError, 412),
+    (errors.ConflictError, 409),
+    (errors.NotFoundError, 404),
+    (errors.TokenError, 401),
+    (errors.ForbiddenError, 403),
+    (errors.LimitError, 413),
+    (errors.ReusedKeyError, 409),
+    (errors.ForbiddenAddressError, 403),
+    (errors.ReadOnlyPathError, 403),
+    (errors.InvalidPathError, 404),
+    (errors.EntryFormatError, 422),
+    (errors.SecretsError, 422),
+    (errors.FilesError, 409),
+    (errors.MissingExtraError, 409),
+    (errors.ConfigError, 400),
+    (errors.InvalidNameError, 400),
+    # the request is right, and what it needs of others does not do its part
+    (errors.SourceError, 409),
+    (errors.ExportError, 409),
+    (errors.EmbedderError, 409),
+    (errors.PostprocessorError, 409),
+    (errors.LanguageModelError, 409),
+    (errors.WorkspaceError, 503),
+)
+
+_CLASS_OF_STATUS = {
+    401: errors.TokenError, 403: errors.ForbiddenError, 404: errors.NotFoundError,
+    408: errors.LimitError, 409: errors.ConflictError, 412: errors.VersionConflictError,
+    413: errors.LimitError, 429: errors.LimitError,
+}  # fmt: skip
+
+
+class ProblemDetails(BaseModel):
+    """What is wrong with a request (RFC 9457)."""
+
+    type: str = Field(description="Which problem it is: `urn:kbkit:problem:` and a name.")
+    title: str = Field(description="The status in words.")
+    status: int = Field(description="The status.")
+    detail: str = Field(description="What is wrong, where, and how to mend it, as Python says it.")
+    error: str = Field(description="Class of `kbkit.errors` that Python raises.")
+    attributes: dict[str, Any] = Field(
+        default_factory=dict, description="What else the error of that class knows."
+    )
+
+
+def status_of(error: errors.KbkitError) -> int:
+    """The status that answers an error; 500 where the fault is not the caller's."""
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+
+
+def problem(
+    detail: str,
+    status: int,
+    error: type[errors.KbkitError] | None = None,
+    *,
+    attributes: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """The answer to a request that cannot be granted.
+
+    Args:
+        detail: What is wrong.
+        status: The status.
+        error: Class that a client raises; by default one that fits the status.
+        attributes: What else an error of that class knows.
+        headers: Further headers.
+    """
+    kind = error or _CLASS_OF_STATUS.get(status) or errors.ArgumentError
+    if status >= 500 and error is None:
+        kind = errors.ServerError
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__.removesuffix("Error")).lower()
+    details = ProblemDetails(
+        type=f"urn:kbkit:problem:{name}",
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=detail,
+        error=kind.__name__,
+        attributes=dict(attributes or {}),
+    )
+    content = details.model_dump()
+    if not attributes:
+        del content["attributes"]
+    return JSONResponse(content, status, headers, MEDIA_TYPE)
+
+
+def problem_of(error: errors.KbkitError, *, challenge: str = "") -> JSONResponse:
+    """The answer that tells an error of kbkit.
+
+    Args:
+        error: It.
+        challenge: Which token would do (``WWW-Authenticate``).
+    """
+    status = status_of(error)
+    headers = {"WWW-Authenticate": challenge} if challenge else {}
+    if status >= 500:
+        log.error("%s: %s", type(error).__name__, error)
+    if isinstance(error, errors.LimitError) and error.retry_after:
+        headers["Retry-After"] = str(error.retry_after)
+    return problem(str(error), status, type(error), attributes=vars(error), headers=headers)
+
+
+def _told(error: RequestValidationError) -> str:
+    """What is wrong with a request, a place each, without repeating what was sent."""
+    faults = error.errors()
+    found = []
+    for each in faults[:_MOST_FAULTS]:
+        place = ".".join(str(part)[:_LONGEST_NAME] for part in each["loc"])
+        found.append(f"{place}: {each['msg']}")
+    if len(faults) > _MOST_FAULTS:
+        found.append(f"and {len(faults) - _MOST_FAULTS:,} more")
+    return "; ".join(found)
+
+
+def _methods(routes: Iterable[BaseRoute], scope: Scope) -> set[str]:
+    """What the address of a request takes, by the document: all routes of the first one's path."""
+    matching = [route for route in _flat(routes) if route.matches(scope)[0] is not Match.NONE]
+    return {
+        method
+        for route in matching
+        if route.path == matching[0].path
+        for method in route.methods or ()
+    }
+
+
+def _flat(routes: Iterable[BaseRoute]) -> Iterator[Route]:
+    """Routes, and those of the routers among them."""
+    for route in routes:
+        inner = getattr(route, "original_router", None)
+        if inner is not None:
+            yield from _flat(inner.routes)
+        elif isinstance(route, Route):
+            yield route
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Have an application answer errors with problem details."""
+
+    @app.exception_handler(errors.KbkitError)
+    def of_kbkit(request: Request, error: errors.KbkitError) -> JSONResponse:
+        needed = error.scope if isinstance(error, errors.ForbiddenError) else ""
+        if not needed:
+            return problem_of(error)
+        settings = request.app.state.settings
+        return problem_of(error, challenge=too_little(request.scope, settings, needed))
+
+    @app.exception_handler(RequestValidationError)
+    def of_validation(_: Request, error: RequestValidationError) -> JSONResponse:
+        # what no schema can say: values that contradict each other, a pattern that is none
+        kinds = {fault["type"] for fault in error.errors()}
+        if "value_error" in kinds:  # the others may be of forms that were not meant
+            return problem(_told(error), 409, errors.ImpossibleError)
+        return problem(_told(error), 422, errors.ArgumentError)
+
+    @app.exception_handler(HTTPException)
+    def of_http(request: Request, error: HTTPException) -> JSONResponse:
+        detail, headers = error.detail, dict(error.headers or {})
+        if error.status_code == 404:
+            detail = f"{request.url.path}: there is nothing at this address; /docs names all"
+        elif error.status_code == 405:
+            detail = f"{request.url.path}: does not take {request.method}; see /docs"
+            if taken := _methods(request.app.routes, request.scope):
+                headers["Allow"] = ", ".join(sorted(taken))
+        return problem(detail, error.status_code, headers=headers)

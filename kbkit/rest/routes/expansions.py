@@ -1,0 +1,70 @@
+"""What language models write of documents, for search."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field, StrictBool
+
+from kbkit.access import Scope
+from kbkit.models import Expansion
+from kbkit.rest.access import WRITE, Caller, JobsOf, WorkspaceOf
+from kbkit.rest.idempotency import Once
+from kbkit.rest.known_query import KNOWN_QUERY
+from kbkit.rest.long_work import Wait, documented_work, told_when_done
+from kbkit.rest.lookup import base_of
+from kbkit.rest.parameters import Body, KbPath
+from kbkit.rest.responses import answer, documented
+
+router = APIRouter(
+    prefix="/api/knowledge/bases/{name}/expansions",
+    tags=["documents"],
+    dependencies=[WRITE, KNOWN_QUERY],
+)
+
+
+class NewExpansion(Body):
+    """What a language model is to write of documents."""
+
+    llm: Annotated[str, Field(min_length=1, max_length=1_000)] | None = None
+    """Its name as a recipe has it, which needs the scope admin; by default what the recipe says."""
+    questions: Annotated[int, Field(ge=0, le=10)] | None = None
+    """How many it writes of a document; by default as the recipe says, else 5."""
+    estimate: StrictBool = False
+    """Do nothing but say what would be sent."""
+    wait: Wait = True
+
+
+class Forgotten(BaseModel):
+    """What was forgotten."""
+
+    documents: int = Field(description="Those of which a language model had written.")
+
+
+@router.post("", responses=documented_work(Expansion))
+def expand_documents(
+    *,
+    name: KbPath,
+    body: NewExpansion,
+    workspace: WorkspaceOf,
+    caller: Caller,
+    jobs: JobsOf,
+    once: Once,
+) -> Response:
+    """Have a language model write a card and questions of each document that has none."""
+    documents = base_of(workspace, caller, name).documents
+    if body.llm is not None:
+        caller.require(Scope.ADMIN)
+    if body.estimate:
+        return answer(documents.expand(body.llm, questions=body.questions, estimate=True))
+    arguments = {"kb": name, "llm": body.llm, "questions": body.questions}
+    return once(
+        arguments, lambda: told_when_done(jobs, caller, "expand", arguments, wait=body.wait)
+    )
+
+
+@router.delete("", responses=documented(Forgotten, refusals=(404, 409, 503)))
+def unexpand_documents(name: KbPath, workspace: WorkspaceOf, caller: Caller) -> Response:
+    """Forget what language models wrote of the documents."""
+    return answer({"documents": base_of(workspace, caller, name).documents.unexpand()})

@@ -1,0 +1,82 @@
+"""Knowledge bases as pages and sites, to be fetched as an archive."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+from pydantic import StrictBool
+
+from kbkit.errors import ConfigError
+from kbkit.jobs.exports import archive_of
+from kbkit.models import SiteArchive
+from kbkit.rest.access import READ, WRITE, Caller, JobsOf, WorkspaceOf
+from kbkit.rest.contents import ConditionsOf, contents, sent
+from kbkit.rest.idempotency import Once
+from kbkit.rest.known_query import KNOWN_QUERY
+from kbkit.rest.long_work import Wait, documented_work, told_when_done
+from kbkit.rest.lookup import base_of
+from kbkit.rest.parameters import Body, KbPath
+from kbkit.stores.catalog.built_in import ENTRIES, FILES
+
+router = APIRouter(
+    prefix="/api/knowledge/bases/{name}/exports", tags=["sites"], dependencies=[KNOWN_QUERY]
+)
+
+ArchiveId = Annotated[str, Path(description="Id of an archive.", min_length=1, max_length=64)]
+
+
+class NewExport(Body):
+    """What is to be written."""
+
+    build: StrictBool = True
+    """Also run MkDocs, so that the built site is in it."""
+    standalone: StrictBool = False
+    """Add what others need to build the project."""
+    pages_only: StrictBool = False
+    """Only the pages, for the documentation of a site of yours."""
+    model: StrictBool | None = None
+    """Whether browsers get the model that embeds queries; by default as the recipe says."""
+    graph: StrictBool | None = None
+    """Whether the knowledge graph has a page; by default as the recipe says."""
+    files: StrictBool | None = None
+    """Whether the files of the workspace are a section; by default as the recipe says."""
+    entries: StrictBool | None = None
+    """Whether its entries are; by default as the recipe says."""
+    wait: Wait = True
+
+
+@router.post("", dependencies=[WRITE], responses=documented_work(SiteArchive))
+def export_base(
+    *,
+    name: KbPath,
+    body: NewExport,
+    workspace: WorkspaceOf,
+    caller: Caller,
+    jobs: JobsOf,
+    once: Once,
+) -> Response:
+    """Write a knowledge base as a MkDocs project with its site, into an archive."""
+    base_of(workspace, caller, name)
+    if body.pages_only and (body.standalone or body.files or body.entries):
+        raise ConfigError("pages_only: leave out standalone, files and entries")
+    for known, wanted in ((FILES, body.files), (ENTRIES, body.entries)):
+        if wanted:
+            caller.require_kb(known)
+    arguments = {"kb": name, **body.model_dump(exclude={"wait"})}
+    return once(
+        arguments, lambda: told_when_done(jobs, caller, "export", arguments, wait=body.wait)
+    )
+
+
+@router.get("/{archive}", dependencies=[READ], responses=contents(404, 422))
+def fetch_export(
+    name: KbPath,
+    archive: ArchiveId,
+    workspace: WorkspaceOf,
+    caller: Caller,
+    wanted: ConditionsOf,
+) -> Response:
+    """Fetch an archive (ZIP) that an export wrote; it is kept for a day."""
+    place = archive_of(workspace, base_of(workspace, caller, name), archive)
+    return sent(place.open("rb"), f"{name}.zip", archive, wanted)

@@ -1,0 +1,298 @@
+"""The knowledge filesystem: `/api/files`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from kbkit.errors import NotTextError
+from kbkit.files.files import Files
+from kbkit.files.paths import parts_of
+from kbkit.files.shown import ROOT
+from kbkit.files.store import version
+from kbkit.models import DeletedFile, FileInfo, FileLink, FileTree, SyncReport
+from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf
+from kbkit.rest.contents import REVISION, ConditionsOf, contents, sent, told_revision
+from kbkit.rest.etags import Expected, IfMatch
+from kbkit.rest.responses import Page, answer, documented, page
+from kbkit.stores.catalog.built_in import FILES
+
+router = APIRouter(prefix="/api/files", tags=["files"])
+
+_PATH = "From the root, such as `notes/today.md`."
+_LONGEST = 4_000
+PathOf = Annotated[str, Path(max_length=_LONGEST, description=_PATH)]
+OptionalPath = Annotated[str, Query(max_length=_LONGEST, description=_PATH)]
+BodyPath = Annotated[str, Field(max_length=_LONGEST, description=_PATH)]
+_WRONG = (404, 409, 412)
+
+
+class Form(StrEnum):
+    """In which form a file is wanted."""
+
+    RAW = "raw"
+    INFO = "info"
+    NUMBERED = "numbered"
+    LINKS = "links"
+    BACKLINKS = "backlinks"
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class FolderToMake(_Body):
+    """A folder that is to be made."""
+
+    path: BodyPath
+
+
+class Move(_Body):
+    """What is to be moved where."""
+
+    source: BodyPath
+    target: BodyPath
+
+
+class Replacement(_Body):
+    """A text that stands in a file exactly once, and what is to stand there."""
+
+    op: Literal["replace"]
+    old: str = Field(min_length=1, description="What stands there.")
+    new: str = Field(description="What is to stand there.")
+
+
+class Insertion(_Body):
+    """A text that goes behind a line."""
+
+    op: Literal["insert"]
+    line: int = Field(description="From 1; 0 for the beginning.", json_schema_extra={"minimum": 0})
+    text: str = Field(description="What to put there.")
+
+
+class Edit(BaseModel):
+    """A change of a part of a file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    edit: Annotated[Replacement | Insertion, Field(discriminator="op")]
+
+
+def files_of(workspace: WorkspaceOf, caller: Caller) -> Files:
+    """The files, to who may use them.
+
+    Raises:
+        ForbiddenError: They may not.
+    """
+    caller.require_kb(FILES)
+    return workspace.files
+
+
+FilesOf = Annotated[Files, Depends(files_of)]
+
+
+async def _text(request: Request) -> str:
+    """The body of a request, which is a text whatever type it claims."""
+    try:
+        return (await request.body()).decode()
+    except UnicodeDecodeError:
+        path = request.path_params["path"]
+        raise NotTextError(f"{path}: the content is no text in UTF-8") from None
+
+
+TextOf = Annotated[str, Depends(_text)]
+_TEXT_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "The text, in UTF-8.",
+        "content": {"text/plain": {"schema": {"type": "string"}}},
+    }
+}
+
+
+@router.get("", dependencies=[READ], responses=documented(FileInfo, many=True, refusals=_WRONG))
+def list_folder(files: FilesOf, caller: Caller, path: OptionalPath = "") -> Response:
+    """List what a folder holds: folders first, then files, by name."""
+    _permit(path, caller)
+    return page([each for each in files.list(path) if _visible(each, caller)])
+
+
+@router.get("/tree", dependencies=[READ], responses=documented(FileTree, refusals=_WRONG))
+def read_file_tree(
+    files: FilesOf,
+    caller: Caller,
+    path: OptionalPath = "",
+    depth: Annotated[
+        int | None, Query(ge=0, le=100, description="Folders down to go; by default all.")
+    ] = None,
+) -> Response:
+    """A folder with all that is in it."""
+    _permit(path, caller)
+    return answer(_pruned(files.tree(path, depth=depth), caller))
+
+
+@router.get("/prompt", dependencies=[READ], responses=documented(str))
+def read_files_prompt(files: FilesOf, caller: Caller) -> Response:
+    """A section of a system prompt: the folders at the root, and how to use them."""
+    caller.require_all_kbs()
+    return answer(files.prompt())
+
+
+@router.get("/revision", dependencies=[READ], responses=REVISION)
+def read_files_revision(
+    files: FilesOf,
+    caller: Caller,
+    wanted: ConditionsOf,
+    paths: Annotated[
+        list[Annotated[str, StringConstraints(max_length=4_000)]] | None,
+        Query(
+            description="Folders and files to look at on the server's disk, too.", max_length=200
+        ),
+    ] = None,
+) -> Response:
+    """What is another text when files changed, whoever changed them: may be asked each second."""
+    for path in paths or ():
+        _permit(path, caller)
+    return told_revision(files.revision(paths or ()), wanted)
+
+
+@router.post("/mkdir", dependencies=[WRITE], responses=documented(FileInfo, refusals=_WRONG))
+def make_folder(files: FilesOf, body: FolderToMake) -> Response:
+    """Make a folder, and those above; one that is there stays as it is."""
+    return answer(files.mkdir(body.path))
+
+
+@router.post("/move", dependencies=[WRITE], responses=documented(FileInfo, refusals=_WRONG))
+def move_file(files: FilesOf, body: Move) -> Response:
+    """Give a file or folder another path, where nothing is yet."""
+    return _info(files.move(body.source, body.target))
+
+
+@router.post("/sync", dependencies=[WRITE], responses=documented(SyncReport, refusals=(409, 503)))
+def sync_files(files: FilesOf) -> Response:
+    """Take over what was changed on the server outside kbkit, so that it is searched."""
+    return answer(files.sync(on_progress=lambda _: None))
+
+
+@router.get(
+    "/{path:path}",
+    dependencies=[READ],
+    response_class=Response,
+    responses=contents(*_WRONG, model=FileInfo | Page[FileLink] | Page[str]),
+)
+def read_file(
+    *,
+    files: FilesOf,
+    caller: Caller,
+    wanted: ConditionsOf,
+    path: PathOf,
+    form: Annotated[
+        Form | None,
+        Query(
+            alias="as",
+            description="`raw`: its bytes; `info`: what is known of it, or of a folder; "
+            "`numbered`: its text with numbered lines, or the drawing of a folder; `links` and "
+            "`backlinks`: files that it links to, and that link to it. By default `raw`, or "
+            "`info` to who accepts `application/json` first.",
+        ),
+    ] = None,
+    lines: Annotated[
+        list[int] | None,
+        Query(
+            description="First and last line of `numbered`, from 1; -1 is the last there is.",
+            json_schema_extra={"minItems": 2, "maxItems": 2},
+        ),
+    ] = None,
+    accept: Annotated[str, Header(include_in_schema=False)] = "",
+) -> Response:
+    """Read a file, or what is known of it. Browsers are made to keep it, never to run it.
+
+    A file that is called as a route here (`tree`) is read at `/api/files/./tree`.
+    """
+    _permit(path, caller)
+    if form is None:
+        form = Form.INFO if accept.startswith("application/json") else Form.RAW
+    if form is Form.INFO:
+        return _info(files.info(path))
+    if form is Form.NUMBERED:
+        return Response(files.view(path, lines), media_type="text/plain")
+    if form is Form.LINKS:
+        return page(files.links(path))
+    if form is Form.BACKLINKS:
+        return page(files.backlinks(path))
+    with files.open(path) as file:
+        data = file.read()
+    shown = parts_of(path)
+    of = files.info(path).version if shown[:1] == (ROOT,) else version(data)
+    return sent(data, shown[-1], of, wanted)
+
+
+@router.put(
+    "/{path:path}",
+    dependencies=[WRITE],
+    responses=documented(FileInfo, refusals=_WRONG),
+    openapi_extra=_TEXT_BODY,
+)
+def write_file(files: FilesOf, path: PathOf, content: TextOf, expected: Expected) -> Response:
+    """Write a file as a whole; folders above are made."""
+    return _info(files.write(path, content, if_match=expected))
+
+
+@router.post(
+    "/{path:path}",
+    dependencies=[WRITE],
+    responses=documented(FileInfo, refusals=_WRONG),
+    openapi_extra=_TEXT_BODY,
+)
+def append_to_file(files: FilesOf, path: PathOf, content: TextOf, expected: Expected) -> Response:
+    """Add a text at the end of a file, on a line of its own; makes the file."""
+    return _info(files.append(path, content, if_match=expected))
+
+
+@router.patch("/{path:path}", dependencies=[WRITE], responses=documented(FileInfo, refusals=_WRONG))
+def edit_file(files: FilesOf, path: PathOf, body: Edit, expected: IfMatch) -> Response:
+    """Replace a text that stands in a file exactly once, or put one behind a line."""
+    edit = body.edit
+    if isinstance(edit, Replacement):
+        return _info(files.replace(path, edit.old, edit.new, if_match=expected))
+    return _info(files.insert(path, edit.line, edit.text, if_match=expected))
+
+
+@router.delete(
+    "/{path:path}", dependencies=[WRITE], responses=documented(DeletedFile, refusals=_WRONG)
+)
+def delete_file(files: FilesOf, path: PathOf, expected: IfMatch) -> Response:
+    """Put a file, or a folder with all in it, into the trash."""
+    return answer(files.delete(path, if_match=expected))
+
+
+def _info(info: FileInfo) -> Response:
+    return answer(info, version=info.version)
+
+
+def _permit(path: str, caller: Caller) -> None:
+    """Let somebody look at a path: those of a knowledge base need leave for that, too.
+
+    Raises:
+        ForbiddenError: They may not.
+    """
+    parts = parts_of(path)
+    if len(parts) > 1 and parts[0] == ROOT:
+        caller.require_kb(parts[1])
+
+
+def _visible(info: FileInfo, caller: Caller) -> bool:
+    parts = info.path.split("/")
+    return len(parts) != 2 or parts[0] != ROOT or bool(caller.visible(parts[1:]))
+
+
+def _pruned(found: FileTree, caller: Caller) -> FileTree:
+    """A tree without knowledge bases that somebody may not know of."""
+    if not caller.kbs:
+        return found
+    kept = [_pruned(each, caller) for each in found.children if _visible(each.info, caller)]
+    return replace(found, children=tuple(kept))

@@ -1,0 +1,231 @@
+"""Imports: pages and sites of the web, files, descriptions of APIs, into knowledge bases."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, File, Form, Response, UploadFile
+from pydantic import Field, StrictBool
+
+from kbkit.access import Caller as AccessCaller
+from kbkit.errors import ConfigError, ImpossibleError
+from kbkit.files.paths import joined, parts_of
+from kbkit.jobs import Jobs
+from kbkit.jobs.knowledge import store_uploads
+from kbkit.models import DocumentType, ImportReport
+from kbkit.recipes import parse_source
+from kbkit.recipes.base import HttpUrl
+from kbkit.rest.access import WRITE, Caller, JobsOf, WorkspaceOf
+from kbkit.rest.idempotency import Once
+from kbkit.rest.known_query import KNOWN_QUERY
+from kbkit.rest.long_work import Wait, documented_work, told_when_done
+from kbkit.rest.lookup import base_of
+from kbkit.rest.parameters import MOST, Body, KbName
+from kbkit.rest.routes.sources import check_source
+
+router = APIRouter(prefix="/api/knowledge", tags=["imports"], dependencies=[KNOWN_QUERY])
+
+MOST_FILES = 1_000
+"""Files that come with one request."""
+_MOST_TAGS = 900
+"""A form has 1,000 fields at most."""
+_ON_DISK = ("files", "mirror", "jsonl", "openapi")
+
+WebAddress = Annotated[HttpUrl, Field(max_length=10_000)]
+Tags = Annotated[list[Annotated[str, Field(max_length=1_000)]], Field(max_length=MOST)]
+
+
+class _Import(Body):
+    kb: KbName
+    document_type: DocumentType | None = None
+    """Type of all its documents; by default each one's is detected."""
+    tags: Tags = Field(default_factory=list)
+    """Tags of all its documents."""
+    allow_private: StrictBool = False
+    """Permit loopback and private addresses, which needs the scope admin."""
+
+
+class UrlImport(_Import):
+    """A page of the web, or a site from there on."""
+
+    url: WebAddress
+    """Where it is, or where to start."""
+    crawl: StrictBool = False
+    """Follow its links, in a job; by default only the page is read."""
+    limit: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """Most pages of a crawl."""
+    depth: Annotated[int, Field(ge=0, le=1_000)] | None = None
+    """Most links away from the start."""
+    include: Annotated[list[str], Field(max_length=MOST)] = Field(default_factory=list)
+    """Globs of paths to read; by default all."""
+    exclude: Annotated[list[str], Field(max_length=MOST)] = Field(default_factory=list)
+    """Globs of paths to leave out."""
+    remember: StrictBool = True
+    """Whether a refresh reads it again."""
+    wait: Wait = True
+
+
+class OpenApiImport(_Import):
+    """A description of an API (OpenAPI 3): its address, or itself."""
+
+    url: WebAddress | None = None
+    """Where it is; either this or `description`."""
+    description: dict[str, Any] | str | None = None
+    """The description, as JSON or as a text of JSON or YAML."""
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")] = "openapi"
+    """What a description is called in the URIs of its documents."""
+    wait: Wait = True
+
+
+@router.post("/import/url", dependencies=[WRITE], responses=documented_work(ImportReport))
+def import_url(
+    body: UrlImport, workspace: WorkspaceOf, caller: Caller, jobs: JobsOf, once: Once
+) -> Response:
+    """Read a page, or a site in a job, into a knowledge base; it is searchable then."""
+    base_of(workspace, caller, body.kb)
+    values: dict[str, Any] = {"type": "crawl" if body.crawl else "page", "url": body.url}
+    if body.crawl:
+        values |= {"include": body.include, "exclude": body.exclude, "depth": body.depth}
+        values |= {"limit": body.limit} if body.limit else {}
+    elif body.include or body.exclude or body.depth is not None or body.limit:
+        raise ImpossibleError("limit, depth, include and exclude are of a crawl; say crawl: true")
+    source = _source(caller, values, body)
+    arguments = {**_arguments(body.kb, [source]), "remember": body.remember}
+    wait = body.wait and not body.crawl
+    return once(body.model_dump(mode="json"), lambda: _imported(jobs, caller, arguments, wait))
+
+
+@router.post("/import/openapi", dependencies=[WRITE], responses=documented_work(ImportReport))
+def import_openapi(
+    body: OpenApiImport, workspace: WorkspaceOf, caller: Caller, jobs: JobsOf, once: Once
+) -> Response:
+    """Read a description of an API: a document an endpoint and a schema."""
+    base_of(workspace, caller, body.kb)
+    if (body.url is None) == (body.description is None):
+        raise ImpossibleError("give either url or description")
+
+    def done() -> Response:
+        if body.url is not None:
+            source = _source(caller, {"type": "openapi", "url": body.url}, body)
+            return _imported(jobs, caller, _arguments(body.kb, [source]), body.wait)
+        told = body.description
+        text = told if isinstance(told, str) else json.dumps(told)
+        name = f"{body.name}.{'yaml' if isinstance(told, str) else 'json'}"
+        source = _source(caller, {"type": "openapi", "path": name}, body, sent=True)
+        uploads = store_uploads(workspace, [(name, text.encode("utf-8", "replace"))])
+        arguments = {**_arguments(body.kb, [source]), "uploads": uploads}
+        return _imported(jobs, caller, arguments, body.wait)
+
+    return once(body.model_dump(mode="json"), done)
+
+
+@router.post("/import/file", dependencies=[WRITE], responses=documented_work(ImportReport))
+def import_files(
+    *,
+    workspace: WorkspaceOf,
+    caller: Caller,
+    jobs: JobsOf,
+    once: Once,
+    files: Annotated[
+        list[UploadFile],
+        File(description="Files; a name may be a path.", min_length=1, max_length=MOST_FILES),
+    ],
+    kb: Annotated[str, Form(description="Name of a knowledge base.", min_length=1, max_length=200)],
+    document_type: Annotated[
+        DocumentType | None, Form(description="Type of all documents.")
+    ] = None,
+    tags: Annotated[
+        list[str] | None, Form(description="Tags of all documents.", max_length=_MOST_TAGS)
+    ] = None,
+    source: Annotated[
+        str,
+        Form(
+            description="How to read them: a source of a recipe as JSON (files, mirror, jsonl or "
+            "openapi) whose path is that of a file or folder among them. By default all "
+            "are read as files.",
+            max_length=100_000,
+        ),
+    ] = "",
+    strict: Annotated[
+        Literal["true", "false"],
+        Form(description="Whether it is an error that nothing could be read."),
+    ] = "true",
+    wait: Annotated[
+        Literal["true", "false"],
+        Form(description="Whether to be answered when all is done, or at once."),
+    ] = "true",
+) -> Response:
+    """Read files that are sent into a knowledge base; they are searchable then."""
+    base_of(workspace, caller, kb)
+    sent = [(_path(file.filename or ""), file.file.read()) for file in files]
+    if len({path for path, _ in sent}) < len(sent):
+        raise ImpossibleError("files: two have the same name; give each a name of its own")
+    said: dict[str, Any] = {"type": "files", "path": "**"}
+    if source:
+        said = _said_source(source)
+        if said.get("type") not in _ON_DISK:
+            raise ImpossibleError(f"source: its type is none of {', '.join(_ON_DISK)}")
+        said["path"] = joined(parts_of(str(said.get("path", "")))) or "."
+    try:
+        read = parse_source(said).model_dump(mode="json")
+    except ConfigError as error:  # the text is one, as the schema has it
+        raise ImpossibleError(f"source: {error}") from None
+    read |= {"document_type": document_type.value} if document_type else {}
+    read |= {"tags": tags} if tags else {}
+    digests = [[path, hashlib.sha256(data).hexdigest()] for path, data in sent]
+
+    def done() -> Response:
+        arguments = {
+            **_arguments(kb, [read]),
+            "uploads": store_uploads(workspace, sent),
+            "strict": strict == "true",
+        }
+        return _imported(jobs, caller, arguments, wait == "true")
+
+    return once([kb, read, digests, strict, wait], done)
+
+
+def _source(
+    caller: AccessCaller, values: Mapping[str, Any], body: _Import, *, sent: bool = False
+) -> dict[str, Any]:
+    """A source of a body, checked."""
+    told = {
+        **values,
+        "document_type": body.document_type,
+        "tags": body.tags,
+        "allow_private": body.allow_private,
+    }
+    source = parse_source(told)
+    if not sent:
+        check_source(caller, source)
+    return source.model_dump(mode="json")
+
+
+def _said_source(text: str) -> dict[str, Any]:
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        raise ImpossibleError("source: is no JSON object")
+    return said
+
+
+def _arguments(kb: str, sources: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"kb": kb, "sources": sources, "strict": True}
+
+
+def _path(name: str) -> str:
+    path = joined(parts_of(name))
+    if not path:
+        raise ConfigError("files: one has no name; give each a name")
+    return path
+
+
+def _imported(
+    jobs: Jobs, caller: AccessCaller, arguments: Mapping[str, Any], wait: bool
+) -> Response:
+    return told_when_done(jobs, caller, "import", arguments, wait=wait)

@@ -1,0 +1,130 @@
+"""Jobs: long work behind an answer, asked about, followed and ended."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Annotated
+
+import anyio
+from anyio import to_thread
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from kbkit.access import Caller as AccessCaller
+from kbkit.errors import NotFoundError
+from kbkit.jobs import Jobs
+from kbkit.models import Job
+from kbkit.rest.access import READ, WRITE, Caller, JobsOf
+from kbkit.rest.responses import answer, documented, page
+
+router = APIRouter(prefix="/api/jobs", tags=["jobs"])
+
+_LOOK_SECONDS = 0.2
+_QUIET_SECONDS = 1.0
+"""After which a stream says that it is alive."""
+_EVENT = {
+    "type": "object",
+    "properties": {
+        "event": {"const": "job"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "data"],
+}
+
+JobId = Annotated[str, Path(description="Id of the job.", max_length=64)]
+
+
+@router.get("", dependencies=[READ], responses=documented(Job, many=True, refusals=[404, 422]))
+def list_jobs(
+    jobs: JobsOf,
+    caller: Caller,
+    limit: Annotated[int, Query(ge=1, le=500, description="Most jobs.")] = 50,
+    cursor: Annotated[
+        str | None, Query(max_length=64, description="What the part before said.")
+    ] = None,
+) -> Response:
+    """List jobs, the last first."""
+    found = [job for job in jobs.list() if _may_see(caller, job)]
+    if cursor is not None:
+        ids = [job.id for job in found]
+        if cursor not in ids:
+            raise NotFoundError(f"cursor={cursor!r}: that job is gone; begin anew without a cursor")
+        found = found[ids.index(cursor) + 1 :]
+    more = len(found) > limit
+    return page(found[:limit], found[limit - 1].id if more else None)
+
+
+@router.get("/{job_id}", dependencies=[READ], responses=documented(Job, refusals=[404, 422]))
+def read_job(
+    job_id: JobId,
+    jobs: JobsOf,
+    caller: Caller,
+    wait: Annotated[float, Query(ge=0, le=20, description="Seconds to wait for its end.")] = 0,
+) -> Response:
+    """Tell how far a job is, and what came of it."""
+    found = _seen(jobs, caller, job_id)
+    return answer(jobs.wait(job_id, wait) if wait else found)
+
+
+@router.delete("/{job_id}", dependencies=[WRITE], responses=documented(Job, refusals=[404, 422]))
+def cancel_job(job_id: JobId, jobs: JobsOf, caller: Caller) -> Response:
+    """End a job; what it has done is kept."""
+    _seen(jobs, caller, job_id)
+    return answer(jobs.cancel(job_id))
+
+
+@router.get(
+    "/{job_id}/events",
+    dependencies=[READ],
+    response_class=StreamingResponse,
+    responses={
+        **documented(refusals=[404, 422]),
+        200: {
+            "description": "The job as server-sent events named `job`, each time it is another; "
+            "the last one says how it ended.",
+            "content": {"text/event-stream": {"schema": _EVENT}},
+        },
+    },
+)
+async def follow_job(job_id: JobId, jobs: JobsOf, caller: Caller, request: Request) -> Response:
+    """Follow a job to its end, as server-sent events."""
+    look = partial(to_thread.run_sync, partial(_seen, jobs, caller, job_id))
+    first = await look()  # what is not there is a problem, and no stream
+
+    async def events() -> AsyncIterator[str]:
+        job, told, at = first, "", time.monotonic()
+        while True:
+            text = json.dumps(job.to_dict(), separators=(",", ":"))
+            if text != told:
+                told, at = text, time.monotonic()
+                yield f"event: job\ndata: {text}\n\n"
+            elif time.monotonic() - at > _QUIET_SECONDS:
+                at = time.monotonic()
+                yield ": at work\n\n"
+            if job.state.ended or request.app.state.closing.is_set():
+                return
+            await anyio.sleep(_LOOK_SECONDS)
+            job = await look()
+
+    return StreamingResponse(
+        events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+    )
+
+
+def _may_see(caller: AccessCaller, job: Job) -> bool:
+    return not caller.kbs or (bool(job.kbs) and set(job.kbs) <= set(caller.kbs))
+
+
+def _seen(jobs: Jobs, caller: AccessCaller, job_id: str) -> Job:
+    """A job of knowledge bases that the caller may use.
+
+    Raises:
+        NotFoundError: There is none, or none that they may know of.
+    """
+    job = jobs.get(job_id)
+    if not _may_see(caller, job):
+        raise NotFoundError(f"no job {job_id!r}: it never was, or ended some days ago")
+    return job

@@ -1,0 +1,210 @@
+"""How well search answers: judgements, pools for judging, evaluation and tuning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field, StrictBool
+
+from kbkit.access import Caller as AccessCaller
+from kbkit.access import Scope
+from kbkit.feedback.evaluation_report import Evaluation
+from kbkit.feedback.judgements import Judgement
+from kbkit.feedback.tune_report import TuneReport
+from kbkit.jobs.measures import evaluated
+from kbkit.models import Mode
+from kbkit.models.hits import HitDict
+from kbkit.models.values import to_json
+from kbkit.recipes import Question, RetrievalSpec
+from kbkit.rest.access import READ, WRITE, Caller, JobsOf, WorkspaceOf
+from kbkit.rest.idempotency import Once
+from kbkit.rest.known_query import KNOWN_QUERY
+from kbkit.rest.long_work import Wait, documented_work, told_when_done
+from kbkit.rest.lookup import base_of
+from kbkit.rest.parameters import (
+    MOST,
+    Body,
+    Cursor,
+    KbName,
+    KbPath,
+    Limit,
+    QueryText,
+    SearchMode,
+    check_number,
+    number,
+    part_of,
+    whole,
+)
+from kbkit.rest.responses import answer, documented
+
+router = APIRouter(
+    prefix="/api/knowledge/bases/{name}", tags=["measures"], dependencies=[KNOWN_QUERY]
+)
+
+_AT_ONCE = 100
+"""Queries that are measured while somebody waits; a job measures more."""
+
+_MOST_SEED = 2**32 - 1
+Seed = Annotated[Any, number(0, _MOST_SEED)]
+Questions = Annotated[list[Question], Field(min_length=1, max_length=MOST)]
+Grade = Annotated[int, Field(ge=0, le=100)]
+Grades = Annotated[dict[str, dict[str, Grade]], Field(min_length=1, max_length=MOST)]
+
+
+class GroundTruth(Body):
+    """What to measure by; by default what ratings say."""
+
+    questions: Questions | None = None
+    """Golden questions, which are measured by page."""
+    judgements: Grades | None = None
+    """Instead: by query, the grade of each judged chunk's id, which are measured by chunk."""
+
+
+class EvaluationBody(GroundTruth):
+    """An evaluation."""
+
+    mode: SearchMode = "hybrid"
+    """How to search."""
+    retrieval: RetrievalSpec | None = None
+    """How to rank, in place of the knowledge base's own settings."""
+    against: Mode | RetrievalSpec | None = None
+    """What to compare with: another mode, or other settings."""
+    k: Annotated[Any, number(1, 100)] = 10
+    """Places that Recall@k reads."""
+    improve: StrictBool = False
+    """First have models embed what static vectors serve meanwhile, which needs the scope write."""
+    wait: Wait = True
+
+
+class OtherBase(GroundTruth):
+    """Another knowledge base to learn from."""
+
+    kb: KbName
+
+
+class TuningBody(GroundTruth):
+    """What weights are to be learned from."""
+
+    others: Annotated[list[OtherBase], Field(max_length=100)] = Field(default_factory=list)
+    """More knowledge bases to learn from."""
+    keep: StrictBool = False
+    """Write the proposed settings, if they win, which needs the scope admin."""
+    seed: Seed = 0
+    """Another one divides the queries in other ways."""
+    improve: StrictBool = False
+    """First have models embed what static vectors serve meanwhile."""
+    wait: Wait = True
+
+
+class PoolBody(Body):
+    """A query that is to be judged."""
+
+    query: QueryText
+    """What is asked."""
+    limit: Annotated[Any, number(1, 100)] = 10
+    """Hits of each mode."""
+    unshown: Annotated[Any, number(0, 100)] = 5
+    """Candidates drawn at random from further down."""
+    seed: Seed = 0
+    """Another one gives another order and draws others."""
+    rater: Annotated[str, Field(max_length=1_000)] = ""
+    """Whose ratings are marked; by default the name of the token, else who runs the server."""
+
+
+class PooledChunk(BaseModel):
+    """A chunk to be judged."""
+
+    hit: HitDict
+    found_by: list[Mode] = Field(description="Modes that show it: not to be shown to judges.")
+    score: int | None = Field(description="What the rater said of it for this query before.")
+    raters: int = Field(description="How many people rated it for this query.")
+
+
+class Pool(BaseModel):
+    """Candidates for a query, in an order that tells nothing of how they were found."""
+
+    query: str
+    candidates: list[PooledChunk]
+
+
+@router.get(
+    "/judgements",
+    dependencies=[READ],
+    responses=documented(Judgement, many=True, refusals=(404, 422)),
+)
+def list_judgements(
+    name: KbPath, workspace: WorkspaceOf, caller: Caller, limit: Limit, cursor: Cursor = ""
+) -> Response:
+    """List how well chunks answer queries, as ratings say that name a query."""
+    return part_of(base_of(workspace, caller, name).feedback.judgements(), limit, cursor)
+
+
+@router.post("/pool", dependencies=[READ], responses=documented(Pool, refusals=(404, 422, 503)))
+def pool_candidates(
+    name: KbPath, body: PoolBody, workspace: WorkspaceOf, caller: Caller
+) -> Response:
+    """Find candidates for judging a query: what any mode shows, and some of what none shows."""
+    found = base_of(workspace, caller, name).feedback.pool(
+        body.query,
+        limit=whole(body.limit),
+        unshown=whole(body.unshown),
+        seed=check_number("seed", body.seed, 0, _MOST_SEED),
+        rater=body.rater or caller.name,
+    )
+    return answer({"query": found.query, "candidates": to_json(found.candidates)})
+
+
+@router.post("/evaluate", dependencies=[READ], responses=documented_work(Evaluation))
+def evaluate_search(
+    *,
+    name: KbPath,
+    body: EvaluationBody,
+    workspace: WorkspaceOf,
+    caller: Caller,
+    jobs: JobsOf,
+    once: Once,
+) -> Response:
+    """Measure how well search answers queries whose answers are known."""
+    kb = base_of(workspace, caller, name)
+    for settings in (body.retrieval, body.against):
+        _check_settings(caller, settings)
+    if body.improve:
+        caller.require(Scope.WRITE)
+    told = body.model_dump(mode="json", exclude_unset=True, exclude={"wait"})
+    arguments = {**told, "kb": name, "k": whole(body.k)}
+    given: Any = body.questions or body.judgements or kb.feedback.judgements().queries
+    if len(given) <= _AT_ONCE and not body.improve:
+        return answer(evaluated(workspace, arguments, lambda _: None))
+    return once(told, lambda: told_when_done(jobs, caller, "evaluate", arguments, wait=body.wait))
+
+
+@router.post("/tune", dependencies=[WRITE], responses=documented_work(TuneReport))
+def tune_search(
+    *,
+    name: KbPath,
+    body: TuningBody,
+    workspace: WorkspaceOf,
+    caller: Caller,
+    jobs: JobsOf,
+    once: Once,
+) -> Response:
+    """Learn the weights of hybrid search from queries whose answers are known."""
+    for other in (name, *(each.kb for each in body.others)):
+        base_of(workspace, caller, other)
+    if body.keep:
+        caller.require(Scope.ADMIN)
+    told: Mapping[str, Any] = body.model_dump(mode="json", exclude={"wait"})
+    arguments = {**told, "kb": name, "seed": check_number("seed", body.seed, 0, _MOST_SEED)}
+    return once(told, lambda: told_when_done(jobs, caller, "tune", arguments, wait=body.wait))
+
+
+def _check_settings(caller: AccessCaller, settings: Mode | RetrievalSpec | None) -> None:
+    """Whether a caller may have searches rank so.
+
+    Raises:
+        ForbiddenError: The settings name classes to import, which is for admins.
+    """
+    if isinstance(settings, RetrievalSpec) and settings.postprocessors:
+        caller.require(Scope.ADMIN)

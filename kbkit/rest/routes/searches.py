@@ -1,0 +1,190 @@
+"""What is asked of knowledge bases: passages, contexts, answers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field, WithJsonSchema
+
+from kbkit.access import Caller as AccessCaller
+from kbkit.access import Scope
+from kbkit.errors import ConfigError, ImpossibleError
+from kbkit.models import Answer, Context, Hits
+from kbkit.recipes import RetrievalSpec
+from kbkit.rest.access import READ, Caller, SearchesOf, WorkspaceOf
+from kbkit.rest.known_query import KNOWN_QUERY
+from kbkit.rest.parameters import (
+    MOST,
+    QUERY_SHAPE,
+    Body,
+    FewHits,
+    FewLimit,
+    FiltersField,
+    GraphWeight,
+    KbNames,
+    QueryText,
+    SearchMode,
+    check_number,
+    filters_of,
+    integer,
+)
+from kbkit.rest.responses import answer, documented, json_answer
+from kbkit.retrieval.context import LEAST_TOKENS
+
+router = APIRouter(prefix="/api/knowledge", tags=["search"], dependencies=[READ, KNOWN_QUERY])
+
+_TOKENS = 100_000
+"""Most tokens of a context."""
+
+
+class Asked(Body):
+    """A query, and of whom it is asked."""
+
+    query: QueryText
+    kb: Annotated[str | None, Field(max_length=200)] = None
+    """A knowledge base; short for `kbs` with one name."""
+    kbs: KbNames = None
+    filters: FiltersField = None
+
+    def named(self, caller: AccessCaller) -> list[str] | None:
+        """The knowledge bases to ask; ``None`` for all."""
+        return _named(caller, self.kb, self.kbs)
+
+
+class SearchBody(Asked):
+    """A search."""
+
+    limit: FewHits = 10
+    mode: SearchMode = "hybrid"
+    retrieval: RetrievalSpec | None = None
+    """How to rank, in place of the knowledge bases' own settings."""
+    graph: GraphWeight = None
+
+
+class AskBody(Asked):
+    """A question that a language model is to answer, if the server has one."""
+
+    limit: FewHits = 5
+
+
+class ContextBody(Asked):
+    """A question whose answer needs a context."""
+
+    max_tokens: Annotated[
+        Any,
+        WithJsonSchema({"type": "integer", "minimum": LEAST_TOKENS, "maximum": _TOKENS}),
+    ] = 2000
+    """Most tokens of the text."""
+    limit: Annotated[
+        Any,
+        WithJsonSchema(
+            {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, {"type": "null"}]}
+        ),
+    ] = None
+    """Most passages; by default as the server is set."""
+
+
+Text = Annotated[str, Query(description="A question or some words."), WithJsonSchema(QUERY_SHAPE)]
+Kbs = Annotated[
+    list[str] | None, Query(description="Knowledge bases; by default all.", max_length=1_000)
+]
+
+
+@router.post("/search", responses=documented(Hits, refusals=(404, 422, 503)))
+def search_knowledge(body: SearchBody, searches: SearchesOf, caller: Caller) -> Response:
+    """Find the passages that answer a query, best first."""
+    if body.retrieval is not None and body.retrieval.postprocessors:
+        caller.require(Scope.ADMIN)  # they are classes to import
+    found = searches.answer(
+        "search",
+        body.query,
+        kbs=body.named(caller),
+        limit=check_number("limit", body.limit, 1, MOST),
+        mode=body.mode,
+        filters=body.filters,
+        retrieval=body.retrieval,
+        graph=body.graph,
+    )
+    return json_answer(found)
+
+
+@router.get("/search", responses=documented(Hits, refusals=(404, 422, 503)))
+def search_knowledge_by_address(
+    *,
+    query: Text,
+    searches: SearchesOf,
+    caller: Caller,
+    filters: Annotated[dict[str, Any], filters_of()],
+    limit: FewLimit,
+    kb: Kbs = None,
+    mode: Annotated[
+        str,
+        Query(description="How to search."),
+        WithJsonSchema(
+            {"type": "string", "enum": ["hybrid", "dense", "lexical"], "default": "hybrid"}
+        ),
+    ] = "hybrid",
+) -> Response:
+    """Find the passages that answer a query, for programs that only fetch addresses."""
+    kbs = caller.restrict(kb)
+    found = searches.answer("search", query, kbs=kbs, limit=limit, mode=mode, filters=filters)
+    return json_answer(found)
+
+
+@router.post("/ask", responses=documented(Answer, refusals=(404, 422, 503)))
+def ask_knowledge(body: AskBody, workspace: WorkspaceOf, caller: Caller) -> Response:
+    """Answer a question from the passages that answer it best; without a model, only those."""
+    limit = check_number("limit", body.limit, 1, MOST)
+    kbs = body.named(caller)
+    return answer(workspace.ask(body.query, kbs=kbs, limit=limit, filters=body.filters))
+
+
+@router.post("/context", responses=documented(Context, refusals=(404, 422, 503)))
+def build_context(body: ContextBody, searches: SearchesOf, caller: Caller) -> Response:
+    """What an agent needs to answer a question, within a budget of tokens."""
+    found = searches.answer(
+        "context",
+        body.query,
+        kbs=body.named(caller),
+        max_tokens=check_number("max_tokens", body.max_tokens, LEAST_TOKENS, _TOKENS),
+        limit=None if body.limit is None else check_number("limit", body.limit, 1, MOST),
+        filters=body.filters,
+    )
+    return json_answer(found)
+
+
+@router.get("/context", responses=documented(Context, refusals=(404, 422, 503)))
+def build_context_by_address(
+    *,
+    query: Text,
+    searches: SearchesOf,
+    caller: Caller,
+    max_tokens: Annotated[
+        int, integer("max_tokens", "Most tokens of the text.", LEAST_TOKENS, _TOKENS, 2000)
+    ],
+    limit: Annotated[int | None, integer("limit", "Most passages.", 1, MOST, None)],
+    kb: Kbs = None,
+) -> Response:
+    """What an agent needs to answer a question, for programs that only fetch addresses."""
+    kbs = caller.restrict(kb)
+    found = searches.answer("context", query, kbs=kbs, max_tokens=max_tokens, limit=limit)
+    return json_answer(found)
+
+
+def _named(caller: AccessCaller, kb: str | None, kbs: Any) -> list[str] | None:
+    """The knowledge bases that a body names; ``None`` for all.
+
+    Raises:
+        ConfigError: It names them twice, or what it gives are no names.
+    """
+    if kb is not None and kbs is not None:
+        raise ImpossibleError("kb and kbs: give one of the two")
+    named = [kb] if kb is not None else [kbs] if isinstance(kbs, str) else kbs
+    if named is None:
+        return caller.restrict(None)
+    if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
+        raise ConfigError(f"kbs={named!r:.80}: give a list of names")
+    if not named:
+        raise ConfigError("kbs is empty: name a knowledge base, or leave kbs out for all")
+    return caller.restrict(named)

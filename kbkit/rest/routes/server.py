@@ -1,0 +1,114 @@
+"""Whether the server runs and can answer, what it counts, and what it takes as a token."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, Field
+
+from kbkit import __version__
+from kbkit.access import Scope
+from kbkit.errors import WorkspaceError
+from kbkit.rest.access import READ, Caller, JobsOf, WorkspaceOf
+from kbkit.rest.challenges import METADATA, base_url
+from kbkit.rest.docs_page import POLICY, docs_page
+from kbkit.rest.responses import answer, documented
+from kbkit.workspace import rater_of
+
+router = APIRouter(tags=["server"])
+
+
+class Health(BaseModel):
+    """How a server is."""
+
+    status: str = Field(description="`ok`.")
+    version: str = Field(description="Of kbkit.")
+
+
+class ResourceMetadata(BaseModel):
+    """What a client has to know to get in (RFC 9728)."""
+
+    resource: str = Field(description="Address of the MCP endpoint.")
+    resource_name: str
+    scopes_supported: list[str] = Field(description="Scopes of tokens.")
+    bearer_methods_supported: list[str] = Field(description="Where a token stands.")
+
+
+class CallerInfo(BaseModel):
+    """Who asks, as the server knows them."""
+
+    name: str = Field(description="What their token is called; empty where none is needed.")
+    rater: str = Field(description="In whose name they rate where they name nobody.")
+    scopes: list[Scope] = Field(description="What they may do.")
+    kbs: list[str] = Field(description="The only knowledge bases that they may use; empty for all.")
+
+
+@router.get("/api/caller", dependencies=[READ], responses=documented(CallerInfo))
+def show_caller(caller: Caller, workspace: WorkspaceOf) -> Response:
+    """Say who asks, and what they may."""
+    told = {
+        "name": caller.name,
+        "rater": caller.name or rater_of(workspace),
+        "scopes": [scope for scope in Scope if scope in caller.scopes],
+        "kbs": list(caller.kbs),
+    }
+    return answer(told)
+
+
+@router.get("/health", responses=documented(Health))
+def read_health() -> Response:
+    """Say that the server runs, without looking at anything."""
+    return answer(Health(status="ok", version=__version__).model_dump())
+
+
+@router.get("/ready", responses=documented(Health, refusals=[503]))
+def read_readiness(request: Request, workspace: WorkspaceOf) -> Response:
+    """Say whether the server can answer: its workspace can be read, and it is not about to end."""
+    if request.app.state.closing.is_set():
+        raise WorkspaceError("the server is about to end")
+    len(workspace)
+    return answer(Health(status="ok", version=__version__).model_dump())
+
+
+@router.get(
+    "/metrics",
+    dependencies=[READ],
+    responses={
+        200: {
+            "description": "Figures in Prometheus' format",
+            "content": {"text/plain": {"schema": {"type": "string"}}},
+        }
+    },
+    response_class=Response,
+)
+def read_metrics(request: Request, jobs: JobsOf) -> Response:
+    """Tell figures of the server: requests by route and status, times, jobs by state."""
+    return Response(
+        request.app.state.metrics.text(jobs), media_type="text/plain; version=0.0.4; charset=utf-8"
+    )
+
+
+@router.get(
+    METADATA + "/mcp", responses=documented(ResourceMetadata), operation_id="resource_metadata_mcp"
+)
+@router.get(METADATA, responses=documented(ResourceMetadata), operation_id="resource_metadata")
+def resource_metadata(request: Request) -> Response:
+    """Tell an MCP client that tokens are sent in a header, and which scopes there are (RFC 9728).
+
+    Tokens are made by `kbkit token create`, and no authorization server is named.
+    """
+    found = ResourceMetadata(
+        resource=f"{base_url(request.scope, request.app.state.settings)}/mcp",
+        resource_name="kbkit",
+        scopes_supported=[scope.value for scope in Scope],
+        bearer_methods_supported=["header"],
+    )
+    return answer(found.model_dump())
+
+
+@router.get("/docs", include_in_schema=False)
+def read_docs(request: Request) -> Response:
+    """Show the routes to a person; the page loads nothing."""
+    return HTMLResponse(
+        docs_page(request.app.openapi()), headers={"Content-Security-Policy": POLICY}
+    )

@@ -1,0 +1,320 @@
+"""Sources of knowledge bases: read, read again, listed, changed; and how a base works."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import Field, GetJsonSchemaHandler, StrictBool, TypeAdapter
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from kbkit.access import Caller as AccessCaller
+from kbkit.access import Scope
+from kbkit.errors import ConfigError, ForbiddenError, ImpossibleError
+from kbkit.models import ImportReport, Improvement, SourceInfo
+from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_source
+from kbkit.rest.access import ADMIN, READ, WRITE, Caller, JobsOf, WorkspaceOf
+from kbkit.rest.etags import IfMatch
+from kbkit.rest.idempotency import Once
+from kbkit.rest.known_query import KNOWN_QUERY
+from kbkit.rest.long_work import Wait, documented_work, told_when_done
+from kbkit.rest.lookup import base_of
+from kbkit.rest.parameters import MOST, Body, Cursor, KbPath, Limit, boolean, part_of
+from kbkit.rest.responses import answer, documented, no_content, refused
+
+router = APIRouter(prefix="/api/knowledge", tags=["sources"], dependencies=[KNOWN_QUERY])
+
+_OF_WEB = ("crawl", "page", "openapi")
+
+SourceName = Annotated[str, Path(description="Id of a source.", min_length=1, max_length=200)]
+
+
+class _AsSource:
+    """Has the OpenAPI document say what a source is; Python says what is wrong with one."""
+
+    def __get_pydantic_json_schema__(
+        self, _: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return handler(TypeAdapter(AnySource).core_schema)
+
+
+SourceValues = Annotated[dict[str, Any], _AsSource()]
+
+
+class Ingest(Body):
+    """Sources, as recipes have them, and documents, as llama-index's `to_dict` gives them."""
+
+    sources: Annotated[list[SourceValues], Field(max_length=MOST)] = Field(default_factory=list)
+    """What to read."""
+    documents: Annotated[list[dict[str, Any]], Field(max_length=100_000)] = Field(
+        default_factory=list
+    )
+    """Documents; each replaces the one with its URI."""
+    remember: StrictBool = True
+    """Whether a refresh reads the sources again."""
+    sync: StrictBool = False
+    """The sources are all that a recipe names: those that it named before go."""
+    wait: Wait = True
+
+
+class Refresh(Body):
+    """Which sources to read again."""
+
+    local: StrictBool = False
+    """Only those that read on the server's disk."""
+    wait: Wait = True
+
+
+class Configuration(Body):
+    """How a knowledge base is to work."""
+
+    spec: KnowledgeBaseSpec
+    """All of it."""
+    description: str | None = None
+    """What it is about."""
+    wait: Wait = True
+
+
+class Improve(Body):
+    """What models are to embed and annotate."""
+
+    embedding: AnyEmbedding | str | None = None
+    """What is to embed the chunks from now on, which needs the scope admin."""
+    estimate: StrictBool = False
+    """Do nothing but say what it would take."""
+    background: StrictBool = False
+    """Begin, and say what is left."""
+    wait: Wait = True
+
+
+class NewSources(Body):
+    """Sources that are to be remembered, without being read now."""
+
+    sources: Annotated[list[SourceValues], Field(min_length=1, max_length=MOST)]
+    """As recipes have them."""
+
+
+class SourceChange(Body):
+    """What is to be otherwise of a source; what is not named stays."""
+
+    enabled: StrictBool | None = None
+    """Whether a refresh reads it."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """What it reads and how, as a recipe has it; null is the default again."""
+
+
+def check_source(caller: AccessCaller, source: AnySource) -> None:
+    """Whether a caller may have a source read: no files, packages or plugins of the server.
+
+    Raises:
+        ForbiddenError: They may not, or it names a path of the server.
+    """
+    if getattr(source, "path", None):
+        raise ForbiddenError(
+            f"a source of the type {source.type} names a path, and a server reads none of its own "
+            "for a caller; send the files to /api/knowledge/import/file"
+        )
+    if source.type not in _OF_WEB or getattr(source, "allow_private", False):
+        caller.require(Scope.ADMIN)
+    if getattr(source, "provider", None) == "browser":
+        caller.require(Scope.ADMIN)
+
+
+@router.post("/bases/{name}/ingest", dependencies=[WRITE], responses=documented_work(ImportReport))
+def ingest_sources(
+    *,
+    name: KbPath,
+    body: Ingest,
+    workspace: WorkspaceOf,
+    caller: Caller,
+    jobs: JobsOf,
+    once: Once,
+) -> Response:
+    """Read sources as a recipe has them; files, packages and plugins of the server need admin."""
+    base_of(workspace, caller, name)
+    sources = [parse_source(each) for each in body.sources]
+    for source in sources:
+        check_source(caller, source)
+    arguments = {
+        "kb": name,
+        "sources": [source.model_dump(mode="json") for source in sources],
+        "documents": body.documents,
+        "remember": body.remember,
+        "sync": body.sync,
+    }
+    return once(
+        body.model_dump(mode="json"),
+        lambda: told_when_done(jobs, caller, "import", arguments, wait=body.wait),
+    )
+
+
+@router.post("/bases/{name}/refresh", dependencies=[WRITE], responses=documented_work(ImportReport))
+def refresh_base(
+    *,
+    name: KbPath,
+    body: Refresh,
+    workspace: WorkspaceOf,
+    caller: Caller,
+    jobs: JobsOf,
+    once: Once,
+) -> Response:
+    """Read all sources of a knowledge base again and take over what changed."""
+    base_of(workspace, caller, name)
+    arguments = {"kb": name, "local": body.local}
+    return once(
+        arguments, lambda: told_when_done(jobs, caller, "refresh", arguments, wait=body.wait)
+    )
+
+
+@router.put(
+    "/bases/{name}/spec",
+    dependencies=[ADMIN],
+    responses=documented_work(ImportReport) | refused(412),
+)
+def configure_base(
+    *,
+    name: KbPath,
+    body: Configuration,
+    workspace: WorkspaceOf,
+    caller: Caller,
+    jobs: JobsOf,
+    expected: IfMatch,
+) -> Response:
+    """Change how a knowledge base works; its documents are cut and embedded again as need be."""
+    base_of(workspace, caller, name).spec.check_version(expected)
+    arguments = {
+        "kb": name,
+        "spec": body.spec.model_dump(mode="json"),
+        "description": body.description,
+        "if_match": expected,
+    }
+    return told_when_done(jobs, caller, "configure", arguments, wait=body.wait)
+
+
+@router.post("/bases/{name}/improve", dependencies=[WRITE], responses=documented_work(Improvement))
+def improve_base(
+    name: KbPath, body: Improve, workspace: WorkspaceOf, caller: Caller, jobs: JobsOf
+) -> Response:
+    """Have models embed and annotate what waits for it; says what is left."""
+    found = base_of(workspace, caller, name)
+    embedding: Any = body.embedding
+    if embedding is not None:
+        caller.require(Scope.ADMIN)
+    if body.estimate or body.background:
+        left = found.improve(
+            embedding=embedding,
+            estimate=body.estimate,
+            background=body.background,
+            on_progress=_silent,
+        )
+        return answer(left)
+    if embedding is not None and not isinstance(embedding, str):
+        embedding = embedding.model_dump(mode="json")
+    arguments = {"kb": name, "embedding": embedding}
+    return told_when_done(jobs, caller, "improve", arguments, wait=body.wait)
+
+
+@router.get(
+    "/bases/{name}/sources",
+    dependencies=[READ],
+    responses=documented(SourceInfo, many=True, refusals=(404,)),
+)
+def list_sources(
+    *,
+    name: KbPath,
+    workspace: WorkspaceOf,
+    caller: Caller,
+    limit: Limit,
+    source: Annotated[
+        str,
+        Query(description="Only the one of this id, or that reads this.", max_length=4_000),
+    ] = "",
+    cursor: Cursor = "",
+) -> Response:
+    """List the sources of a knowledge base, oldest first."""
+    sources = base_of(workspace, caller, name).sources
+    found = [sources[source]] if source else list(sources)
+    return part_of([told(each, caller) for each in found], limit, cursor)
+
+
+@router.post(
+    "/bases/{name}/sources",
+    status_code=201,
+    dependencies=[WRITE],
+    responses=documented(SourceInfo, 201, many=True, refusals=(404, 422)),
+)
+def add_sources(name: KbPath, body: NewSources, workspace: WorkspaceOf, caller: Caller) -> Response:
+    """Remember sources without reading them: the next refresh does."""
+    found = base_of(workspace, caller, name)
+    sources = [parse_source(each) for each in body.sources]
+    for source in sources:
+        check_source(caller, source)
+    made = found.sources.add(sources)
+    data = [told(each, caller) for each in made]
+    return answer({"data": data, "next_cursor": None}, 201)
+
+
+@router.patch(
+    "/bases/{name}/sources/{source}",
+    dependencies=[WRITE],
+    responses=documented(SourceInfo, refusals=(404, 409, 422)),
+)
+def change_source(
+    *,
+    name: KbPath,
+    source: SourceName,
+    body: SourceChange,
+    workspace: WorkspaceOf,
+    caller: Caller,
+) -> Response:
+    """Change what a source reads and how, or have no refresh read it."""
+    sources = base_of(workspace, caller, name).sources
+    found = sources[source]
+    if body.options:
+        known = {**found.options, **body.options, "type": found.type}
+        values = {key: value for key, value in known.items() if value is not None}
+        try:
+            check_source(caller, parse_source(values))
+        except ConfigError as error:  # which options there are is up to the source
+            raise ImpossibleError(str(error)) from None
+        found = sources.update(found.id, **body.options)
+    if body.enabled is not None:
+        found = (sources.enable if body.enabled else sources.disable)(found.id)
+    return answer(told(found, caller))
+
+
+@router.delete(
+    "/bases/{name}/sources/{source}",
+    status_code=204,
+    dependencies=[WRITE],
+    responses=documented(status=204, refusals=(404, 409, 422)),
+)
+def remove_source(
+    *,
+    name: KbPath,
+    source: SourceName,
+    workspace: WorkspaceOf,
+    caller: Caller,
+    keep_documents: Annotated[
+        bool, boolean("keep_documents", "Leave its documents, as if added by hand.")
+    ],
+) -> Response:
+    """Forget a source and delete its documents."""
+    base_of(workspace, caller, name).sources.remove(source, keep_documents=keep_documents)
+    return no_content()
+
+
+def told(source: SourceInfo, caller: AccessCaller) -> SourceInfo:
+    """A source as others are told of it: who is no admin hears of no path of the server."""
+    if Scope.ADMIN in caller.scopes:
+        return source
+    if not source.options.get("path"):
+        return replace(source, base="")
+    options = {**source.options, "path": source.name}
+    return replace(source, base="", location=source.name, options=options)
+
+
+def _silent(_: object) -> None:
+    """Hear of progress, and show nothing."""

@@ -1,0 +1,53 @@
+"""What was deleted of files and entries, and bringing it back: `/api/trash`."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from kbkit.models import DeletedFile, Entry, FileInfo
+from kbkit.rest.access import READ, WRITE
+from kbkit.rest.responses import answer, documented, page
+from kbkit.rest.routes.entries import EntriesOf
+from kbkit.rest.routes.files import FilesOf
+
+router = APIRouter(prefix="/api/trash", tags=["trash"])
+
+_LONGEST = 8_000
+
+
+class Restoration(BaseModel):
+    """What is to be brought back."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    path: str = Field(max_length=_LONGEST, description="Where it was, or its id in the trash.")
+    to: str = Field("", max_length=_LONGEST, description="Where to; by default where it was.")
+
+
+@router.get("/files", dependencies=[READ], responses=documented(DeletedFile, many=True))
+def list_deleted_files(files: FilesOf) -> Response:
+    """List the files and folders that can be brought back, the last first."""
+    return page(files.trash())
+
+
+@router.post("/files", dependencies=[WRITE], responses=documented(FileInfo, refusals=(404, 409)))
+def restore_file(files: FilesOf, body: Restoration) -> Response:
+    """Bring back what was deleted last at a path."""
+    info = files.restore(body.path, to=body.to)
+    return answer(info, version=info.version)
+
+
+@router.get("/entries", dependencies=[READ], responses=documented(DeletedFile, many=True))
+def list_deleted_entries(entries: EntriesOf) -> Response:
+    """List the entries that can be brought back, the last first."""
+    return page(entries.trash())
+
+
+@router.post(
+    "/entries", dependencies=[WRITE], responses=documented(Entry, refusals=(404, 409, 422))
+)
+def restore_entry(entries: EntriesOf, body: Restoration) -> Response:
+    """Bring back the entry of that slug that was deleted, or replaced, last."""
+    entry = entries.restore(body.path, to=body.to)
+    return answer(entry, version=entry.version)

@@ -1,0 +1,62 @@
+"""How a server is to listen, and what it puts up with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from kbkit.errors import ConfigError
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """How a server listens, and what it puts up with.
+
+    Attributes:
+        host: Address to listen at.
+        port: Port, or 0 for any free one.
+        allow_hosts: Further names that requests may give the server in ``Host``.
+        public_url: The address that clients know it by, where that is another (a proxy's).
+        allow_origins: Origins of the web pages that may use it; by default none but its own.
+        max_body: Bytes of the longest request.
+        rate: Requests a second of one caller, in the long run; 0 for any number.
+        burst: Requests that a caller may make at once.
+        body_seconds: Time in which a request has to have come in.
+        tools: Tool sets of MCP; none, and there is no MCP.
+        allow_write: Whether MCP has tools that change something.
+        max_tokens: Most tokens of an answer of MCP.
+        search_processes: Processes that make searches and contexts of REST; with 0 the one that
+            serves does.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    allow_hosts: tuple[str, ...] = ()
+    public_url: str = ""
+    allow_origins: tuple[str, ...] = ()
+    max_body: int = 100 * MEGABYTE
+    rate: float = 1000.0
+    burst: int = 2000
+    body_seconds: float = 30.0
+    tools: tuple[str, ...] = ("core",)
+    allow_write: bool = False
+    max_tokens: int = 2500
+    search_processes: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work.
+
+        Raises:
+            ConfigError: An address or an origin is none.
+        """
+        for name, values in (
+            ("public_url", (self.public_url,) if self.public_url else ()),
+            ("allow_origin", self.allow_origins),
+        ):
+            for value in values:
+                parts = urlsplit(value)
+                place = parts.path.rstrip("/") if name == "allow_origin" else ""
+                if parts.scheme not in ("http", "https") or not parts.hostname or place:
+                    raise ConfigError(f"{name}={value!r}: give one such as https://kb.example")

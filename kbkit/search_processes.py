@@ -1,0 +1,157 @@
+"""Searches and contexts as JSON: of this process, or of others beside it.
+
+Python computes in one thread at a time, so a search would wait each time that a write does. In
+processes of their own searches wait for each other alone; they see what is committed, as all
+processes do that have the workspace open.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from kbkit.config import Settings
+from kbkit.errors import KbkitError
+from kbkit.models.values import to_json
+from kbkit.processes import Workers
+from kbkit.workspace import Workspace, settings_of
+
+_SECONDS = 300.0
+_WARMED = 20
+"""Knowledge bases whose snapshots a process has mapped when it takes its first search."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTask:
+    """A search or context; a `kbkit.processes.Task`.
+
+    Attributes:
+        folder: Of the workspace.
+        settings: Of the workspace.
+        method: Of the workspace: ``search`` or ``context``.
+        query: What is asked.
+        arguments: Further ones of the method.
+    """
+
+    folder: Path
+    settings: Settings
+    method: str
+    query: str
+    arguments: Mapping[str, Any]
+
+    @property
+    def seconds(self) -> float:
+        """Longest that it may take."""
+        return _SECONDS
+
+    def perform(self) -> bytes | KbkitError:
+        """The answer, or the error that Python raises."""
+        try:
+            return _answered(_opened(self.folder, self.settings), self)
+        except KbkitError as error:
+            return error
+
+    def broken(self, reason: str) -> None:
+        """A search whose process ended: it is made in this one."""
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class WarmTask:
+    """Has a process open the workspace and map snapshots; a `kbkit.processes.Task`."""
+
+    folder: Path
+    settings: Settings
+
+    @property
+    def seconds(self) -> float:
+        """Longest that it may take."""
+        return _SECONDS
+
+    def perform(self) -> bool:
+        """Search once in each knowledge base."""
+        workspace = _opened(self.folder, self.settings)
+        for name in list(workspace)[:_WARMED]:
+            with suppress(KbkitError):  # whoever searches is told
+                workspace.context("first", kbs=[name])
+        return True
+
+    def broken(self, reason: str) -> bool:
+        """Whatever it is, searches are made without such processes."""
+        return False
+
+
+class SearchProcesses:
+    """Answers searches and contexts of a workspace; closed when nobody asks any more.
+
+    Args:
+        workspace: What is searched.
+        processes: Processes that do it; with 0 this one does.
+    """
+
+    def __init__(self, workspace: Workspace, processes: int) -> None:
+        self._workspace = workspace
+        self._settings = settings_of(workspace)
+        self._count = processes
+        self._workers: Workers | None = None
+        self._ready = threading.Event()
+
+    def start(self) -> None:
+        """Begin to start the processes; until they are ready this one searches."""
+        if not self._count:
+            return
+        with suppress(OSError):  # then this process goes on searching
+            self._workers = Workers(self._count, preload="kbkit.workspace")
+            threading.Thread(target=self._warm, name="kbkit-search-processes", daemon=True).start()
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._workers is not None:
+            self._workers.close()
+
+    def answer(self, method: str, query: str, **arguments: Any) -> bytes:
+        """What the workspace answers, as JSON.
+
+        Args:
+            method: ``search`` or ``context``.
+            query: What is asked.
+            **arguments: Those of the method.
+
+        Raises:
+            KbkitError: As the method raises it.
+        """
+        task = SearchTask(self._workspace.path, self._settings, method, query, arguments)
+        found: bytes | KbkitError | None = None
+        if self._workers is not None and self._ready.is_set():
+            with suppress(CancelledError):  # the server ends, and this is its last answer
+                found = self._workers.submit(task).result()
+        if isinstance(found, KbkitError):
+            raise found
+        return _answered(self._workspace, task) if found is None else found
+
+    def _warm(self) -> None:
+        assert self._workers is not None
+        task = WarmTask(self._workspace.path, self._settings)
+        # one for each, since none takes a second before its first is done
+        warming = [self._workers.submit(task) for _ in range(self._count)]
+        if all(each.result() for each in warming):
+            self._ready.set()
+
+
+def _answered(workspace: Workspace, task: SearchTask) -> bytes:
+    found = getattr(workspace, task.method)(task.query, **task.arguments)
+    text = json.dumps(to_json(found), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode()
+
+
+@lru_cache(maxsize=1)
+def _opened(folder: Path, settings: Settings) -> Workspace:
+    """That of a process which searches."""
+    return Workspace(folder, settings=settings)

@@ -1,0 +1,13 @@
+"""Serves a workspace: REST, MCP and sites, at one address."""
+
+from kbkit.extras import extra
+
+with extra("server", "fastapi", "Serving a workspace"):
+    import fastapi  # noqa: F401
+    import prometheus_client  # noqa: F401
+    import uvicorn  # noqa: F401
+
+from kbkit.rest.settings import ServerSettings
+from kbkit.server.serving import running, serve
+
+__all__ = ["ServerSettings", "running", "serve"]

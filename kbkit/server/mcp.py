@@ -1,0 +1,126 @@
+"""MCP over streamable HTTP, at ``/mcp`` of the server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import INVALID_REQUEST
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from kbkit.access import Caller
+from kbkit.mcp.server import WorkspaceServer, server
+from kbkit.rest.app import Part
+from kbkit.rest.challenges import too_little
+from kbkit.rest.settings import ServerSettings
+from kbkit.workspace import Workspace
+
+PATH = "/mcp"
+
+
+def mcp_part(workspace: Workspace, settings: ServerSettings) -> Part:
+    """What answers MCP, for protocol 2026-07-28 and those with sessions before it.
+
+    Args:
+        workspace: What its tools work at.
+        settings: Which tools there are.
+
+    Raises:
+        ConfigError: A set of tools is unknown.
+    """
+    made = server(
+        lambda: workspace,
+        tools=settings.tools,
+        allow_write=settings.allow_write,
+        max_tokens=settings.max_tokens,
+        caller=lambda context: caller_of(context.request),
+    )
+    # the gate has looked at Host and Origin
+    checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    made.streamable_http_app(
+        streamable_http_path=PATH,
+        transport_security=checked,
+        max_request_body_size=settings.max_body,
+    )
+    manager = made.session_manager
+    endpoint = _Endpoint(manager.handle_request, made, settings)
+    return Part([Route(PATH, endpoint)], manager.run)
+
+
+def caller_of(request: Any) -> Caller:
+    """Who sent a message, as the gate found out."""
+    caller: Caller = request.state.caller
+    return caller
+
+
+class _Endpoint:
+    """Tells the SDK who asks: a session answers only to who began it."""
+
+    def __init__(self, handle: Any, made: WorkspaceServer, settings: ServerSettings) -> None:
+        self._handle = handle
+        self._server = made
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        caller: Caller = scope["state"]["caller"]
+        if caller.name:
+            scopes = sorted(each.value for each in caller.scopes)
+            shown = AccessToken(token="-", client_id=caller.name, scopes=scopes)  # noqa: S106
+            scope["user"] = AuthenticatedUser(shown)
+            if scope["method"] == "POST":
+                received = await _all_of(receive)
+                if refusal := self._refusal(scope, _body_of(received), caller):
+                    await refusal(scope, receive, send)
+                    return
+                receive = _again(received, receive)
+        await self._handle(scope, receive, send)
+
+    def _refusal(self, scope: Scope, body: bytes, caller: Caller) -> JSONResponse | None:
+        """The answer to a call of a tool that needs more than the token has (403), as MCP wants it.
+
+        Anything else the SDK answers, what is no message, too.
+        """
+        try:
+            message = json.loads(body)
+            wanted = message["method"] == "tools/call" and message["params"]["name"]
+        except (ValueError, RecursionError, TypeError, KeyError):
+            return None
+        needed, said = self._server.missing_scope(wanted, caller)
+        if not needed:
+            return None
+        error = {"code": INVALID_REQUEST, "message": said}
+        return JSONResponse(
+            {"jsonrpc": "2.0", "id": message.get("id"), "error": error},
+            403,
+            {"WWW-Authenticate": too_little(scope, self._settings, needed)},
+        )
+
+
+async def _all_of(receive: Receive) -> list[Message]:
+    """What comes of a request, until its body is whole or nobody is there any more."""
+    received = []
+    while True:
+        message = await receive()
+        received.append(message)
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            return received
+
+
+def _body_of(received: list[Message]) -> bytes:
+    return b"".join(message.get("body", b"") for message in received)
+
+
+def _again(received: list[Message], receive: Receive) -> Receive:
+    """What came, and then what comes behind it."""
+    waiting = iter(received)
+
+    async def next_message() -> Message:
+        message = next(waiting, None)
+        return await receive() if message is None else message
+
+    return next_message

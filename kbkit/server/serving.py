@@ -1,0 +1,205 @@
+"""Serves a workspace until somebody ends it, and ends what runs first."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+
+from kbkit.access import Tokens
+from kbkit.errors import ConfigError
+from kbkit.rest.app import application, is_loopback
+from kbkit.rest.settings import ServerSettings
+from kbkit.server.protocol import http_protocol
+from kbkit.workspace import Workspace
+
+_GRACE_SECONDS = 60
+"""That requests have which are being answered when the server is to end."""
+_SWITCH_SECONDS = 0.0005
+"""After which a thread that computes lets others do so. Python's 5 ms are long for a search, which
+lets go often and would wait so long each time while somebody writes: with 50 clients it took twenty
+times as long."""
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, which ends with 0 when it is told to end, however it was started."""
+
+    def __init__(self, app: FastAPI, on_start: Callable[[], None]) -> None:
+        super().__init__(_configuration(app))
+        self._closing: threading.Event = app.state.closing
+        self._on_start = on_start
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_start()
+
+    def end(self) -> None:
+        """End when what runs is done; at once when asked again."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+        self._closing.set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End at a signal; a shell that starts what runs behind it has SIGINT ignored else."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        # a terminal that was closed; who wants to outlive it (nohup) ignores that
+        hangup = getattr(signal, "SIGHUP", None)
+        if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
+            numbers.append(hangup)
+
+        def leave(_number: int, _frame: FrameType | None) -> None:
+            self.end()
+
+        before = {number: signal.signal(number, leave) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def serve(
+    workspace: Workspace,
+    settings: ServerSettings | None = None,
+    *,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Serve a workspace until SIGINT or SIGTERM.
+
+    Args:
+        workspace: What is served; it stays open behind this.
+        settings: How; by default on loopback, at port 8765.
+        say: Called with a line that names the address.
+
+    Raises:
+        ConfigError: The address or the port cannot be used, or others can reach it and there is
+            no token.
+    """
+    settings = settings or ServerSettings()
+    app = _app(workspace, settings)
+    listening = listen(settings)
+    url = url_of(listening)
+
+    def tell() -> None:
+        with suppress(OSError):  # nobody reads it any more
+            say(f"serving {workspace.path} at {url} (routes: /docs, MCP: /mcp; Ctrl+C ends it)")
+
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    server = _Server(app, tell)
+    try:
+        server.run([listening])
+    finally:
+        listening.close()
+
+
+@contextmanager
+def running(workspace: Workspace, settings: ServerSettings | None = None) -> Iterator[str]:
+    """Serve a workspace from a thread of this process while the block runs.
+
+    Args:
+        workspace: What is served; it stays open behind the block.
+        settings: How; by default on loopback, at any free port.
+
+    Yields:
+        The address, for `kbkit.connect`.
+
+    Raises:
+        ConfigError: The address or the port cannot be used, or others can reach it and there is
+            no token.
+    """
+    settings = settings or ServerSettings(port=0)
+    app = _app(workspace, settings)
+    listening = listen(settings)
+    started = threading.Event()
+    server = _Server(app, started.set)
+
+    def run() -> None:
+        try:
+            server.run([listening])
+        finally:
+            started.set()  # or it never will
+
+    thread = threading.Thread(target=run, name="kbkit-server", daemon=True)
+    thread.start()
+    try:
+        started.wait()
+        if not server.started:
+            raise ConfigError("the server did not start; its log says why")
+        yield url_of(listening)
+    finally:
+        server.end()
+        thread.join()
+        listening.close()
+
+
+def listen(settings: ServerSettings) -> socket.socket:
+    """A socket that listens where settings say.
+
+    Raises:
+        ConfigError: The address or the port cannot be used.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((settings.host, settings.port))
+        listening.listen(512)
+    except (OSError, OverflowError, UnicodeError) as error:
+        listening.close()
+        raise ConfigError(
+            f"{settings.host}:{settings.port}: cannot be used ({error}); choose another port, or "
+            "0 for any"
+        ) from error
+    return listening
+
+
+def url_of(listening: socket.socket) -> str:
+    """The address of a server that listens at a socket."""
+    host, port = listening.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _app(workspace: Workspace, settings: ServerSettings) -> FastAPI:
+    """The application with all that is served.
+
+    Raises:
+        ConfigError: Others can reach it, and there is no token; or a set of tools is unknown.
+    """
+    if not is_loopback(settings.host) and not Tokens(workspace).any():
+        raise ConfigError(
+            f"host={settings.host!r}: others can reach it, and there is no token that they would "
+            "need; make one first (kbkit token create NAME), and serve behind https"
+        )
+    parts = []
+    if settings.tools:
+        from kbkit.server.mcp import mcp_part
+
+        parts.append(mcp_part(workspace, settings))
+    return application(workspace, settings, parts=parts)
+
+
+def _configuration(app: FastAPI) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=http_protocol(),
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )

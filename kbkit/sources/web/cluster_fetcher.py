@@ -1,0 +1,96 @@
+"""Fetches by way of the workers of a cluster, while this process keeps the pace.
+
+What a host can bear is known here alone: robots.txt, delays, ``Retry-After``, retries and redirects
+are decided before a worker is asked, and a worker makes one request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+
+from kbkit.engine import Pool
+from kbkit.sources.base import Outcome
+from kbkit.sources.web.fetch import Fetcher, Response
+
+_POLL = 0.5  # seconds between two looks at whether to stop
+
+
+@dataclass(frozen=True, slots=True)
+class FetchOptions:
+    """What a worker's `Fetcher` is made with."""
+
+    user_agent: str
+    timeout: float
+    max_bytes: int
+    allow_private: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTask:
+    """One request; a `kbkit.processes.Task`.
+
+    Attributes:
+        headers: Its headers beside those that all have.
+        limit: Largest body.
+        truncate: Cut a body that is larger.
+    """
+
+    options: FetchOptions
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    limit: int
+    truncate: bool
+
+    @property
+    def seconds(self) -> float:
+        """Longest that it may take."""
+        return self.options.timeout + 1
+
+    def perform(self) -> tuple[Response, str, bool]:
+        """Ask for it, here and now."""
+        return _fetcher(self.options).once(self.url, dict(self.headers), self.limit, self.truncate)
+
+    def broken(self, reason: str) -> tuple[Response, str, bool]:
+        """A request on which a worker ended."""
+        return Response(self.url, Outcome.FAILED, reason), "", True
+
+
+class ClusterFetcher(Fetcher):
+    """A `Fetcher` whose requests the workers of a cluster make; cookies are each worker's own.
+
+    Args:
+        pool: Has the workers.
+        options: As `Fetcher` takes them.
+        stop: Ends the waiting.
+    """
+
+    def __init__(self, pool: Pool, options: FetchOptions, stop: Callable[[], bool]) -> None:
+        super().__init__(**asdict(options), stop=stop)
+        self._pool = pool
+        self._options = options
+
+    def once(
+        self, url: str, headers: dict[str, str], limit: int, truncate: bool
+    ) -> tuple[Response, str, bool]:
+        """One request, by a worker.
+
+        Raises:
+            ClusterError: The cluster was lost.
+        """
+        task = RequestTask(self._options, url, tuple(headers.items()), limit, truncate)
+        result = self._pool.submit(task)
+        while not self._stop():
+            try:
+                came: tuple[Response, str, bool] = result.result(_POLL)
+            except TimeoutError:
+                continue
+            return came
+        return Response(url, Outcome.FAILED, "stopped"), "", False
+
+
+@lru_cache
+def _fetcher(options: FetchOptions) -> Fetcher:
+    """That of a worker, whose connections stay open between requests."""
+    return Fetcher(**asdict(options))

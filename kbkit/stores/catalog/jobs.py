@@ -1,0 +1,128 @@
+"""Jobs as the catalog keeps them. Functions of the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from kbkit.errors import NotFoundError
+from kbkit.models import Job, JobError, JobProgress, JobState
+from kbkit.models.values import from_dict
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.server_schema import jobs
+
+_ENDED = [state.value for state in JobState if state.ended]
+
+
+def add(transaction: Transaction, job: Job, arguments: Mapping[str, Any]) -> None:
+    """Enter a job that was asked for."""
+    transaction.execute(
+        jobs.insert().values(
+            id=job.id, kind=job.kind, kbs=list(job.kbs), owner=job.owner, state=job.state.value,
+            arguments=dict(arguments), cancelled=False, attempts=0, created_at=job.created_at,
+        )
+    )  # fmt: skip
+
+
+def get(transaction: Transaction, job_id: str) -> Job:
+    """A job.
+
+    Raises:
+        NotFoundError: There is none of that id.
+    """
+    row = transaction.execute(sa.select(jobs).where(jobs.c.id == job_id)).first()
+    if row is None:
+        raise NotFoundError(f"no job {job_id!r}: it never was, or ended some days ago")
+    return _job(row)
+
+
+def arguments_of(transaction: Transaction, job_id: str) -> Mapping[str, Any]:
+    """What a job is to work with."""
+    query = sa.select(jobs.c.arguments).where(jobs.c.id == job_id)
+    found: Mapping[str, Any] = transaction.execute(query).scalar_one()
+    return found
+
+
+def listed(transaction: Transaction, *, ended: bool | None = None) -> list[Job]:
+    """Jobs, the last first; only those that have ended, or have not, where that is said."""
+    query = sa.select(jobs).order_by(jobs.c.created_at.desc(), jobs.c.id)
+    if ended is not None:
+        over = jobs.c.state.in_(_ENDED)
+        query = query.where(over if ended else sa.not_(over))
+    return [_job(row) for row in transaction.execute(query)]
+
+
+def begin(transaction: Transaction, job_id: str) -> Job:
+    """Have a job be at work, once more; one that has ended stays as it is."""
+    transaction.execute(
+        jobs.update()
+        .where(jobs.c.id == job_id, sa.not_(jobs.c.state.in_(_ENDED)))
+        .values(
+            state=JobState.RUNNING.value,
+            attempts=jobs.c.attempts + 1,
+            started_at=datetime.now(UTC),
+        )
+    )
+    return get(transaction, job_id)
+
+
+def tell(transaction: Transaction, job_id: str, progress: JobProgress) -> None:
+    """Keep how far a job has come."""
+    transaction.execute(
+        jobs.update().where(jobs.c.id == job_id).values(progress=dict(progress.to_dict()))
+    )
+
+
+def end(
+    transaction: Transaction,
+    job_id: str,
+    state: JobState,
+    *,
+    result: Mapping[str, Any] | None = None,
+    problem: JobError | None = None,
+) -> None:
+    """Say how a job ended, or that it was interrupted; one that has ended stays as it is."""
+    values: dict[str, Any] = {
+        "state": state.value,
+        "result": None if result is None else dict(result),
+        "problem": None if problem is None else dict(problem.to_dict()),
+        "ended_at": datetime.now(UTC) if state.ended else None,
+    }
+    transaction.execute(
+        jobs.update().where(jobs.c.id == job_id, sa.not_(jobs.c.state.in_(_ENDED))).values(values)
+    )
+
+
+def cancel(transaction: Transaction, job_id: str) -> None:
+    """Say that somebody wants a job to end."""
+    transaction.execute(jobs.update().where(jobs.c.id == job_id).values(cancelled=True))
+
+
+def is_cancelled(transaction: Transaction, job_id: str) -> bool:
+    """Whether somebody wants a job to end."""
+    query = sa.select(jobs.c.cancelled).where(jobs.c.id == job_id)
+    return bool(transaction.execute(query).scalar_one_or_none())
+
+
+def forget(transaction: Transaction, age: timedelta) -> list[str]:
+    """Forget jobs that ended longer ago than an age; their ids."""
+    old = sa.select(jobs.c.id).where(
+        jobs.c.state.in_(_ENDED), jobs.c.ended_at < datetime.now(UTC) - age
+    )
+    found = [row[0] for row in transaction.execute(old)]
+    for job_id in found:
+        transaction.execute(jobs.delete().where(jobs.c.id == job_id))
+    return found
+
+
+def _job(row: sa.Row[Any]) -> Job:
+    return Job(
+        row.id, row.kind, tuple(row.kbs), row.owner, JobState(row.state), row.created_at,
+        None if row.progress is None else from_dict(JobProgress, row.progress),
+        row.result,
+        None if row.problem is None else JobError(**row.problem),
+        row.attempts, row.started_at, row.ended_at,
+    )  # fmt: skip

@@ -1,0 +1,75 @@
+"""Which chunks have gone, in order, so that who has read the others need not look at all again.
+
+Functions of the caller's transaction. Entries are numbered; the oldest are forgotten in time, and
+what is left begins with one that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.schema import removed_chunks as rows
+
+_KEPT = 100_000
+"""Entries of a knowledge base that are kept, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What has gone since some moment.
+
+    Attributes:
+        seqs: ``chunks.seq`` of what has gone.
+        last: Number of the last entry.
+    """
+
+    seqs: frozenset[int]
+    last: int
+
+
+def add(transaction: Transaction, kb_id: str, seqs: Collection[int]) -> None:
+    """Note that chunks have gone."""
+    if seqs:
+        transaction.execute(rows.insert(), [{"kb_id": kb_id, "chunk_seq": seq} for seq in seqs])
+
+
+def since(transaction: Transaction, kb_id: str, last: int) -> Removed | None:
+    """What has gone since the entry of that number; ``None`` where that is forgotten."""
+    query = sa.select(rows.c.id, rows.c.chunk_seq).where(rows.c.kb_id == kb_id, rows.c.id > last)
+    found = transaction.execute(query.order_by(rows.c.id)).all()
+    if any(row.chunk_seq is None for row in found):
+        return None
+    return Removed(frozenset(row.chunk_seq for row in found), found[-1].id if found else last)
+
+
+def last(transaction: Transaction, kb_id: str) -> int:
+    """Number of the last entry; 0 where there is none."""
+    query = sa.select(sa.func.coalesce(sa.func.max(rows.c.id), 0)).where(rows.c.kb_id == kb_id)
+    return int(transaction.execute(query).scalar_one())
+
+
+def is_known(transaction: Transaction, kb_id: str, last: int) -> bool:
+    """Whether there is an entry of that number, as there is not in a catalog of another history."""
+    if not last:
+        return True
+    query = sa.select(rows.c.id).where(rows.c.kb_id == kb_id, rows.c.id == last)
+    return transaction.execute(query).first() is not None
+
+
+def is_long(transaction: Transaction, kb_id: str) -> bool:
+    """Whether it is time to forget the oldest entries."""
+    query = sa.select(sa.func.count()).select_from(rows).where(rows.c.kb_id == kb_id)
+    return int(transaction.execute(query).scalar_one()) > 2 * _KEPT
+
+
+def forget_oldest(transaction: Transaction, kb_id: str) -> None:
+    """Forget all but the last entries; a writing transaction."""
+    query = sa.select(rows.c.id).where(rows.c.kb_id == kb_id).order_by(rows.c.id.desc())
+    first = transaction.execute(query.offset(_KEPT).limit(1)).scalar_one_or_none()
+    if first is not None:
+        transaction.execute(rows.delete().where(rows.c.kb_id == kb_id, rows.c.id < first))
+        transaction.execute(rows.update().where(rows.c.id == first).values(chunk_seq=None))

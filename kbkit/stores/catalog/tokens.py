@@ -1,0 +1,71 @@
+"""Tokens as the catalog keeps them: what is no secret, and a digest. Functions of a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from kbkit.errors import ConflictError, NotFoundError
+from kbkit.models import TokenInfo
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.server_schema import tokens
+
+
+def add(transaction: Transaction, info: TokenInfo, digest: str) -> None:
+    """Enter a token.
+
+    Raises:
+        ConflictError: Another one has its name.
+    """
+    if transaction.execute(sa.select(tokens.c.id).where(tokens.c.name == info.name)).first():
+        raise ConflictError(
+            f"a token named {info.name!r} exists; choose another name, or revoke it first"
+        )
+    transaction.execute(
+        tokens.insert().values(
+            id=info.id, name=info.name, digest=digest, scope=info.scope, kbs=list(info.kbs),
+            created_at=info.created_at, expires_at=info.expires_at,
+        )
+    )  # fmt: skip
+
+
+def find(transaction: Transaction, token_id: str) -> tuple[TokenInfo, str] | None:
+    """A token by its id, with its digest."""
+    row = transaction.execute(sa.select(tokens).where(tokens.c.id == token_id)).first()
+    return None if row is None else (_info(row), row.digest)
+
+
+def listed(transaction: Transaction) -> list[TokenInfo]:
+    """All tokens, in order of name."""
+    return [_info(row) for row in transaction.execute(sa.select(tokens).order_by(tokens.c.name))]
+
+
+def delete(transaction: Transaction, name: str) -> TokenInfo:
+    """Take a token away, by its name or id.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    row = transaction.execute(
+        sa.select(tokens).where(sa.or_(tokens.c.name == name, tokens.c.id == name))
+    ).first()
+    if row is None:
+        named = ", ".join(info.name for info in listed(transaction))
+        raise NotFoundError(f"no token {name!r}; there {f'are {named}' if named else 'is none'}")
+    transaction.execute(tokens.delete().where(tokens.c.id == row.id))
+    return _info(row)
+
+
+def note_uses(transaction: Transaction, used: Mapping[str, datetime]) -> None:
+    """Keep when tokens were used, by their ids."""
+    for token_id, at in used.items():
+        transaction.execute(tokens.update().where(tokens.c.id == token_id).values(used_at=at))
+
+
+def _info(row: sa.Row[Any]) -> TokenInfo:
+    return TokenInfo(
+        row.id, row.name, row.scope, tuple(row.kbs), row.created_at, row.expires_at, row.used_at
+    )

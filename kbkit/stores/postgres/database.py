@@ -1,0 +1,208 @@
+"""The catalog in PostgreSQL: connections, transactions, and one writer at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+
+from kbkit.errors import ConfigError, WorkspaceError
+from kbkit.extras import extra
+from kbkit.models import Chunk, Document
+from kbkit.stores.catalog import reading
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.postgres.errors import explained
+from kbkit.stores.postgres.locks import PostgresLocks, lock_number
+from kbkit.stores.postgres.tables import OLDEST, bump, count, prepare
+from kbkit.stores.postgres.transaction import PostgresTransaction
+
+BUSY_SECONDS = 60
+"""How long a writer waits for another process's transaction."""
+_CONNECT_SECONDS = 10
+_DRIVER = "postgresql+psycopg"
+
+
+class PostgresDatabase:
+    """The catalog in a schema of a server: a `kbkit.stores.catalog.database.Database`.
+
+    Reads see one consistent state (repeatable read); writes are serialised over all processes of
+    all machines by an advisory lock.
+
+    Attributes:
+        address: Its address without the password, as another process can open it that gets the
+            password otherwise.
+        locks: Between processes of all machines.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Open the catalog, making or migrating it where needed.
+
+        Args:
+            url: ``postgresql+psycopg://USER:PASSWORD@HOST:PORT/DATABASE``; the tables are in the
+                first schema of the connection's ``search_path``.
+
+        Raises:
+            ConfigError: The address cannot be read.
+            MissingExtraError: The driver is not installed.
+            WorkspaceVersionError: A newer kbkit made it.
+            WorkspaceError: The server cannot be reached, is too old, refuses, or has other tables.
+        """
+        parsed = _parsed(url)
+        self.address = without_password(url)
+        self._place = parsed.render_as_string(hide_password=True)
+        with extra("postgres", "psycopg", "A catalog in PostgreSQL"):
+            self._engine = sa.create_engine(
+                parsed,
+                connect_args={
+                    "connect_timeout": _CONNECT_SECONDS,
+                    # a server that is gone without a word is noticed within a minute
+                    "keepalives_idle": 20, "keepalives_interval": 5, "keepalives_count": 4,
+                    "tcp_user_timeout": 40_000,
+                    "application_name": "kbkit",
+                    **dict(parsed.query),
+                },
+                pool_pre_ping=True,
+                pool_size=8,
+                max_overflow=24,
+                hide_parameters=True,
+            )  # fmt: skip
+        sa.event.listen(self._engine, "connect", _prepare)
+        self._reading = self._engine.execution_options(
+            isolation_level="REPEATABLE READ", postgresql_readonly=True
+        )
+        self._writing = self._engine.execution_options(isolation_level="READ COMMITTED")
+        self._alone = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._watcher: sa.Connection | None = None
+        self._watching = threading.Lock()
+        try:
+            with explained(self._place):
+                self._schema = self._found_schema()
+                self.locks = PostgresLocks(self._alone, self._schema, self._place)
+                self._write_lock = lock_number(self._schema, "write")
+                with self._engine.connect() as connection:
+                    prepare(connection, self._place, self._write_lock)
+        except BaseException:
+            self._engine.dispose()
+            raise
+
+    def _found_schema(self) -> str:
+        with self._alone.connect() as connection:
+            version = connection.dialect.server_version_info
+            if version is None or int(version[0]) < OLDEST:
+                said = ".".join(map(str, version or ("of an unknown version",)))
+                raise WorkspaceError(
+                    f"{self._place}: PostgreSQL {said} is too old; kbkit needs {OLDEST} or newer"
+                )
+            schema: str | None = connection.execute(
+                sa.select(sa.func.current_schema())
+            ).scalar_one()
+        if schema is None:
+            raise WorkspaceError(
+                f"{self._place}: there is no schema of the connection's search_path; "
+                "make it (CREATE SCHEMA), or name another"
+            )
+        return schema
+
+    def compact(self) -> int:
+        """Vacuum the tables; the server keeps the room for what comes, so nobody knows how much."""
+        with explained(self._place), self._alone.connect() as connection:
+            names = connection.execute(
+                sa.text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+            ).scalars()
+            quote = connection.dialect.identifier_preparer.quote_identifier
+            for name in names.all():
+                connection.exec_driver_sql(f"VACUUM (ANALYZE) {quote(name)}")
+        return 0
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._watching:
+            if self._watcher is not None:
+                self._watcher.close()
+                self._watcher = None
+        self._engine.dispose()
+
+    def changes(self) -> int:
+        """A number that is another one as soon as anybody has committed anything.
+
+        It takes one round trip. Every transaction that wrote something counts one up, so that the
+        number is seen exactly when what was written is.
+        """
+        with explained(self._place), self._watching:
+            if self._watcher is not None:
+                try:
+                    return count(self._watcher)
+                except sa.exc.DBAPIError as error:
+                    if not error.connection_invalidated:
+                        raise
+                    self._watcher.close()
+            self._watcher = None  # or the server was started anew since
+            self._watcher = self._alone.connect()
+            return count(self._watcher)
+
+    def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
+        """Chunks by ``seq``, each with its document, whose ``content`` is left empty."""
+        with explained(self._place), self._alone.connect() as connection:
+            return reading.get_chunks(PostgresTransaction(connection), seqs)
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """A transaction that only reads."""
+        with explained(self._place), self._reading.connect() as connection, connection.begin():
+            yield PostgresTransaction(connection)
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """A transaction that writes: all of it is kept, or nothing."""
+        with explained(self._place), self._writing.connect() as connection, connection.begin():
+            connection.execute(_LOCK, {"number": self._write_lock})
+            yield PostgresTransaction(connection)
+            bump(connection)
+
+
+_LOCK = sa.text("SELECT pg_advisory_xact_lock(:number)")
+
+
+def without_password(url: str) -> str:
+    """An address without its password, as a process may be told it that has it from elsewhere."""
+    return _parsed(url)._replace(password=None).render_as_string(hide_password=False)
+
+
+def _parsed(url: str) -> sa.URL:
+    """An address as SQLAlchemy reads it.
+
+    Raises:
+        ConfigError: It is none of PostgreSQL; says nothing of what may be a password.
+    """
+    advice = f"write {_DRIVER}://USER:PASSWORD@HOST:PORT/DATABASE"
+    try:
+        parsed = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError):
+        raise ConfigError(f"KBKIT_DATABASE_URL cannot be read; {advice}") from None
+    if parsed.drivername not in (_DRIVER, "postgresql", "postgres"):
+        raise ConfigError(
+            f"KBKIT_DATABASE_URL: {parsed.drivername} is no database that kbkit knows; {advice}"
+        )
+    return parsed.set(drivername=_DRIVER)
+
+
+def _prepare(connection: Any, record: object) -> None:
+    from psycopg.types.string import StrDumper
+
+    class TextDumper(StrDumper):  # type: ignore[misc, unused-ignore]
+        """PostgreSQL keeps no character NUL; a space in its place leaves all others in theirs."""
+
+        def dump(self, value: str) -> Any:
+            return super().dump(value.replace("\0", " ") if "\0" in value else value)
+
+    connection.adapters.register_dumper(str, TextDumper)
+    cursor = connection.cursor()
+    cursor.execute(
+        f"SET lock_timeout = '{BUSY_SECONDS}s'; SET client_min_messages = warning;"
+        " SET tcp_keepalives_idle = 20; SET tcp_keepalives_interval = 5"
+    )
+    cursor.close()
+    connection.commit()

@@ -1,0 +1,72 @@
+"""Which folder keeps the files and entries of a catalog that many machines share.
+
+Their texts lie in a folder, and the catalog knows what is in it. A machine with another folder
+would take all that it lacks for deleted; so the first folder that has any is the home of all of
+them, told by a mark in it, and others are sent there.
+"""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from uuid import uuid4
+
+import sqlalchemy as sa
+
+from kbkit.errors import WorkspaceError
+from kbkit.stores.catalog.built_in import BUILT_IN
+from kbkit.stores.catalog.database import Database, Transaction
+
+_MARK = "home"
+"""A file of the folder; who moves the folder moves it along."""
+
+
+def other_home(database: Database, folder: Path) -> str:
+    """Where files and entries are kept, if that is not this folder.
+
+    A folder with some becomes their home where they have none yet.
+
+    Args:
+        database: The catalog, of which a server keeps one.
+        folder: Of the workspace, on this machine.
+
+    Raises:
+        WorkspaceError: The folder cannot be written.
+    """
+    mark = _mark(folder)
+    with database.read() as transaction:
+        known = _home(transaction)
+    if known is None and any((folder / name).is_dir() for name in BUILT_IN):
+        with database.write() as transaction:
+            known = _home(transaction)
+            if known is None:
+                known = mark or _made(folder), f"{socket.gethostname()}:{folder}"
+                transaction.execute(_CLAIM, {"mark": known[0], "place": known[1]})
+                return ""
+    return "" if known is None or known[0] == mark else known[1]
+
+
+def _home(transaction: Transaction) -> tuple[str, str] | None:
+    row = transaction.execute(sa.text("SELECT mark, place FROM home")).first()
+    return None if row is None else (row.mark, row.place)
+
+
+_CLAIM = sa.text("INSERT INTO home VALUES (:mark, :place)")
+
+
+def _mark(folder: Path) -> str:
+    try:
+        return (folder / _MARK).read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def _made(folder: Path) -> str:
+    mark = uuid4().hex
+    try:
+        (folder / _MARK).write_text(f"{mark}\n", encoding="utf-8")
+    except OSError as error:
+        raise WorkspaceError(
+            f"{folder}: {error.strerror}; name a folder that you may write to"
+        ) from error
+    return mark

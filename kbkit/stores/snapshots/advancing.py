@@ -1,0 +1,186 @@
+"""Brings segments level with the catalog: what came since becomes a small segment beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kbkit.stores.catalog import cards, corpus, removed_chunks, statement_vectors
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.packing import unpack
+from kbkit.stores.snapshots.making import make, related
+from kbkit.stores.snapshots.segments import (
+    CardVectors,
+    DocumentNumbers,
+    Segment,
+    SegmentedSnapshot,
+    SegmentsVersion,
+    joined,
+)
+
+MOST = 1_000
+"""Chunks that may have come, or got other vectors, for a search to wait for a new segment."""
+_MOST_CARDS = 2_000
+"""Cards that may have got other vectors, likewise."""
+SLICE = 50_000
+"""Chunks of a segment that is made of the catalog, so that the memory for it has a bound."""
+
+Keep = Callable[[Segment], Segment]
+"""Puts a segment where it takes no memory, if it can."""
+
+
+def _held(segment: Segment) -> Segment:
+    return segment
+
+
+def shown(row: KnowledgeBaseRow, removed: int) -> SegmentsVersion:
+    """What segments show that are level with the catalog."""
+    return SegmentsVersion(row.version, row.embedder, row.cards_version, row.card_embedder, removed)
+
+
+def follows(transaction: Transaction, row: KnowledgeBaseRow, held: SegmentedSnapshot) -> bool:
+    """Whether segments are of this catalog's history, and of no later version."""
+    if held.embedder != row.embedder or held.version > row.version:
+        return False
+    if not removed_chunks.is_known(transaction, row.id, held.removed):
+        return False
+    if not held.segments:
+        return True
+    after = int(held.segments[-2].snapshot.seqs[-1]) if len(held.segments) > 1 else 0
+    return related(transaction, row.id, held.segments[-1].snapshot, after=after)
+
+
+def advanced(
+    transaction: Transaction,
+    row: KnowledgeBaseRow,
+    held: SegmentedSnapshot,
+    *,
+    quickly: bool = False,
+    keep: Keep = _held,
+) -> SegmentedSnapshot | None:
+    """Segments as a transaction sees them now; ``None`` where they have to be made anew.
+
+    Args:
+        transaction: One that reads.
+        row: The knowledge base as it sees it.
+        held: An older version.
+        quickly: Do nothing that takes longer than milliseconds; ``None`` where that is not enough.
+        keep: Told of each segment of many chunks.
+    """
+    if not follows(transaction, row, held):
+        return None
+    gone = removed_chunks.since(transaction, row.id, held.removed)
+    if gone is None:
+        return None
+    filed = [segment for segment in held.segments if segment.file and len(segment)]
+    after = int(filed[-1].snapshot.seqs[-1]) if filed else 0
+    known = int(held.segments[-1].snapshot.seqs[-1]) if len(held) else 0
+    many = (
+        corpus.count_chunks(transaction, row.id, after=known) > MOST
+        or statement_vectors.count_changed(transaction, row.id, held.version) > MOST
+        or (
+            held.card_embedder != row.card_embedder and len(held.document_ids) > _MOST_CARDS
+            if held.card_embedder != row.card_embedder
+            else cards.count_changed(transaction, row, held.cards_version) > _MOST_CARDS
+        )
+    )
+    if quickly and many:
+        return None
+    segments = [segment for segment in held.segments if len(segment.snapshot)]
+    if gone.seqs:
+        seqs = np.array(sorted(gone.seqs), np.int64)
+        segments = [segment.without(seqs) for segment in segments]
+    changed = statement_vectors.changed_since(transaction, row.id, held.version)
+    if changed:
+        vectors = {seq: unpack([packed], row.dimensions)[0] for seq, packed in changed.items()}
+        segments = [segment.with_vectors(vectors) for segment in segments]
+    if many or corpus.count_chunks(transaction, row.id, after=known):
+        segments = _with_later(
+            transaction, row, segments, known if changed else after, keep if many else _held
+        )
+    version = shown(row, gone.last)
+    found = joined(version, segments, held.numbers, held.cards)
+    return replace(found, cards=_cards(transaction, row, held, found))
+
+
+def _with_later(
+    transaction: Transaction,
+    row: KnowledgeBaseRow,
+    segments: Sequence[Segment],
+    after: int,
+    keep: Keep,
+) -> list[Segment]:
+    """Segments with those of the chunks that came after one; a small last one is made anew."""
+    held = [segment for segment in segments if segment.snapshot.seqs[-1] <= after]
+    rest = segments[len(held) :]
+    if sum(len(segment.snapshot) for segment in rest) > MOST:
+        held, rest, after = list(segments), [], int(segments[-1].snapshot.seqs[-1])
+    before = rest[0].snapshot if len(rest) == 1 else None
+    parts = slices(transaction, row, after)
+    for low, high in parts:
+        made = make(transaction, row, before, after=low, until=high)
+        before = None
+        if len(made):
+            held.append(keep(Segment(made)))
+    return held
+
+
+def slices(
+    transaction: Transaction, row: KnowledgeBaseRow, after: int
+) -> Iterator[tuple[int, int]]:
+    """The chunks that came after one, in parts for a segment each."""
+    seqs = corpus.chunk_seqs(transaction, row.id, after=after)
+    for end in range(SLICE, len(seqs), SLICE):
+        yield after, int(seqs[end - 1])
+        after = int(seqs[end - 1])
+    yield after, corpus.LAST
+
+
+def _cards(
+    transaction: Transaction,
+    row: KnowledgeBaseRow,
+    held: SegmentedSnapshot,
+    found: SegmentedSnapshot,
+) -> tuple[CardVectors, ...]:
+    """Vectors of cards that came behind the segments."""
+    if held.cards_version == row.cards_version:
+        return held.cards
+    same = held.card_embedder == row.card_embedder
+    came = (
+        cards.changed_since(transaction, row, held.cards_version)
+        if same
+        else cards.vectors_of(transaction, row)
+    )
+    if not len(came.document_ids):
+        return held.cards if same else ()
+    numbers = found.numbers.find(came.document_ids)
+    there = [i for i, known in enumerate(came.document_ids) if known in numbers]
+    vectors = came.vectors[there]
+    if not vectors.shape[1]:  # none of them has a vector now
+        width = max((s.snapshot.card_vectors.shape[1] for s in found.segments), default=0)
+        vectors = np.zeros((len(there), width), np.float32)
+    newest = CardVectors(
+        row.cards_version, row.card_embedder, np.array(list(numbers.values()), np.int32), vectors
+    )
+    return (*held.cards, newest) if same else (newest,)
+
+
+def anew(
+    transaction: Transaction, row: KnowledgeBaseRow, *, keep: Keep = _held
+) -> SegmentedSnapshot:
+    """Segments of what a transaction sees, made of nothing but the catalog.
+
+    Args:
+        transaction: One that reads.
+        row: The knowledge base as it sees it.
+        keep: Told of each segment.
+    """
+    last = removed_chunks.last(transaction, row.id)
+    made = [
+        keep(Segment(make(transaction, row, None, after=low, until=high)))
+        for low, high in slices(transaction, row, 0)
+    ]
+    return joined(shown(row, last), made, DocumentNumbers())

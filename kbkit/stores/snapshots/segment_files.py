@@ -1,0 +1,223 @@
+"""The files that keep the segments of a knowledge base, and the list that says which they are.
+
+A segment's file is written once, under a name of its own. The list is replaced as a whole, so
+whoever reads has the one before or the one after, and what a kill leaves half written is in none.
+Files that no list names go later, since another process may be about to list them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from kbkit.stores.snapshots.segments import (
+    CardVectors,
+    DocumentNumbers,
+    Segment,
+    SegmentedSnapshot,
+    SegmentsVersion,
+    joined,
+)
+from kbkit.stores.snapshots.snapshot import (
+    PART,
+    Snapshot,
+    load,
+    load_cards,
+    save,
+    save_cards,
+)
+
+_LIST = ".json"
+_FILE = ".safetensors"
+_FORMAT = 1
+_OLD_SECONDS = 600
+"""Age of a file that no list names, and of one half written, at which nobody needs it any more."""
+_TRIES = 3
+"""How often a list is read whose files are gone, since another one names others by then."""
+
+
+@dataclass(slots=True)
+class SegmentFiles:
+    """The files of one workspace; those that are mapped stay so for as long as they are used."""
+
+    folder: Path
+    _mapped: dict[str, Snapshot] = field(default_factory=dict)
+
+    def kept(self, kb_id: str, segment: Segment) -> Segment:
+        """A segment as a file has it, which is written unless it is there.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        if segment.file:
+            return segment
+        name = f"{kb_id}.{uuid4().hex}{_FILE}"
+        save(segment.snapshot, self.folder / name)
+        snapshot = load(self.folder / name)
+        if snapshot is None:
+            raise OSError(f"{name}: cannot be read as it was written")
+        self._mapped[name] = snapshot
+        return replace(segment, snapshot=snapshot, file=name)
+
+    def write(self, kb_id: str, found: SegmentedSnapshot) -> SegmentedSnapshot:
+        """Keep a version, in place of the one before.
+
+        Returns:
+            The same, read from files.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        segments = [self.kept(kb_id, segment) for segment in found.segments]
+        behind = sorted({number for cards in found.cards for number in cards.numbers.tolist()})
+        cards: tuple[CardVectors, ...] = ()
+        name = ""
+        if behind:
+            ids = [found.document_ids[number] for number in behind]
+            vectors = found.cards_of(ids)
+            name = f"{kb_id}.{uuid4().hex}.cards{_FILE}"
+            save_cards(self.folder / name, found.card_embedder, ids, vectors)
+            numbers = np.array(behind, np.int32)
+            cards = (CardVectors(found.cards_version, found.card_embedder, numbers, vectors),)
+        values = {
+            "format": _FORMAT,
+            **asdict(found.about),
+            "cards": name,
+            "segments": [
+                {"file": segment.file, "gone": segment.gone.tolist()} for segment in segments
+            ],
+        }
+        self._replace(kb_id, json.dumps(values))
+        used = {segment.file for segment in segments}
+        for known in list(self._mapped):
+            if known.startswith(f"{kb_id}.") and known not in used:
+                self._mapped.pop(known, None)
+        return replace(found, segments=tuple(segments), cards=cards)
+
+    def _replace(self, kb_id: str, text: str) -> None:
+        path = self.path(kb_id)
+        part = path.with_suffix(f".{uuid4().hex}{PART}")
+        try:
+            with part.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def read(self, kb_id: str, numbers: DocumentNumbers | None = None) -> SegmentedSnapshot | None:
+        """The version that is kept; ``None`` where none is, or a file is missing or damaged."""
+        for _ in range(_TRIES):
+            try:
+                values = json.loads(self.path(kb_id).read_bytes())
+                return self._read(values, numbers or DocumentNumbers())
+            except FileNotFoundError as error:
+                if error.filename == str(self.path(kb_id)):
+                    return None
+            except (OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
+                return None
+        return None
+
+    def _read(self, values: Any, numbers: DocumentNumbers) -> SegmentedSnapshot:
+        if values["format"] != _FORMAT:
+            raise ValueError("of another kbkit")
+        about = SegmentsVersion(
+            version=int(values["version"]),
+            embedder=str(values["embedder"]),
+            cards_version=int(values["cards_version"]),
+            card_embedder=str(values["card_embedder"]),
+            removed=int(values["removed"]),
+        )
+        segments = [self._segment(each["file"], each["gone"]) for each in values["segments"]]
+        last = 0
+        for segment in segments:
+            seqs = segment.snapshot.seqs
+            if segment.snapshot.embedder != about.embedder or (len(seqs) and seqs[0] <= last):
+                raise ValueError("segments that do not belong together")
+            last = int(seqs[-1]) if len(seqs) else last
+        found = joined(about, segments, numbers)
+        if not values["cards"]:
+            return found
+        cards = load_cards(self.folder / _name(values["cards"]))
+        if cards is None or cards[0] != about.card_embedder:
+            raise ValueError("cards that cannot be read")
+        known = numbers.find(cards[1])
+        there = [i for i, each in enumerate(cards[1]) if each in known]
+        behind = CardVectors(
+            about.cards_version,
+            about.card_embedder,
+            np.array([known[cards[1][i]] for i in there], np.int32),
+            cards[2] if len(there) == len(cards[1]) else cards[2][there],
+        )
+        return replace(found, cards=(behind,))
+
+    def _segment(self, name: str, gone: list[int]) -> Segment:
+        snapshot = self._mapped.get(name)
+        if snapshot is None:
+            path = self.folder / _name(name)
+            snapshot = load(path)
+            if snapshot is None:
+                path.stat()  # gone: another list may name others
+                raise ValueError(f"{name} is damaged")
+            self._mapped[name] = snapshot
+        rows = np.array(gone, np.int64)
+        if len(rows) and (rows[0] < 0 or rows[-1] >= len(snapshot) or (np.diff(rows) <= 0).any()):
+            raise ValueError("rows that are not there")
+        return Segment(snapshot, name, rows)
+
+    def path(self, kb_id: str) -> Path:
+        """Where the list of a knowledge base is."""
+        return self.folder / f"{kb_id}{_LIST}"
+
+    def stamp(self, kb_id: str) -> tuple[int, int] | None:
+        """Something that is another as soon as the list is."""
+        try:
+            found = self.path(kb_id).stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+    def drop(self, kb_id: str) -> None:
+        """Remove the files of a knowledge base."""
+        with contextlib.suppress(OSError):
+            for file in list(self.folder.glob(f"{kb_id}.*")):
+                self._mapped.pop(file.name, None)
+                file.unlink(missing_ok=True)
+
+    def sweep(self, kb_ids: Collection[str]) -> None:
+        """Remove what nobody needs: of knowledge bases that are none of these, and what is old."""
+        with contextlib.suppress(OSError):
+            used = {self.path(known).name for known in kb_ids}
+            used = used.union(*map(self._listed, kb_ids))
+            before = time.time() - _OLD_SECONDS
+            for file in list(self.folder.iterdir()):
+                known = file.name.partition(".")[0] in kb_ids
+                if known and (file.name in used or file.stat().st_mtime > before):
+                    continue
+                self._mapped.pop(file.name, None)
+                file.unlink(missing_ok=True)
+
+    def _listed(self, kb_id: str) -> set[str]:
+        """The files that a list names; none where it cannot be read."""
+        try:
+            values = json.loads(self.path(kb_id).read_bytes())
+            return {values["cards"], *(each["file"] for each in values["segments"])}
+        except (OSError, KeyError, TypeError, ValueError, RecursionError):
+            return set()
+
+
+def _name(name: str) -> str:
+    """The name of a file, which lies in the folder whatever a list says."""
+    if name != Path(name).name or not name.endswith(_FILE):
+        raise ValueError(f"{name!r} is no name of a file")
+    return name

@@ -1,0 +1,365 @@
+"""A snapshot in segments, as search engines keep their indexes: one change costs what it changes.
+
+Chunks keep their ``seq`` for life, and later ones have greater ones. So chunks that came together
+are a segment, a snapshot of their own that never changes, with the rows of it that have gone since
+noted beside it; a version of a knowledge base is some segments in order of ``seq``, read as if they
+were one. Small ones are merged in time (`kbkit.stores.snapshots.merging`). What goes back to
+O'Neil, Cheng, Gawlick and O'Neil, "The Log-Structured Merge-Tree" (1996), Lucene does likewise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.stores.snapshots.chunk_table import ChunkTable, Score
+from kbkit.stores.snapshots.snapshot import Postings, Snapshot
+
+Rows = NDArray[np.int64]
+NO_ROWS: Rows = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Chunks that came one after the other, as a snapshot of their own.
+
+    Attributes:
+        snapshot: Of them as they were when it was made.
+        file: Name of the file that keeps it; ``""`` where none does.
+        gone: Its rows that have gone since, ascending.
+    """
+
+    snapshot: Snapshot
+    file: str = ""
+    gone: Rows = field(default_factory=lambda: NO_ROWS)
+
+    def __len__(self) -> int:
+        return len(self.snapshot) - len(self.gone)
+
+    @property
+    def kept(self) -> Rows:
+        """Its rows that are left, ascending."""
+        left = np.ones(len(self.snapshot), np.bool_)
+        left[self.gone] = False
+        return np.flatnonzero(left)
+
+    def without(self, seqs: Rows) -> Segment:
+        """What is left when chunks have gone: some of these, it may be, and of others.
+
+        Args:
+            seqs: ``chunks.seq`` of what has gone, ascending.
+        """
+        held = self.snapshot.seqs
+        if not len(held) or not len(seqs) or seqs[-1] < held[0] or seqs[0] > held[-1]:
+            return self
+        places = np.minimum(np.searchsorted(held, seqs), len(held) - 1)
+        found = places[held[places] == seqs]
+        return replace(self, gone=np.union1d(self.gone, found)) if len(found) else self
+
+    def with_vectors(self, changed: dict[int, NDArray[np.float32]]) -> Segment:
+        """With other vectors of some chunks, by ``seq``, and so no more as its file has it."""
+        held = self.snapshot.seqs
+        seqs = np.array(sorted(changed), np.int64)
+        if not len(held):
+            return self
+        places = np.minimum(np.searchsorted(held, seqs), len(held) - 1)
+        there = held[places] == seqs
+        if not there.any():
+            return self
+        vectors = np.array(self.snapshot.vectors)
+        vectors[places[there]] = [changed[seq] for seq in seqs[there].tolist()]
+        return replace(self, snapshot=replace(self.snapshot, vectors=vectors), file="")
+
+
+@dataclass(slots=True)
+class DocumentNumbers:
+    """Which document has which number, in all versions that a process has seen; it only grows."""
+
+    ids: list[str] = field(default_factory=list)
+    _numbers: dict[str, int] = field(default_factory=dict)
+    _of_snapshots: dict[int, tuple[Snapshot, NDArray[np.int32]]] = field(default_factory=dict)
+    _mutex: Lock = field(default_factory=Lock)
+
+    def of(self, snapshot: Snapshot) -> NDArray[np.int32]:
+        """The numbers of a snapshot's documents."""
+        with self._mutex:
+            held = self._of_snapshots.get(id(snapshot))
+            if held is None:
+                for known in snapshot.document_ids:
+                    if known not in self._numbers:
+                        self._numbers[known] = len(self.ids)
+                        self.ids.append(known)
+                numbers = [self._numbers[known] for known in snapshot.document_ids]
+                held = snapshot, np.array(numbers, np.int32)
+                self._of_snapshots[id(snapshot)] = held
+            return held[1]
+
+    def find(self, ids: Iterable[str]) -> dict[str, int]:
+        """The numbers of those documents that have one."""
+        return {known: self._numbers[known] for known in ids if known in self._numbers}
+
+    def forget(self, held: Sequence[Segment]) -> None:
+        """Forget what is known of other snapshots than these."""
+        alive = {id(segment.snapshot) for segment in held}
+        with self._mutex:
+            self._of_snapshots = {k: v for k, v in self._of_snapshots.items() if k in alive}
+
+
+@dataclass(frozen=True, slots=True)
+class CardVectors:
+    """Vectors of cards that came behind the segments which have their documents.
+
+    Attributes:
+        version: ``knowledge_bases.cards_version`` that they show.
+        embedder: Fingerprint of what made them.
+        numbers: Of the documents.
+        vectors: Zeros for a document without a card.
+    """
+
+    version: int
+    embedder: str
+    numbers: NDArray[np.int32]
+    vectors: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentsVersion:
+    """What some segments show, together: see `ChunkTable` and `SegmentedSnapshot`."""
+
+    version: int
+    embedder: str
+    cards_version: int
+    card_embedder: str
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentedSnapshot(ChunkTable):
+    """Segments read as one snapshot: rows of each stand behind those of the one before.
+
+    `card_vectors` is empty: `card_scores` reads those of the segments.
+
+    Attributes:
+        segments: In order of ``seq``.
+        removed: Number of the last entry of what has gone that it knows.
+        numbers: Of documents: their places in `document_ids`.
+        cards: Vectors of cards that came behind, the older first.
+        documents: The numbers of each segment's documents.
+        places: For each segment, the row of each of its chunks, -1 for one that has gone; ``None``
+            where none has.
+        firsts: The first row of each segment, and how many there are in all.
+        latest: The last segment that has each document, whose title counts.
+        titled: Which of that one's documents it is.
+    """
+
+    segments: tuple[Segment, ...]
+    removed: int
+    numbers: DocumentNumbers
+    cards: tuple[CardVectors, ...]
+    documents: tuple[NDArray[np.int32], ...]
+    places: tuple[NDArray[np.int32] | None, ...]
+    firsts: NDArray[np.int64]
+    latest: NDArray[np.int32]
+    titled: NDArray[np.int32]
+
+    @property
+    def about(self) -> SegmentsVersion:
+        """What it shows."""
+        return SegmentsVersion(
+            self.version, self.embedder, self.cards_version, self.card_embedder, self.removed
+        )
+
+    @property
+    def later(self) -> int:
+        """How many chunks no file has."""
+        return sum(len(segment) for segment in self.segments if not segment.file)
+
+    def rows_of(self, ids: Sequence[str]) -> Rows:
+        """Rows of chunks by id, in that order; those that are gone are left out."""
+        found: dict[str, int] = {}
+        for i, segment in enumerate(self.segments):
+            snapshot, places = segment.snapshot, self.places[i]
+            for row in snapshot.rows_of(ids).tolist():
+                place = row if places is None else int(places[row])
+                if place >= 0:
+                    found[snapshot.ids[row]] = place + int(self.firsts[i])
+        return np.array([found[known] for known in ids if known in found], np.int64)
+
+    def holding(self, terms: Iterable[str]) -> dict[str, Postings]:
+        """The chunks that hold each term, by row, and how often; without terms of none."""
+        wanted = tuple(terms)
+        parts: dict[str, list[Postings]] = {term: [] for term in wanted}
+        for i, segment in enumerate(self.segments):
+            places, first = self.places[i], np.int32(self.firsts[i])
+            for term, (held, times) in segment.snapshot.holding(wanted).items():
+                rows, counts = held, times
+                if places is not None:
+                    alive = places[held] >= 0
+                    rows, counts = places[held][alive], times[alive]
+                if len(rows):
+                    parts[term].append((rows + first if first else rows, counts))
+        return {
+            term: several[0]
+            if len(several) == 1
+            else (
+                np.concatenate([rows for rows, _ in several]),
+                np.concatenate([counts for _, counts in several]),
+            )
+            for term, several in parts.items()
+            if several
+        }
+
+    def scored(self, score: Score) -> NDArray[np.float32]:
+        """What a function of vectors, a number for each, says of all."""
+        return self._together(lambda snapshot: score(snapshot.vectors), np.float32)
+
+    def headed(self, has: Callable[[str], bool]) -> NDArray[np.bool_]:
+        """Which chunks have headings of which something is true."""
+        return self._together(lambda snapshot: snapshot.headed(has), np.bool_)
+
+    def vectors_of(self, rows: Rows) -> NDArray[np.float32]:
+        """The vectors of some chunks."""
+        width = max((s.snapshot.vectors.shape[1] for s in self.segments), default=0)
+        found = np.empty((len(rows), width), np.float32)
+        for of, snapshot, own in self._apart(rows):
+            found[of] = snapshot.vectors[own]
+        return found
+
+    def coverage(self, rows: Rows, terms: Iterable[str]) -> tuple[Rows, Rows]:
+        """How many of some terms the title of some chunks has, and the headings of each."""
+        wanted = tuple(terms)
+        titles, headings = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+        for of, snapshot, own in self._apart(rows):
+            held = snapshot.numbers(wanted).values()
+            headings[of] = snapshot.heading_terms.holding(held, snapshot.headings[own])
+        owners = self.owners[rows]
+        latest = self.latest[owners]
+        for i in np.unique(latest).tolist():
+            snapshot, of = self.segments[i].snapshot, latest == i
+            held = snapshot.numbers(wanted).values()
+            titles[of] = snapshot.title_terms.holding(held, self.titled[owners[of]])
+        return titles, headings
+
+    def card_scores(self, score: Score) -> NDArray[np.float32]:
+        """What a function of vectors says of the card of each document; 0 for one without."""
+        found = np.zeros(len(self.sizes), np.float32)
+        for cards in self._cards():
+            found[cards.numbers] = score(cards.vectors)
+        found[self.sizes == 0] = 0.0
+        return found
+
+    def cards_of(self, ids: Sequence[str]) -> NDArray[np.float32]:
+        """The vectors of the cards of some documents, all of which it has."""
+        known = list(self.numbers.find(ids).values())
+        places = np.full(len(self.sizes), -1, np.int64)
+        places[known] = np.arange(len(known))
+        held = list(self._cards())
+        found = np.zeros(
+            (len(known), max((c.vectors.shape[1] for c in held), default=0)), np.float32
+        )
+        for cards in held:
+            there = np.flatnonzero(places[cards.numbers] >= 0)
+            found[places[cards.numbers[there]]] = cards.vectors[there]
+        return found
+
+    def _cards(self) -> list[CardVectors]:
+        """Those of the segments and those that came behind, in the order in which they came."""
+        own = [
+            CardVectors(s.cards_version, s.card_embedder, documents, s.card_vectors)
+            for s, documents in zip(
+                (segment.snapshot for segment in self.segments), self.documents, strict=True
+            )
+        ]
+        held = sorted([*own, *self.cards], key=lambda cards: cards.version)
+        return [c for c in held if c.embedder == self.card_embedder and c.vectors.shape[1]]
+
+    def _together(
+        self, of: Callable[[Snapshot], NDArray[Any]], dtype: type[np.generic]
+    ) -> NDArray[Any]:
+        """A column of all segments."""
+        parts = [np.zeros(0, dtype)]
+        for i, segment in enumerate(self.segments):
+            column = of(segment.snapshot)
+            places = self.places[i]
+            parts.append(column if places is None else column[places >= 0])
+        return np.concatenate(parts)
+
+    def _apart(self, rows: Rows) -> Iterable[tuple[NDArray[np.bool_], Snapshot, Rows]]:
+        """Which of some rows each segment has, and what they are called there."""
+        which = np.searchsorted(self.firsts, rows, "right") - 1
+        for i in np.unique(which).tolist():
+            of = which == i
+            segment, own = self.segments[i], rows[of] - self.firsts[i]
+            yield of, segment.snapshot, segment.kept[own] if len(segment.gone) else own
+
+
+def joined(
+    about: SegmentsVersion,
+    segments: Sequence[Segment],
+    numbers: DocumentNumbers,
+    cards: Sequence[CardVectors] = (),
+) -> SegmentedSnapshot:
+    """Segments as one snapshot.
+
+    Args:
+        about: What they show.
+        segments: In order of ``seq``.
+        numbers: Of documents, which may be known already.
+        cards: Vectors of cards that came behind.
+    """
+    parts = tuple(segment for segment in segments if len(segment)) or tuple(segments[:1])
+    placed = [numbers.of(segment.snapshot) for segment in parts]
+    there = len(numbers.ids)
+    latest, titled = np.zeros(there, np.int32), np.zeros(there, np.int32)
+    owners, seqs, lengths = [np.zeros(0, np.int32)], [NO_ROWS], [np.zeros(0, np.int32)]
+    places: list[NDArray[np.int32] | None] = []
+    for i, segment in enumerate(parts):
+        snapshot = segment.snapshot
+        latest[placed[i]] = i
+        titled[placed[i]] = np.arange(len(placed[i]), dtype=np.int32)
+        if len(segment.gone):
+            kept = segment.kept
+            row_of = np.full(len(snapshot), -1, np.int32)
+            row_of[kept] = np.arange(len(kept), dtype=np.int32)
+            places.append(row_of)
+            of, seq, length = snapshot.owners[kept], snapshot.seqs[kept], snapshot.lengths[kept]
+        else:
+            places.append(None)
+            of, seq, length = snapshot.owners, snapshot.seqs, snapshot.lengths
+        owners.append(placed[i][of])
+        seqs.append(seq)
+        lengths.append(length)
+    numbers.forget(parts)
+    owner, length = np.concatenate(owners), np.concatenate(lengths)
+    return SegmentedSnapshot(
+        version=about.version,
+        embedder=about.embedder,
+        seqs=np.concatenate(seqs),
+        owners=owner,
+        lengths=length,
+        document_ids=numbers.ids[:there],
+        sizes=np.bincount(owner, minlength=there),
+        average_length=float(length.mean()) if len(length) else 0.0,
+        document_lengths=np.bincount(owner, length, there).astype(np.int64),
+        cards_version=about.cards_version,
+        card_embedder=about.card_embedder,
+        card_vectors=np.zeros((0, 0), np.float32),
+        segments=parts,
+        removed=about.removed,
+        numbers=numbers,
+        cards=tuple(cards),
+        documents=tuple(placed),
+        places=tuple(places),
+        firsts=np.cumsum([0, *map(len, parts)]),
+        latest=latest,
+        titled=titled,
+    )
+
+
+SearchedSnapshot = Snapshot | SegmentedSnapshot
+"""What legs of search read: both have the same methods."""

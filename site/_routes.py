@@ -1,0 +1,36 @@
+"""The generated table of the routes that a server has, from its OpenAPI document."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import kbkit
+from kbkit.rest import application
+
+
+def routes() -> str:
+    """Each route with its scope, what it does, and how it refuses."""
+    with tempfile.TemporaryDirectory() as folder, kbkit.open(Path(folder) / "kb") as workspace:
+        document = application(workspace).openapi()
+    found = [
+        (operation["tags"][0], method.upper(), path, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+    parts = []
+    for tag, group in groupby(sorted(found, key=lambda each: each[0]), key=lambda each: each[0]):
+        rows = [_row(method, path, operation) for _, method, path, operation in group]
+        head = ["| Route | Scope | |", "| --- | --- | --- |"]
+        parts.append("\n".join([f"### {tag.capitalize()}", "", *head, *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _row(method: str, path: str, operation: dict[str, Any]) -> str:
+    scopes = [name for each in operation.get("security", ()) for names in each.values()
+              for name in names]  # fmt: skip
+    about = " ".join(operation.get("description", "").partition("\n\n")[0].split())
+    about = about.replace("|", "\\|").replace("<", "&lt;")
+    return f"| `{method} {path}` | {', '.join(scopes) or 'none'} | {about} |"

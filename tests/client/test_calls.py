@@ -1,0 +1,103 @@
+"""One definition of a call serves who waits for its answer and who awaits it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import httpx
+import pytest
+
+from kbkit.client.calls import Awaited, Blocking, Request, Steps, call, given, reads, steps, url
+from kbkit.errors import ArgumentError
+from kbkit.models import FileInfo, FileKind, FileTree, from_dict
+
+T = TypeVar("T")
+
+INFO = FileInfo("a b.md", FileKind.FILE, 3, datetime(2026, 1, 2, tzinfo=UTC), datetime.now(UTC))
+
+
+def _answer(request: Request[T]) -> T:
+    """What a server would say that gives whatever is asked for the same file."""
+    sent = httpx.Request(request.method, "http://h" + request.path, params=request.parameters)
+    tree = FileTree(INFO, (FileTree(INFO),))
+    body = tree if request.path == "/tree" else INFO
+    return request.read(httpx.Response(200, json=body.to_dict(), request=sent))
+
+
+class Now:
+    def send(self, request: Request[T]) -> T:
+        return _answer(request)
+
+
+class Later:
+    async def send(self, request: Request[T]) -> T:
+        await asyncio.sleep(0)
+        return _answer(request)
+
+
+class Calls:
+    @call
+    def info(self, path: str, *, deep: bool = False) -> Request[FileInfo]:
+        """What is there."""
+        return Request("GET", url("/info/{}", path), reads(FileInfo), {"deep": deep})
+
+    @steps
+    def both(self) -> Steps[tuple[FileInfo, FileTree]]:
+        """Both."""
+        info = yield from Calls.info(self, "x")
+        tree = yield Request("GET", "/tree", reads(FileTree))
+        return info, tree
+
+
+class Remote(Calls, Blocking):
+    """Blocking."""
+
+
+class AsyncRemote(Calls, Awaited):
+    """Awaited."""
+
+
+def test_a_call_gives_its_value_at_once_or_to_who_awaits_it() -> None:
+    now = Remote(Now())
+    later = AsyncRemote(Later())
+
+    async def main() -> None:
+        assert await later.info("x") == INFO
+        assert await later.both() == now.both()
+
+    assert now.info("x", deep=True) == INFO
+    assert now.both() == (INFO, FileTree(INFO, (FileTree(INFO),)))
+    asyncio.run(main())
+
+
+def test_a_wrong_call_says_how_to_write_it_before_anything_is_sent() -> None:
+    with pytest.raises(ArgumentError, match=r"write info\(path, deep=True\)"):
+        Remote(Now()).info("x", True)  # type: ignore[call-arg]
+    with pytest.raises(ArgumentError, match="did you mean deep"):
+        AsyncRemote(Later()).info("x", dep=True)  # type: ignore[call-arg]
+
+
+def test_a_call_has_the_signature_and_the_words_of_its_definition() -> None:
+    assert list(inspect.signature(Remote.info).parameters) == ["self", "path", "deep"]
+    assert Remote(Now()).info.__doc__ == "What is there."
+
+
+def test_names_in_addresses_are_quoted_and_never_lead_up() -> None:
+    assert url("/e/{}/rate", "a/b c%ä") == "/e/a%2Fb%20c%25%C3%A4/rate"
+    assert url("/e/{}", "..") == "/e/%2E%2E"
+    assert url("/f/", rest="a b/ü%2F.md") == "/f/a%20b/%C3%BC%252F.md"
+    assert url("/f/", rest="../x/./y") == "/f/%2E%2E/x/%2E/y"
+
+
+def test_parameters_and_bodies_say_what_is_given_only() -> None:
+    asked = Request("GET", "/", repr, {"a": None, "b": [1, "x"], "c": True, "d": FileKind.FILE})
+    assert asked.parameters == (("b", "1"), ("b", "x"), ("c", "true"), ("d", "file"))
+    assert given(a=None, at=INFO.created_at, n=0) == {"at": "2026-01-02T00:00:00+00:00", "n": 0}
+
+
+def test_values_come_back_equal_from_their_json() -> None:
+    tree = FileTree(INFO, (FileTree(INFO),))
+    assert from_dict(FileTree, {**tree.to_dict(), "new": "a newer server says more"}) == tree

@@ -1,0 +1,30 @@
+"""One suite for a workspace, wherever it is: in a folder, or behind a server on loopback."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import kbkit
+from kbkit.rest import ServerSettings
+from kbkit.server import running
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory) -> Path:
+    """Where the workspace is on the disk of its machine, which another program may write to."""
+    return tmp_path_factory.mktemp("conformance") / "kb"
+
+
+@pytest.fixture(scope="module", params=["folder", "server"])
+def workspace(request, disk) -> Iterator[kbkit.Workspace]:
+    """An empty workspace, of a module: a folder's own, and one that a real server gives."""
+    with kbkit.open(disk / request.param) as local:
+        if request.param == "folder":
+            yield local
+            return
+        with (
+            running(local, ServerSettings(port=0, rate=0, allow_write=True)) as url,
+            kbkit.connect(url) as remote,
+        ):
+            yield remote

@@ -1,0 +1,188 @@
+"""Entries do the same in a folder and behind a server."""
+
+from __future__ import annotations
+
+import pytest
+
+from kbkit import errors
+from kbkit.models import EntryStatus
+
+SKILL = "title: Count lines\ndescription: Counts lines of logs.\ntags: [logs]\n"
+
+
+@pytest.fixture(scope="module")
+def entries(workspace):
+    return workspace.entries
+
+
+@pytest.fixture(scope="module")
+def logs(entries):
+    return entries.create(
+        "Parse access logs",
+        description="Turns logs of nginx into a table.",
+        prompt="Read lines one by one.",
+        readme="For **logs**.",
+        tags=["logs", "nginx"],
+        category="data",
+        files={"code/run.py": "print('ä')\n", "artifacts/a b.bin": b"\xff\x00\x01" * 100},
+    )
+
+
+def test_an_entry_is_written_read_changed_and_renamed(entries, logs):
+    assert logs.slug == "parse-access-logs"
+    assert entries.read(logs.slug) == logs
+    assert [file.path for file in logs.code] == ["code/run.py"]
+    changed = entries.update(logs.slug, title="Parse logs", tags=["logs"], if_match=logs.version)
+    assert (changed.title, changed.tags, changed.category) == ("Parse logs", ("logs",), "data")
+    with pytest.raises(errors.VersionConflictError, match="another change came between"):
+        entries.update(logs.slug, title="x", if_match=logs.version)
+    with pytest.raises(errors.VersionConflictError):
+        entries.delete(logs.slug, if_match=logs.version)
+    emptied = entries.update(logs.slug, files={"code/run.py": None, "code/b.py": "b"}, category="")
+    assert ([file.path for file in emptied.code], emptied.category) == (["code/b.py"], "")
+    entries.update(logs.slug, files={"code/b.py": None, "code/run.py": "print('ä')\n"})
+    assert entries.rename(logs.slug, to="other").id == logs.id
+    assert entries.rename("other", to=logs.slug).slug == logs.slug
+
+
+def test_files_of_an_entry_are_opened(entries, logs):
+    with entries.open(logs.slug, "artifacts/a b.bin") as file:
+        assert file.read(2) == b"\xff\x00"
+        file.seek(299)
+        assert file.read() == b"\x01"
+    for path, error in (
+        ("none", errors.MissingPathError),
+        ("code", errors.IsFolderError),
+        ("../x", errors.PathOutsideError),
+        ("code/../../../x", errors.PathOutsideError),
+        ("/etc/passwd", errors.PathOutsideError),
+    ):
+        with pytest.raises(error):
+            entries.open(logs.slug, path)
+
+
+def test_votes_count(entries, logs):
+    entries.rate(logs.slug, 5, rater="ann")
+    rated = entries.rate(logs.slug, 2, rater="bob")
+    assert (rated.rating.average, rated.rating.count) == (3.5, 2)
+    assert [vote.rater for vote in rated.rating.votes] == ["ann", "bob"]
+    assert rated.version == entries.read(logs.slug).version
+    with pytest.raises(errors.ConfigError, match="score=6"):
+        entries.rate(logs.slug, 6)
+
+
+def test_lists_are_filtered_sorted_and_cut(entries, logs):
+    for number in range(5):
+        entries.create(f"Draft {number}", status="draft", tags=["many"])
+    page = entries.list(status=EntryStatus.DRAFT, sort="title", limit=2, offset=1)
+    assert [each.title for each in page] == ["Draft 1", "Draft 2"]
+    assert (page.total, page.offset) == (5, 1)
+    assert len(entries.list(tag="many", limit=None)) == 5
+    assert entries.list(tag="many", offset=9).entries == ()
+    assert [each.slug for each in entries.list(tag="LOGS", text="NGINX")] == [logs.slug]
+    assert entries.list().entries[0].slug == logs.slug  # the best first
+    for wrong in ({"sort": "size"}, {"status": "gone"}, {"limit": 0}, {"offset": -1}):
+        with pytest.raises(errors.ConfigError, match=next(iter(wrong))):
+            entries.list(**wrong)
+
+
+def test_what_is_deleted_comes_back(entries):
+    made = entries.create("Short lived")
+    deleted = entries.delete(made.slug, if_match=made.version)
+    assert entries.trash()[0] == deleted
+    with pytest.raises(errors.MissingPathError, match="no such entry"):
+        entries.read(made.slug)
+    assert entries.restore(made.slug, to="back").slug == "back"
+    entries.delete("back")
+
+
+def test_what_a_task_left_is_learned_and_tells_what_is_wrong_with_it(entries, tmp_path):
+    left = tmp_path / ".knowledge"
+    (left / "code").mkdir(parents=True)
+    (left / "skill.yaml").write_text(SKILL)
+    (left / "prompt.md").write_text("Count them.")
+    (left / "code" / "run.py").write_bytes(b"\xff")
+    learned = entries.learn(tmp_path, task_id="task 7")
+    assert (learned.title, learned.origin_task_id) == ("Count lines", "task 7")
+    assert [file.path for file in learned.files] == ["code/run.py"]
+    assert entries.learn(left).id == learned.id
+    (left / "skill.yaml").write_text("title: [")
+    with pytest.raises(errors.EntryFormatError, match=r"\.knowledge/skill\.yaml") as caught:
+        entries.learn(tmp_path)
+    assert caught.value.line > 0
+    (left / "skill.yaml").write_text(SKILL)
+    (left / "link").symlink_to("/etc/passwd")
+    with pytest.raises(errors.EntryFormatError, match="is a link"):
+        entries.learn(tmp_path)
+    (left / "link").unlink()
+    (left / "key").write_text("aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY\n")
+    with pytest.raises(errors.SecretsError):
+        entries.learn(tmp_path)
+    with pytest.raises(errors.MissingPathError):
+        entries.learn(tmp_path / "none")
+    assert "skill.yaml" in entries.learning_prompt()
+
+
+def test_entries_go_out_and_come_in_as_skills(entries, logs, tmp_path):
+    (folder,) = entries.export_skills(tmp_path / "out", slugs=[logs.slug])
+    assert folder == tmp_path / "out" / logs.slug
+    assert (folder / "scripts" / "run.py").read_text() == "print('ä')\n"
+    assert entries.export_skills(tmp_path / "out", slugs=[logs.slug]) == (folder,)
+    text = (folder / "SKILL.md").read_text()
+    (folder / "SKILL.md").write_text(text.replace("one by one", "all at once"))
+    (taken,) = entries.import_skills(folder)
+    assert taken.slug == logs.slug
+    assert "all at once" in taken.prompt
+    assert [each.slug for each in entries.import_skills(tmp_path / "out")] == [logs.slug]
+    (tmp_path / "none").mkdir()
+    (tmp_path / "none" / "x").write_text("x")
+    with pytest.raises(errors.MissingPathError):
+        entries.import_skills(tmp_path / "none")
+    (tmp_path / "taken" / logs.slug).mkdir(parents=True)
+    with pytest.raises(errors.PathExistsError, match="no skill"):
+        entries.export_skills(tmp_path / "taken", slugs=[logs.slug])
+
+
+def test_agents_are_told_of_those_that_fit(entries, logs):
+    assert entries.find("parse logs of nginx", limit=1)[0].slug == logs.slug
+    context = entries.context("parse logs of nginx", limit=1)
+    assert [piece.name for piece in context.pieces] == [logs.slug]
+    assert logs.slug in str(context)
+    for wrong in (
+        lambda: entries.context(" "),
+        lambda: entries.find(""),
+        lambda: entries.context("x", max_tokens=3),
+        lambda: entries.find("x", limit=0),
+        lambda: entries.find(7),
+    ):
+        with pytest.raises(errors.ConfigError, match=r"^(prompt|max_tokens|limit)"):
+            wrong()
+
+
+def test_what_cannot_be_done_has_an_error_of_its_name_and_the_same_words(entries, logs):
+    cases = [
+        (errors.ConfigError, "^title: is empty", lambda: entries.create(" ")),
+        (errors.ConfigError, "^title=7", lambda: entries.create(7)),
+        (errors.ConfigError, "^tags='x'", lambda: entries.create("T", tags="x")),
+        (errors.ConfigError, "^status='x'", lambda: entries.create("T", status="x")),
+        (errors.InvalidPathError, "is no slug", lambda: entries.create("T", slug="A b")),
+        (errors.ConfigError, "^slug=", lambda: entries.create("T", slug=[])),
+        (errors.InvalidPathError, "is no slug", lambda: entries.read("../x")),
+        (errors.InvalidPathError, "longer than 64", lambda: entries.read("a" * 65)),
+        (errors.PathExistsError, "there already", lambda: entries.create("T", slug=logs.slug)),
+        (errors.InvalidPathError, "arguments of their own",
+         lambda: entries.create("T", files={"prompt.md": "x"})),
+        (errors.PathOutsideError, "may not go up",
+         lambda: entries.create("T", files={"../x": "x"})),
+        (errors.MissingPathError, "there is nothing",
+         lambda: entries.update(logs.slug, files={"none": None})),
+        (errors.ArgumentError, "did you mean tags", lambda: entries.create("T", tag="x")),
+    ]  # fmt: skip
+    for kind, words, call in cases:
+        with pytest.raises(kind, match=words) as caught:
+            call()
+        assert type(caught.value) is kind
+
+
+def test_a_sync_says_what_changed(entries, workspace):
+    assert entries.sync().skipped == ()

@@ -1,0 +1,144 @@
+"""Files do the same in a folder and behind a server."""
+
+from __future__ import annotations
+
+import pytest
+
+from kbkit import errors
+from kbkit.models import FileKind
+
+
+@pytest.fixture(scope="module")
+def files(workspace):
+    return workspace.files
+
+
+def test_what_is_written_is_read_listed_drawn_and_found_again(files):
+    made = files.write("notes/a day.md", "# A day\n\nSee [b](b.md).\n")
+    assert (made.path, made.kind, made.size) == ("notes/a day.md", FileKind.FILE, 24)
+    assert files.read("notes/a day.md") == "# A day\n\nSee [b](b.md).\n"
+    assert files.info("notes/a day.md") == made
+    assert files.info("notes").is_folder
+    assert files.list("notes") == [made]
+    assert [info.path for info in files.list() if info.path == "notes"] == ["notes"]
+    assert [info.name for info in files.roots() if info.name == "notes"] == ["notes"]
+    assert str(files.tree("notes")) == "notes\n└── a day.md"
+    assert files.tree(depth=0).children == ()
+    with files.open("notes/a day.md") as opened:
+        assert opened.read(7) == b"# A day"
+    assert [link.target for link in files.links("notes/a day.md")] == ["notes/b.md"]
+    files.write("notes/b.md", "b")
+    assert files.backlinks("notes/b.md") == ["notes/a day.md"]
+    assert "notes" in files.prompt()
+
+
+def test_text_is_changed_in_place(files):
+    files.write("list.md", "one\ntwo")
+    files.append("list.md", "three\n")
+    files.replace("list.md", "two", "2")
+    files.insert("list.md", 0, "zero")
+    assert files.read("list.md") == "zero\none\n2\nthree\n"
+    assert files.view("list.md", (2, 3)) == "     2\tone\n     3\t2"
+    assert files.view("list.md", [4, -1]) == "     4\tthree"
+
+
+def test_what_is_deleted_comes_back_and_things_move(files):
+    before = files.write("old/x.md", "x")
+    deleted = files.delete("old")
+    assert (deleted.path, deleted.kind) == ("old", FileKind.FOLDER)
+    assert files.trash()[0] == deleted
+    assert files.restore("old").is_folder
+    assert files.move("old/x.md", "new/deep/x.md").version == before.version
+    assert files.mkdir("empty/folder").path == "empty/folder"
+    assert files.restore(files.delete("new").id, to="back").path == "back"
+    assert files.read("back/deep/x.md") == "x"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["a b/c d.md", "100%.md", "a%2Fb.md", "a%20b.md", "ä/ß☃.md", "家.md", "x#y&z=1;.md", "+plus.md",
+     "tree", "mkdir", "move", "sync", "prompt", "tree/tree", "(a)@b,c.md", "it's.md"],
+)  # fmt: skip
+def test_any_name_is_a_name(files, path):
+    made = files.write(path, path)
+    assert made.path == path
+    assert files.read(path) == path
+    assert files.append(path, "more", if_match=made.version).size > made.size
+    assert files.info(path).path == path
+    assert files.view(path).endswith("more")
+    files.delete(path)
+    with pytest.raises(errors.MissingPathError):
+        files.read(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["..", "../x", "a/../../x", "/etc/passwd", "~/x", "C:x", "..\\x", "a/..\\..\\x", "//x"],
+)
+def test_no_path_leads_out(files, path):
+    for call in (files.read, files.info, files.list, files.delete, files.mkdir, files.open):
+        with pytest.raises(errors.PathOutsideError):
+            call(path)
+    with pytest.raises(errors.PathOutsideError):
+        files.write(path, "x")
+
+
+def test_a_version_that_is_gone_is_not_written_over(files):
+    first = files.write("v.md", "1")
+    second = files.write("v.md", "2", if_match=first.version)
+    calls = [
+        lambda: files.write("v.md", "3", if_match=first.version),
+        lambda: files.append("v.md", "3", if_match=first.version),
+        lambda: files.replace("v.md", "2", "3", if_match=first.version),
+        lambda: files.insert("v.md", 0, "3", if_match=first.version),
+        lambda: files.delete("v.md", if_match=first.version),
+        lambda: files.write("v.md", "3", if_match=""),
+    ]
+    for call in calls:
+        with pytest.raises(errors.VersionConflictError, match="another change came between"):
+            call()
+    assert files.read("v.md") == "2"
+    files.delete("v.md", if_match=second.version)
+    assert files.write("v.md", "4", if_match="").size == 1
+
+
+def test_what_cannot_be_done_has_an_error_of_its_name_and_the_same_words(files):
+    files.write("f.md", "a a")
+    files.mkdir("d")
+    cases = [
+        (errors.MissingPathError, "none.md: there is nothing", lambda: files.read("none.md")),
+        (errors.IsFolderError, "d", lambda: files.read("d")),
+        (errors.IsFolderError, "root", lambda: files.read("")),
+        (errors.NotFolderError, "f.md", lambda: files.list("f.md")),
+        (errors.PathExistsError, "f.md", lambda: files.move("d", "f.md")),
+        (errors.NotUniqueError, "stands there 2 times", lambda: files.replace("f.md", "a", "b")),
+        (errors.InvalidPathError, "dot in front", lambda: files.write(".git", "x")),
+        (errors.ReadOnlyPathError, "can only be read", lambda: files.write("kb/x/y.md", "x")),
+        (errors.ConfigError, "old is empty", lambda: files.replace("f.md", "", "b")),
+        (errors.ConfigError, "line=9: give a whole number", lambda: files.insert("f.md", 9, "b")),
+        (errors.ConfigError, "line=-1: give a whole", lambda: files.insert("f.md", -1, "b")),
+        (errors.ConfigError, "the first is 1 or more", lambda: files.view("f.md", (3, 1))),
+        (errors.ConfigError, "content=7", lambda: files.write("f.md", 7)),
+        (errors.InvalidPathError, "give a path as text", lambda: files.read(7)),
+        (errors.ArgumentError, r"write write\(path, content", lambda: files.write("a", "b", "c")),
+    ]
+    for kind, words, call in cases:
+        with pytest.raises(kind, match=words) as caught:
+            call()
+        assert type(caught.value) is kind
+    with pytest.raises(errors.NotUniqueError) as caught:
+        files.replace("f.md", "a", "b")
+    assert caught.value.count == 2
+
+
+def test_the_memory_tool_works_on_them(files):
+    tool = files.memory_tool(folder="agent")
+    made = tool.handle({"command": "create", "path": "/memories/a.md", "file_text": "one\n"})
+    assert not made.is_error
+    assert files.read("agent/a.md") == "one\n"
+    assert "one" in tool.handle({"command": "view", "path": "/memories/a.md"})
+
+
+def test_a_sync_says_what_changed(files):
+    report = files.sync(on_progress=lambda _: None)
+    assert report.skipped == ()

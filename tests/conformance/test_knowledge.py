@@ -1,0 +1,313 @@
+"""Knowledge bases: the same calls give the same, in a folder and behind a server."""
+
+import asyncio
+from datetime import date
+
+import pytest
+
+import kbkit
+from kbkit.client import AsyncWorkspace
+from kbkit.errors import (
+    ArgumentError,
+    ConfigError,
+    ConflictError,
+    EmbedderError,
+    InvalidNameError,
+    KbkitError,
+    NotFoundError,
+    VersionConflictError,
+)
+from kbkit.models import DocumentState
+
+TEA = "# Green tea\n\nSteep green tea for two minutes.\n\n## Water {#water}\n\nNot hot.\n"
+URI = "https://tea.example/a b?kind=green&x=1"
+
+
+@pytest.fixture(scope="module")
+def kb(workspace):
+    made = workspace.create("tea", description="About tea")
+    made.add("Green tea", TEA, source=URI, tags=["hot", "tea"], metadata={"level": [1, None]})
+    made.add("Black tea", "Steep black tea for four minutes.", document_type="manual")
+    for number in range(12):
+        made.add(
+            f"Cup {number:02}", f"Cup number {number} holds tea.", source=f"doc:cup/{number:02}"
+        )
+    return made
+
+
+def test_a_knowledge_base_is_made_described_renamed_deleted_and_brought_back(workspace):
+    kb = workspace.create("cups", description="Cups")
+    assert (kb.name, kb.info().description, kb.info().id) == ("cups", "Cups", kb.id)
+    assert "cups" in workspace
+    assert "cups" in list(workspace)
+    assert len(workspace) == len(workspace.list())
+    assert workspace.describe("cups", description=" All  cups ").info().description == "All cups"
+    kb.add("Mug", "A mug is a cup.")
+    renamed = workspace.rename("cups", to="mugs")
+    assert (renamed.name, kb.name) == ("mugs", "mugs")
+    assert [hit.title for hit in kb.search("mug")] == ["Mug"]
+    workspace.delete("mugs")
+    assert "mugs" not in workspace
+    assert [one.name for one in workspace.trash()] == ["mugs"]
+    with pytest.raises(NotFoundError):
+        kb.info()
+    assert workspace.restore("mugs", to="cups").info().documents == 1
+    workspace.delete("cups", forever=True)
+    assert workspace.trash() == []
+
+
+def test_searches_give_the_same_values(workspace, kb):
+    hits = kb.search("how long does green tea steep", limit=3)
+    assert isinstance(hits, kbkit.Hits)
+    hit = hits[0]
+    assert (hit.kb, hit.title, hit.uri, hit.tags) == ("tea", "Green tea", URI, ("hot", "tea"))
+    assert hit.chunk == kb.chunks[hit.chunk.id]
+    assert hit.chunk.text == TEA[hit.chunk.start : hit.chunk.end]
+    assert hit.score == pytest.approx(hit.parts.total)
+    assert hit.snippet in TEA.replace("# ", "").replace("\n\n", "\n")
+    assert hit.url.startswith(URI + "#")
+    assert hits.to_frame().loc[1, "title"] == "Green tea"
+    again = workspace.search("how long does green tea steep", kbs=["tea"], limit=3)
+    assert again.hits == hits.hits
+    (black,) = kb.search("steep", filters={"document_type": "manual"})
+    assert black.title == "Black tea"
+    assert not kb.search("tea", filters=kbkit.Filters.of({"before": date(2020, 1, 1)}))
+    lexical = kb.search(
+        "steep", mode="lexical", graph=0, retrieval=kbkit.RetrievalSpec(per_document=1)
+    )
+    assert {one.title for one in lexical} == {"Green tea", "Black tea"}
+    answer = kb.ask("green tea", limit=2)
+    assert (answer.text, answer.hits.hits) == ("", kb.search("green tea", limit=2).hits)
+    assert workspace.ask("green tea", kbs=["tea"], limit=2).to_dict() == answer.to_dict()
+    found = workspace.context("how long does green tea steep", max_tokens=400)
+    assert "two minutes" in found.text
+    assert found.tokens <= found.max_tokens == 400
+    assert found.pieces[0].citation.uri == URI
+    assert kb.similar(hit.chunk.id, limit=2)[0].chunk.id != hit.chunk.id
+    (other,) = kb.related(hit.chunk.id)
+    assert (other.section, other.shared) == ("Water", ("hot", "tea", "Green tea"))
+
+
+def test_documents_are_a_collection(kb):
+    green = kb.documents[URI]
+    assert (green.content, green.metadata, green.state) == (
+        TEA, {"level": [1, None]}, DocumentState.CURRENT,
+    )  # fmt: skip
+    assert kb.documents[green.id] == green
+    assert URI in kb.documents
+    assert "nothing" not in kb.documents
+    assert 5 not in kb.documents
+    listed = kb.documents.list()
+    assert len(kb.documents) == len(listed) == 14
+    assert [one.uri for one in listed] == sorted(one.uri for one in listed)
+    assert not any(one.content for one in listed)
+    assert list(kb.documents) == kb.documents.list(content=True)
+    cups = kb.documents.list(filters={"source": "doc:cup"}, after="doc:cup/03", limit=3)
+    assert [one.title for one in cups] == ["Cup 04", "Cup 05", "Cup 06"]
+    assert kb.documents.part(URI, section="water").document.content == TEA[TEA.index("## W") :]
+    assert kb.documents.part(green.id, start=2, end=7).document.content == "Green"
+    assert kb.documents.part(green.id, chunks=(0, 0)).start == 0
+    assert kb.documents.tags() == {"hot": 1, "tea": 1}
+    assert kb.documents.folders(depth=1)["cup"] == 12
+    assert kb.documents.to_frame().loc[green.id, "content"] == TEA
+
+
+def test_documents_are_changed_deleted_and_brought_back(kb):
+    added = kb.documents.add("White tea", "Steep white tea for three minutes.", source="doc:white")
+    changed = kb.documents.update(added.id, tags=["new"], if_match=added.content_hash)
+    assert changed.tags == ("new",)
+    with pytest.raises(VersionConflictError, match="read it again"):
+        kb.documents.update("doc:white", title="X", if_match=added.content_hash)
+    with pytest.raises(VersionConflictError, match="read it again"):
+        kb.documents.delete("doc:white", if_match=added.content_hash)
+    rating = kb.rate("doc:white", 4)
+    kb.documents.delete("doc:white", if_match=changed.content_hash)
+    assert "doc:white" not in kb.documents
+    assert kb.documents.trash()[0].uri == "doc:white"
+    assert kb.documents.restore(added.id).tags == ("new",)
+    assert kb.ratings.of("doc:white") == [rating]
+    kb.documents.delete(added.id)
+    kb.ratings.delete(rating.id)
+
+
+def test_chunks_are_a_collection(kb):
+    chunks = list(kb.chunks)
+    assert len(kb.chunks) == len(chunks) == 15
+    green = kb.chunks.of(URI)
+    assert [one.heading_path for one in green] == [("Green tea",), ("Green tea", "Water")]
+    assert chunks[-3:-1] == green or green == [one for one in chunks if one in green]
+    assert kb.chunks[green[0].id] == green[0]
+    assert green[0].id in kb.chunks
+    assert "nothing" not in kb.chunks
+    assert kb.context(green[1].id, before=1, after=5) == green
+    assert kb.context(green[1].id, before=0, after=0) == green[1:]
+    first = kb.chunks.list(limit=4)
+    uris = {one.id: one.uri for one in kb.documents.list()}
+    behind = kb.chunks.list(after=(uris[first[-1].document_id], first[-1].position))
+    assert [*first, *behind] == chunks
+    assert len(kb.chunks.to_frame()) == 15
+
+
+def test_ratings_are_a_collection(kb):
+    chunk = kb.chunks.of(URI)[0]
+    before = len(kb.ratings)
+    given = kb.rate(chunk.id, 5, query="green tea", note="Right.", rater="ann")
+    assert (given.kb, given.target.id, given.score, given.query, given.note, given.rater) == (
+        "tea", chunk.id, 5, "green tea", "Right.", "ann",
+    )  # fmt: skip
+    other = kb.ratings.add(given.target, 2, rater="bob")
+    assert kb.ratings.of(chunk.id) == [given, other]
+    total = kb.ratings.total(chunk.id)
+    assert (total.raters, total.average) == (2, 3.5)
+    assert kb.ratings.total(URI) is None
+    assert kb.ratings[given.id] == given
+    assert given.id in kb.ratings
+    assert list(kb.ratings)[-2:] == [given, other] == kb.ratings.list(after=given.id - 1)
+    assert len(kb.ratings) == before + 2
+    assert kb.ratings.to_frame().loc[given.id, "rater"] == "ann"
+    for rating in (given, other):
+        kb.ratings.delete(rating.id)
+    assert len(kb.ratings) == before
+    assert kb.rate(chunk.id, 3).rater
+    kb.ratings.delete(list(kb.ratings)[-1].id)
+
+
+def test_how_it_works_is_told_as_a_recipe_says_it(kb):
+    assert kb.spec == kbkit.KnowledgeBaseSpec()
+
+
+WRONG = [
+    (lambda ws, kb: kb.search("  "), ConfigError),
+    (lambda ws, kb: kb.search(5), ConfigError),
+    (lambda ws, kb: kb.search("a", limit=0), ConfigError),
+    (lambda ws, kb: kb.search("a", limit="x"), ConfigError),
+    (lambda ws, kb: kb.search("a", mode="fuzzy"), ConfigError),
+    (lambda ws, kb: kb.search("a", filters={"headin": "x"}), ConfigError),
+    (lambda ws, kb: kb.search("a", filters={"after": "soon"}), ConfigError),
+    (lambda ws, kb: kb.search("a", filters={"min_rating": 9}), ConfigError),
+    (lambda ws, kb: kb.search("a", filters=[]), ConfigError),
+    (lambda ws, kb: kb.search("a", graph=9), ConfigError),
+    (lambda ws, kb: kb.search("a", retrieval="x"), ConfigError),
+    (lambda ws, kb: kb.search("a", 5), ArgumentError),
+    (lambda ws, kb: kb.search("a", k=5), ArgumentError),
+    (lambda ws, kb: kb.similar("a", k=5), ArgumentError),
+    (lambda ws, kb: ws.search("a", kbs=[]), ConfigError),
+    (lambda ws, kb: ws.search("a", kbs=["nowhere"]), NotFoundError),
+    (lambda ws, kb: ws.context("a", max_tokens=5), ConfigError),
+    (lambda ws, kb: ws["nowhere"], NotFoundError),
+    (lambda ws, kb: ws.create("No slug"), InvalidNameError),
+    (lambda ws, kb: ws.create("files"), InvalidNameError),
+    (lambda ws, kb: ws.create("tea"), ConflictError),
+    (lambda ws, kb: ws.create("b", embedding="nothing"), EmbedderError),
+    (lambda ws, kb: ws.rename("tea", to="No slug"), InvalidNameError),
+    (lambda ws, kb: ws.rename("nowhere", to="b"), NotFoundError),
+    (lambda ws, kb: ws.restore("nowhere"), NotFoundError),
+    (lambda ws, kb: ws.delete("nowhere"), NotFoundError),
+    (lambda ws, kb: kb.add(" ", "text"), ConfigError),
+    (lambda ws, kb: kb.add("title", " "), ConfigError),
+    (lambda ws, kb: kb.add("title", "text", document_type="poem"), ConfigError),
+    (lambda ws, kb: kb.add("title", "text", metadata={"a": float("nan")}), ConfigError),
+    (lambda ws, kb: kb.documents["https://tea.example/a b?kind=green"], NotFoundError),
+    (lambda ws, kb: kb.documents["../../etc/passwd"], NotFoundError),
+    (lambda ws, kb: kb.documents[".."], NotFoundError),
+    (lambda ws, kb: kb.documents.update("nothing", title="x"), NotFoundError),
+    (lambda ws, kb: kb.documents.update(URI, document_type="poem"), ConfigError),
+    (lambda ws, kb: kb.documents.delete("nothing"), NotFoundError),
+    (lambda ws, kb: kb.documents.restore("nothing"), NotFoundError),
+    (lambda ws, kb: kb.documents.part(URI, section="Milk"), NotFoundError),
+    (lambda ws, kb: kb.documents.part(URI, start=-1), ConfigError),
+    (lambda ws, kb: kb.documents.part(URI, chunks=(7, 9)), NotFoundError),
+    (lambda ws, kb: kb.documents.list(filters={"heading": "x"}), ConfigError),
+    (lambda ws, kb: kb.documents.list(limit=0), ConfigError),
+    (lambda ws, kb: kb.chunks["nothing"], NotFoundError),
+    (lambda ws, kb: kb.chunks.of("nothing"), NotFoundError),
+    (lambda ws, kb: kb.context("nothing"), NotFoundError),
+    (lambda ws, kb: kb.context(kb.chunks.of(URI)[0].id, before=-1), ConfigError),
+    (lambda ws, kb: kb.similar("nothing"), NotFoundError),
+    (lambda ws, kb: kb.related("nothing"), NotFoundError),
+    (lambda ws, kb: kb.rate("nothing", 3), NotFoundError),
+    (lambda ws, kb: kb.rate(URI, 6), ConfigError),
+    (lambda ws, kb: kb.ratings.delete(10**6), NotFoundError),
+    (lambda ws, kb: kb.ratings.of("nothing"), NotFoundError),
+    (lambda ws, kb: kb.ratings[10**6], NotFoundError),
+]
+_SAID: dict[int, str] = {}
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+def test_what_is_wrong_is_the_same_error_with_the_same_text(workspace, kb, number):
+    act, kind = WRONG[number]
+    with pytest.raises(KbkitError) as caught:
+        act(workspace, kb)
+    assert type(caught.value) is kind
+    assert _SAID.setdefault(number, str(caught.value)) == str(caught.value)
+
+
+def test_the_same_calls_can_be_awaited(workspace, kb):
+    if isinstance(workspace, kbkit.Workspace):
+        pytest.skip("a folder is not awaited")
+
+    async def use():
+        async with AsyncWorkspace(workspace.url) as served:
+            assert [name async for name in served] == list(workspace)
+            there = served["tea"]
+            assert (await there.info()).documents == 14
+            hits = await there.search("green tea", limit=2)
+            assert hits.hits == kb.search("green tea", limit=2).hits
+            assert (await there.documents.part(URI)).document == kb.documents[URI]
+            assert [one async for one in there.documents] == list(kb.documents)
+            assert [one async for one in there.chunks] == list(kb.chunks)
+            assert await there.spec() == kb.spec
+            made = await served.create("awaited")
+            await made.add("A", "B")
+            assert [one.title async for one in made.documents] == ["A"]
+            with pytest.raises(NotFoundError):
+                await served["nowhere"].info()
+            await served.delete("awaited", forever=True)
+
+    asyncio.run(use())
+
+
+def test_documents_are_listed_by_the_version_of_what_they_document(workspace):
+    kb = workspace.create("kettles")
+    for version in ("5.9", "5.10"):
+        kb.add("Kettle", "It whistles.", source=f"https://kettle.example/en/{version}/kettle")
+    (found,) = kb.documents.list(filters={"version": "5.9"})
+    assert found.uri == "https://kettle.example/en/5.9/kettle"
+    chunk = kb.chunks.of(found.id)[0]
+    for look in (
+        lambda version: kb.documents.list(filters={"version": version}),
+        lambda version: kb.search("whistles", filters={"version": version}),
+        lambda version: kb.similar(chunk.id, filters={"version": version}),
+    ):
+        assert look("5.10")
+        with pytest.raises(NotFoundError, match=r"version '5.11'; there are: 5.9, 5.10$"):
+            look("5.11")
+
+
+def test_a_knowledge_base_that_somebody_changed_is_not_changed_unseen(workspace):
+    kb = workspace.create("pots", description="Pots")
+    seen = kb.info().version
+    assert seen == next(info.version for info in workspace.list() if info.name == "pots")
+    kb.add("Pot", "A pot holds tea.")
+    now = kb.info().version
+    assert now != seen
+    for change in (
+        lambda version: workspace.describe("pots", description="Changed", if_match=version),
+        lambda version: workspace.rename("pots", to="pans", if_match=version),
+        lambda version: workspace.delete("pots", if_match=version),
+    ):
+        with pytest.raises(VersionConflictError, match="pots: was changed since"):
+            change(seen)
+    assert kb.info().version == now
+    workspace.describe("pots", description="All pots", if_match=now)
+    spec = kb.spec
+    changed = spec.model_copy(update={"retrieval": kbkit.RetrievalSpec(per_document=1)})
+    kb.configure(changed, if_match=spec.version)
+    with pytest.raises(VersionConflictError, match="the spec was changed since"):
+        kb.configure(spec, if_match=spec.version)
+    assert kb.spec.retrieval.per_document == 1
+    assert kb.spec.version == changed.version
+    workspace.rename("pots", to="pans", if_match=kb.info().version)
+    workspace.delete("pans", forever=True, if_match=kb.info().version)
+    assert "pans" not in workspace

@@ -1,0 +1,175 @@
+"""What a notebook does with a knowledge base beside asking it, in a folder and over a server."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kbkit import errors
+from kbkit.client import AsyncWorkspace
+
+PAGES = {
+    "Pools": "# Pools\n\nA connection pool keeps connections open.\n\n## Limits\n\nAt most ten.",
+    "Retries": "# Retries\n\nWait longer before each retry.\n\n## Jitter\n\nAt random.",
+    "Logs": "# Logs\n\nA log line has a time and a level.",
+}
+
+
+@pytest.fixture(scope="module")
+def kb(workspace):
+    made = workspace.create("shown", description="Of services.")
+    for title, text in PAGES.items():
+        made.add(title, text, source=f"https://example.org/{title.lower()}")
+    made.annotations.make()
+    made.rate(made.search("pool", limit=1)[0].chunk.id, 4, query="pool", rater="ann")
+    return made
+
+
+def test_a_retriever_gives_what_a_search_gives(workspace, kb):
+    for of in (kb, workspace):
+        found = of.as_retriever(limit=2).retrieve("connection pool")
+        assert [node.node_id for node in found] == [
+            hit.chunk.id for hit in of.search("connection pool", limit=2)
+        ]
+        assert found[0].metadata["title"] == "Pools"
+        with pytest.raises(errors.ConfigError, match="limit"):
+            of.as_retriever(limit=0)
+    with pytest.raises(errors.NotFoundError, match="none"):
+        workspace.as_retriever(kbs=["none"])
+
+
+def test_a_tool_quotes_what_a_search_gives(kb):
+    tool = kb.as_tool(limit=1)
+    assert tool.metadata.name == "search_shown"
+    assert "Of services." in tool.metadata.description
+    said = str(tool.call(query="connection pool"))
+    assert "keeps connections open" in said
+    assert "1 passages" in said
+    with pytest.raises(errors.ConfigError, match="1 to 20"):
+        kb.as_tool(limit=21)
+
+
+def test_pictures_are_drawn_of_what_is_there(kb):
+    titles = {
+        kb.plot.documents: "Documents by type and freshness",
+        kb.plot.chunks: "chunks",
+        kb.plot.ratings: "ratings",
+        kb.plot.map: "",
+    }
+    for draw, title in titles.items():
+        drawn = draw().to_dict()
+        assert drawn["$schema"].endswith("/v5.json")
+        assert title.lower() in str(drawn).lower()
+    with pytest.raises(errors.ConfigError, match="folder"):
+        kb.plot.map(colour="red")
+
+
+def test_chunks_lie_on_a_plane(kb):
+    frame = kb.chunks.embedding_map(limit=4, seed=2)
+    assert list(frame.columns) == [
+        "x", "y", "title", "section", "snippet", "document_type", "folder", "uri",
+    ]  # fmt: skip
+    assert len(frame) == 4
+    assert set(frame.index) < {chunk.id for chunk in kb.chunks}
+    assert frame.attrs["chunks"] == len(kb.chunks) == 5
+    assert len(frame.attrs["variance"]) == 2
+    assert frame.attrs["variance"][0] > 0
+    assert frame["document_type"].dtype == "category"
+    with pytest.raises(errors.ConfigError, match="5,000"):
+        kb.chunks.embedding_map(limit=5001)
+
+
+def test_a_query_encoder_is_fitted(kb):
+    assert kb.chunks.fit_query_encoder()["chunks"] == 5
+
+
+def test_frames_and_tables_are_the_same(workspace, kb):
+    held = [kb.documents, kb.chunks, kb.ratings, kb.sources, kb.annotations, workspace]
+    for collection in held:
+        frame = collection.to_frame()
+        assert list(frame.columns)
+        assert "<table>" in collection._repr_html_()
+    assert len(kb.documents.to_frame()) == len(kb.documents) == 3
+    assert kb.ratings.to_frame()["score"].tolist() == [4]
+    assert not any(5 in collection for collection in held[:4])
+    assert "3 documents of &#x27;shown&#x27;" in kb.documents._repr_html_()
+    assert "shown" in workspace._repr_html_()
+
+
+def test_annotations_are_made_counted_and_listed(kb):
+    assert kb.annotations.waiting == 0
+    assert kb.annotations.make().annotated == 0
+    assert kb.annotations.make(estimate=True).model
+    listed = list(kb.annotations)
+    assert len(listed) == len(kb.annotations) == len(kb.annotations.to_frame()) > 0
+    chunks = kb.annotations.chunks()
+    assert [each for chunk in chunks for each in chunk.annotations] == listed
+    first = chunks[0]
+    assert (first.title, first.uri) == ("Logs", "https://example.org/logs")
+    assert kb.annotations.chunks(after=(first.uri, first.position)) == chunks[1:]
+    assert kb.annotations.chunks(limit=1) == [first]
+
+
+def test_a_language_model_that_nobody_named_writes_of_no_document(kb):
+    with pytest.raises(errors.ConfigError, match="names no language model"):
+        kb.documents.expand()
+    assert kb.documents.unexpand() == 0
+
+
+def test_what_lies_on_another_machine_is_one_clear_error(workspace, kb):
+    if not hasattr(workspace, "url"):
+        assert kb.sources.paths() == []
+        return
+    for held in (workspace, kb, workspace.files, workspace.entries):
+        with pytest.raises(AttributeError, match=r"lies in a folder of its machine.*kbkit\.open"):
+            _ = held.path
+    with pytest.raises(errors.ConfigError, match=r"kb\.refresh\(local=True\)"):
+        kb.sources.paths()
+    with pytest.raises(errors.ConfigError, match="its own language model"):
+        kb.documents.expand(object())
+
+
+def test_what_is_awaited_does_the_same(workspace, kb):
+    if not hasattr(workspace, "url"):
+        pytest.skip("a folder is not awaited")
+
+    async def main() -> None:
+        async with AsyncWorkspace(workspace.url) as later:
+            awaited = later["shown"]
+            found = await awaited.as_retriever(limit=2).aretrieve("connection pool")
+            hits = await awaited.search("connection pool", limit=2)
+            assert [node.node_id for node in found] == [hit.chunk.id for hit in hits]
+            tool = await awaited.as_tool(limit=1)
+            assert "keeps connections open" in str(await tool.acall(query="connection pool"))
+            for name in ("documents", "chunks", "ratings", "sources", "annotations"):
+                collection, here = getattr(awaited, name), getattr(kb, name)
+                assert await collection.count() == len(here)
+                assert (await collection.to_frame()).equals(here.to_frame())
+                assert [one async for one in collection] == list(here)
+            assert await awaited.documents.get("https://example.org/logs") in list(kb.documents)
+            drawn = (await awaited.plot.documents()).to_dict()
+            assert drawn == kb.plot.documents().to_dict()
+            assert (await awaited.chunks.embedding_map(limit=2)).attrs["chunks"] == 5
+            assert (await later.to_frame()).index.tolist() == list(workspace)
+            assert await awaited.annotations.waiting() == 0
+            with pytest.raises(errors.ConfigError, match="aretrieve"):
+                later.as_retriever().retrieve("pool")
+
+    asyncio.run(main())
+
+
+def test_pages_are_exported_into_a_folder_here(kb, tmp_path):
+    told: list[object] = []
+    pages = tmp_path / "pages"
+    report = kb.export(folder=pages, pages_only=True, on_progress=told.append)
+    assert (report.folder, report.site, report.documents) == (pages, None, 3)
+    assert {"index.md", "pools.md", "logs.md"} <= {path.name for path in pages.rglob("*.md")}
+    assert told
+    assert kb.export(folder=pages, pages_only=True).written == 0
+    with pytest.raises(errors.ConfigError, match="pages_only"):
+        kb.export(pages_only=True)
+    (tmp_path / "index.md").write_text("mine")
+    with pytest.raises(errors.ExportError, match="somebody else"):
+        kb.export(folder=tmp_path, pages_only=True)
+    assert (tmp_path / "index.md").read_text() == "mine"

@@ -1,0 +1,75 @@
+"""The real client of MCP, and the server that it starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp_types import CallToolResult
+
+from kbkit.embedding.static import count_tokens
+
+
+class Agent:
+    """Calls tools of a server, as an agent does."""
+
+    def __init__(self, portal: BlockingPortal, client: Client) -> None:
+        self.portal = portal
+        self.client = client
+
+    def run(self, method: str, *arguments: Any) -> Any:
+        return self.portal.call(getattr(self.client, method), *arguments)
+
+    def tools(self) -> dict[str, Any]:
+        return {tool.name: tool for tool in self.run("list_tools").tools}
+
+    def call(self, name: str, **arguments: Any) -> CallToolResult:
+        return self.run("call_tool", name, arguments)
+
+    def values(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """What a call that must succeed gives; its text says the same within the budget."""
+        answer = self.call(name, **arguments)
+        assert not answer.is_error, answer.content[0].text
+        assert tokens(answer) <= (arguments.get("max_tokens") or 2500)
+        return answer.structured_content
+
+    def error(self, name: str, **arguments: Any) -> str:
+        """What a call that must fail says."""
+        answer = self.call(name, **arguments)
+        assert answer.is_error
+        assert tokens(answer) <= 2500
+        (content,) = answer.content
+        return content.text
+
+
+def tokens(answer: CallToolResult) -> int:
+    """Of all that a client gets, text and values."""
+    values = answer.structured_content
+    said = "" if values is None else json.dumps(values, ensure_ascii=False)
+    return sum(count_tokens(part.text) for part in answer.content) + count_tokens(said)
+
+
+def parameters(folder: Path, *options: str) -> StdioServerParameters:
+    """How a client starts the server."""
+    return StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "kbkit.cli", "--workspace", str(folder), "mcp", *options],
+        env={**os.environ, "KBKIT_IMPROVE": "off"},
+    )
+
+
+@contextmanager
+def agent_of(folder: Path, *options: str, mode: str = "auto") -> Iterator[Agent]:
+    """An agent with a server of its own."""
+    with start_blocking_portal() as portal:
+        client = Client(stdio_client(parameters(folder, *options)), mode=mode)
+        with portal.wrap_async_context_manager(client):
+            yield Agent(portal, client)

@@ -1,0 +1,162 @@
+"""A PostgreSQL server of the tests' own, in a temporary folder, on a Unix socket alone."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from kbkit.stores.postgres.database import PostgresDatabase
+
+REQUIRED = os.environ.get("KBKIT_REQUIRE_POSTGRES") == "1"
+USER = "kbkit"
+SECRET = "not told to anybody"
+_HBA = "local all secretive scram-sha-256\nlocal all all trust\n"
+_SPEED = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "autovacuum=off")
+
+
+class Server:
+    """A cluster, started and ended by whoever makes it."""
+
+    def __init__(self, programs: Path) -> None:
+        self._programs = programs
+        self._folder = Path(tempfile.mkdtemp(prefix="kbkit-pg-"))
+        self._process: subprocess.Popen[bytes] | None = None
+        self._numbers = count(1)
+        self._template = ""
+        # PostgreSQL refuses to run as root
+        self._user = ("postgres" if _has("postgres") else "nobody") if os.getuid() == 0 else None
+        if self._user:
+            shutil.chown(self._folder, self._user)
+        self._run("initdb", "-D", self._data, "-U", USER, "-A", "trust", "-E", "UTF8",
+                  "--locale=C.UTF-8", "--no-sync")  # fmt: skip
+        (self._data / "pg_hba.conf").write_text(_HBA)
+        self.start()
+        self.execute(f"CREATE ROLE secretive LOGIN PASSWORD '{SECRET}'")
+
+    @property
+    def _data(self) -> Path:
+        return self._folder / "data"
+
+    def _run(self, program: str, *arguments: object) -> None:
+        run = subprocess.run(
+            [self._programs / program, *map(str, arguments)],
+            user=self._user, group=self._user, extra_groups=[] if self._user else None,
+            cwd=self._folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert run.returncode == 0, run.stderr
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        settings = ("listen_addresses=", f"unix_socket_directories={self._folder}", *_SPEED)
+        arguments = [part for setting in settings for part in ("-c", setting)]
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._programs / "postgres", "-D", self._data, *arguments],
+                user=self._user, group=self._user, extra_groups=[] if self._user else None,
+                cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                return self.execute("SELECT 1")
+            except psycopg.OperationalError:
+                log = (self._folder / "log").read_text()
+                assert time.monotonic() < deadline, log
+                assert self._process.poll() is None, log
+                time.sleep(0.02)
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """End it: fast, or as in an accident (``SIGQUIT``)."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(30)
+            self._process = None
+
+    def close(self) -> None:
+        """End it, and remove what it kept."""
+        self.stop(signal.SIGQUIT)
+        shutil.rmtree(self._folder)
+
+    def url(self, database: str, user: str = USER, password: str = "") -> str:
+        """The address of a database."""
+        secret = f":{password}" if password else ""
+        return f"postgresql+psycopg://{user}{secret}@/{database}?host={self._folder}"
+
+    def execute(self, statement: str, database: str = "postgres") -> None:
+        """Do something as the one who may do all."""
+        with psycopg.connect(
+            host=str(self._folder), user=USER, dbname=database, autocommit=True
+        ) as connection:
+            connection.execute(statement)
+
+    def empty(self) -> str:
+        """The address of a new database, without any tables."""
+        name = f"empty{next(self._numbers)}"
+        self.execute(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def catalog(self) -> str:
+        """The address of a new database with the tables of a catalog."""
+        if not self._template:
+            self.execute("CREATE DATABASE catalog")
+            PostgresDatabase(self.url("catalog")).close()
+            self._template = "catalog"
+        name = f"catalog{next(self._numbers)}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {self._template} STRATEGY file_copy")
+        return self.url(name)
+
+
+def started() -> Server:
+    """A server, or a skipped test where PostgreSQL is not installed."""
+    found = shutil.which("initdb")
+    places = [*Path("/usr/lib/postgresql").glob("*/bin"), *([Path(found).parent] if found else [])]
+    for programs in sorted(places, reverse=True):
+        if (programs / "initdb").exists() and (programs / "postgres").exists():
+            return Server(programs)
+    reason = "needs PostgreSQL; on Debian: apt-get install postgresql"
+    if REQUIRED:
+        pytest.fail(f"KBKIT_REQUIRE_POSTGRES=1, but it {reason}")
+    pytest.skip(reason)
+
+
+@contextmanager
+def catalogs_on(server: Server) -> Iterator[None]:
+    """Have each folder that is opened as a workspace keep its catalog in a database of its own.
+
+    Processes that tests start open that of the folder which was opened last here.
+    """
+    from kbkit.stores.stores import Stores
+
+    of_folder: dict[str, str] = {}
+    opened = Stores.open
+
+    def open_stores(folder: Path, database_url: str = "") -> Stores:
+        if str(folder) not in of_folder:
+            of_folder[str(folder)] = server.catalog()
+        os.environ["KBKIT_DATABASE_URL"] = of_folder[str(folder)]
+        return opened(folder, of_folder[str(folder)])
+
+    Stores.open = open_stores
+    try:
+        yield
+    finally:
+        Stores.open = opened
+        os.environ.pop("KBKIT_DATABASE_URL", None)
+
+
+def _has(user: str) -> bool:
+    import pwd
+
+    try:
+        return bool(pwd.getpwnam(user))
+    except KeyError:
+        return False

@@ -1,0 +1,158 @@
+"""Imports over HTTP: pages, sites, files and descriptions, and what is refused."""
+
+import json
+
+import pytest
+from fastapi.testclient import TestClient
+
+import kbkit
+from kbkit.access import Tokens
+from kbkit.rest import application
+from kbkit.web_server import serve_folder
+
+AT = "/api/knowledge"
+API = {
+    "openapi": "3.0.0",
+    "info": {"title": "Tea", "version": "1"},
+    "paths": {"/brew": {"get": {"summary": "Brew", "responses": {"200": {"description": "Ok"}}}}},
+}
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    with kbkit.open(tmp_path_factory.mktemp("imports") / "kb") as opened:
+        opened.create("tea")
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def client(workspace):
+    with TestClient(application(workspace), base_url="http://127.0.0.1") as asked:
+        yield asked
+
+
+@pytest.fixture(scope="module")
+def web(tmp_path_factory):
+    site = tmp_path_factory.mktemp("web")
+    page = "<html><body><main><h1>{0}</h1><p>{0} steeps. <a href='/{1}'>on</a></p></main></body>"
+    (site / "index.html").write_text(page.format("Tea", "mate.html"))
+    (site / "mate.html").write_text(page.format("Mate", ""))
+    with serve_folder(site) as url:
+        yield url.rstrip("/")
+
+
+def problem(response, status, error, says):
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    assert response.json()["error"] == error
+    assert says in response.json()["detail"]
+
+
+def test_a_page_is_searchable_when_it_is_answered(client, web):
+    body = {"kb": "tea", "url": f"{web}/mate.html", "tags": ["green"], "allow_private": True}
+    made = client.post(f"{AT}/import/url", json=body)
+    assert made.status_code == 200
+    (document,) = made.json()["documents"]
+    assert (document["title"], document["tags"]) == ("Mate", ["green"])
+    assert made.json()["chunks"] == document["chunks"] == 1
+    found = client.post(f"{AT}/search", json={"query": "mate", "kb": "tea"}).json()["hits"]
+    assert found[0]["document_id"] == document["id"]
+    missing = client.post(f"{AT}/import/url", json={**body, "url": f"{web}/none.html"})
+    problem(missing, 409, "SourceError", "404")
+
+
+def test_a_crawl_is_a_job(client, web):
+    body = {"kb": "tea", "url": f"{web}/", "crawl": True, "allow_private": True}
+    begun = client.post(f"{AT}/import/url", json=body)
+    assert begun.status_code == 202
+    job = client.get(begun.headers["location"], params={"wait": 20}).json()
+    assert (job["state"], job["kbs"]) == ("done", ["tea"])
+    assert {one["title"] for one in job["result"]["documents"]} == {"Tea", "Mate"}
+
+
+def test_an_import_with_a_key_is_done_once(client):
+    body = {"kb": "tea", "description": API, "name": "once"}
+    key = {"Idempotency-Key": "one"}
+    first = client.post(f"{AT}/import/openapi", json=body, headers=key)
+    assert {one["uri"] for one in first.json()["documents"]} == {
+        "once.json", "once.json#/paths/~1brew/get",
+    }  # fmt: skip
+    again = client.post(f"{AT}/import/openapi", json=body, headers=key)
+    assert (again.json(), again.headers["idempotency-replayed"]) == (first.json(), "true")
+    other = client.post(f"{AT}/import/openapi", json={**body, "name": "other"}, headers=key)
+    problem(other, 409, "ReusedKeyError", "another request")
+
+
+def test_files_are_read_and_kept_no_longer_than_that(client, workspace):
+    files = [
+        ("files", ("docs/a.md", b"# Alpha\n\nAlpha.")),
+        ("files", ("b.md", b"# Beta\n\nBeta.")),
+    ]
+    made = client.post(f"{AT}/import/file", data={"kb": "tea", "tags": ["x", "y"]}, files=files)
+    told = {one["uri"]: one["tags"] for one in made.json()["documents"]}
+    assert told == {"docs/a.md": ["x", "y"], "b.md": ["x", "y"]}
+    assert list((workspace.path / "uploads").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["../a.md", "/etc/a.md", "a/../../b.md", ".git/config", "con"])
+def test_a_file_whose_name_leads_elsewhere_is_refused(client, workspace, name):
+    answered = client.post(
+        f"{AT}/import/file", data={"kb": "tea"}, files=[("files", (name, b"# Alpha"))]
+    )
+    assert answered.status_code in (400, 404)
+    assert answered.json()["error"] in ("PathOutsideError", "InvalidPathError")
+    assert list((workspace.path / "uploads").iterdir()) == []
+
+
+def test_what_is_no_document_is_told(client):
+    for name, data in (("a.exe", b"MZ"), ("a.zip", b"PK\x03\x04"), ("a.pdf", b"no PDF")):
+        answered = client.post(
+            f"{AT}/import/file", data={"kb": "tea"}, files=[("files", (name, data))]
+        )
+        problem(answered, 409, "SourceError", name)
+    twice = [("files", ("a.md", b"# A")), ("files", ("a.md", b"# B"))]
+    answered = client.post(f"{AT}/import/file", data={"kb": "tea"}, files=twice)
+    problem(answered, 409, "ImpossibleError", "the same name")
+    empty = client.post(f"{AT}/import/openapi", json={"kb": "tea", "description": "hello"})
+    problem(empty, 409, "SourceError", "no OpenAPI description")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        {"type": "files", "path": "/etc"},
+        {"type": "mirror", "path": "/srv", "base_url": "https://x.org/"},
+        {"type": "jsonl", "path": "x.jsonl"},
+        {"type": "openapi", "path": "/etc/api.json"},
+    ],
+)
+def test_no_path_of_the_server_is_read(client, source):
+    for answered in (
+        client.post(f"{AT}/bases/tea/ingest", json={"sources": [source]}),
+        client.post(f"{AT}/bases/tea/sources", json={"sources": [source]}),
+    ):
+        problem(answered, 403, "ForbiddenError", "names a path")
+    if source["path"].startswith("/"):
+        form = {"kb": "tea", "source": json.dumps(source)}
+        sent = client.post(f"{AT}/import/file", data=form, files=[("files", ("a.md", b"# A"))])
+        assert sent.json()["error"] == "PathOutsideError"
+
+
+def test_private_addresses_and_code_of_the_server_are_for_admins(workspace, client, web):
+    secret, _ = Tokens(workspace).create("writer", scope="write")
+    headers = {"Authorization": f"Bearer {secret}"}
+    url = f"{web}/mate.html"
+    refused = client.post(f"{AT}/import/url", json={"kb": "tea", "url": url}, headers=headers)
+    problem(refused, 409, "SourceError", "loopback address")
+    for body in (
+        {"sources": [{"type": "page", "url": url, "allow_private": True}]},
+        {"sources": [{"type": "package", "name": "json"}]},
+        {"sources": [{"type": "plugin", "name": "x"}]},
+    ):
+        answered = client.post(f"{AT}/bases/tea/ingest", json=body, headers=headers)
+        problem(answered, 403, "ForbiddenError", "admin")
+    ranking = {"postprocessors": [{"path": "os:system"}]}
+    body = {"query": "tea", "retrieval": ranking}
+    problem(client.post(f"{AT}/search", json=body, headers=headers), 403, "ForbiddenError", "admin")
+    spec = client.put(f"{AT}/bases/tea/spec", json={"spec": {}}, headers=headers)
+    problem(spec, 403, "ForbiddenError", "admin")

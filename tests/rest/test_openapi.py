@@ -1,0 +1,122 @@
+"""The OpenAPI document is complete and exact: schemathesis finds nothing that is not as it says."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from http.client import HTTPConnection
+from pathlib import Path
+
+import httpx
+
+import kbkit
+from kbkit.access import Tokens
+from kbkit.rest import ServerSettings
+from kbkit.rest.app import application
+from kbkit.server import running
+
+ROOT = Path(__file__).parents[2]
+LONG = "KBKIT_EXAMPLES" in os.environ  # `make soak`
+SHORT_RUN = ("--phases", "coverage", "--max-time", "10", "--generation-deterministic")
+LONG_RUN = ("--generation-database", "none", "--max-examples", "100", "--max-time", "1200")
+
+
+def test_schemathesis_finds_nothing(tmp_path):
+    """The short run asks what lies at the edges of schemas; the long one draws, and goes on."""
+    with kbkit.open(tmp_path / "kb") as workspace:
+        workspace.create("drinks").add("Tea", "# Tea\n\nSteep tea for two minutes.")
+        workspace.files.write("notes/today.md", "# Today\n\nTea.")
+        workspace.entries.create("Brew tea", slug="brew-tea", prompt="Boil water.")
+        token = Tokens(workspace).create("all", scope="admin").token
+        with running(workspace, ServerSettings(port=0, rate=0)) as url:
+            command = Path(sys.executable).with_name("st")
+            done = subprocess.run(
+                [
+                    command, "run", f"{url}/openapi.json", "-H", f"Authorization: Bearer {token}",
+                    "--no-color", "--suppress-health-check", "all",
+                    *(LONG_RUN if LONG else SHORT_RUN),
+                ],
+                cwd=ROOT, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+    print(done.stdout)  # its summary, for who looks
+    assert done.returncode == 0, done.stdout[-20_000:]
+    assert "Server error" not in done.stdout
+    assert "SUMMARY" in done.stdout
+
+
+def test_operations_have_names_that_a_generated_client_can_use(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        paths = application(workspace).openapi()["paths"]
+    names = [each["operationId"] for operations in paths.values() for each in operations.values()]
+    assert len(names) == len(set(names)) > 100
+    assert {"search_knowledge", "read_file", "create_entry", "list_bases"} <= set(names)
+    assert not [name for name in names if not re.fullmatch(r"[a-z]+(_[a-z]+)+", name)]
+    assert max(map(len, names)) <= 30
+
+
+CROSSED = {"chunking": {"strategy": "sentence", "size": 200, "overlap": 150}}
+FOUND = [
+    # what schemathesis found: right by the document, and refused as if it was not
+    (409, "POST", "search", {"query": "tea", "kb": "drinks", "kbs": ["drinks"]}),
+    (200, "POST", "search", {"query": "tea", "limit": 3.0}),
+    (200, "POST", "search", {"query": "tea", "filters": {"page": 7.0, "min_rating": 2.0}}),
+    (200, "POST", "search", {"query": "tea", "filters": {"page": [7.0]}}),
+    (409, "POST", "context", {"query": "tea", "max_tokens": 100.0}),
+    (200, "POST", "context", {"query": "tea", "limit": 3.0, "max_tokens": 2000.0}),
+    (200, "POST", "ask", {"query": "tea", "limit": 3.0}),
+    (409, "POST", "documents", {"kb": "entries", "title": "Tea", "content": "Tea."}),
+    (409, "POST", "bases", {"name": "new", "spec": {"language": "klingon"}}),
+    (409, "POST", "bases", {"name": "new", "embedding": "nothing"}),
+    (409, "POST", "bases", {"name": "new", "embedding": {"type": "plugin", "name": "none"}}),
+    (409, "POST", "bases", {"name": "new", "spec": CROSSED}),
+    (409, "POST", "bases", {"name": "new", "embedding": {"type": "onnx"}}),
+    (409, "POST", "bases/drinks/refresh", {}),
+    (409, "POST", "bases/drinks/improve", {"embedding": ""}),
+    (403, "POST", "bases/drinks/ingest", {"sources": [{"type": "files", "path": "x"}]}),
+    (409, "POST", "import/url", {"kb": "drinks", "url": "https://x.org/", "limit": 1}),
+    (409, "POST", "import/url", {"kb": "drinks", "url": "http://0?"}),
+    (409, "POST", "import/openapi", {"kb": "drinks"}),
+    (400, "POST", "bases/drinks/pool", {"query": "tea", "seed": 2**32}),
+    (200, "POST", "bases/drinks/pool", {"query": "tea", "seed": 2**32 - 1}),
+]
+
+
+def test_what_schemathesis_found_is_mended(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace.create("drinks")
+        kb.add("Tea", "# Tea\n\nSteep tea for two minutes.")
+        workspace.entries.create("Brew tea", slug="brew-tea")
+        chunk = next(iter(kb.chunks)).id
+        with running(workspace, ServerSettings(port=0, rate=0)) as url:
+            at = f"{url}/api/knowledge"
+            for status, method, path, body in FOUND:
+                answer = httpx.request(method, f"{at}/{path}", json=body, timeout=30)
+                assert answer.status_code == status, (path, body, answer.text)
+            rated = httpx.post(f"{at}/chunks/{chunk}/rate", json={"score": 4.0})
+            assert (rated.status_code, rated.json()["score"]) == (201, 4)
+            # what is no HTTP, or too much of it, is answered as all else
+            long = "/api/knowledge/search?query=tea" + "&tags=x" * 15_000
+            peer = HTTPConnection("127.0.0.1", int(url.rpartition(":")[2]), timeout=20)
+            peer.request("GET", long)
+            long_answer = peer.getresponse()
+            assert long_answer.status in (400, 431)
+            assert long_answer.headers["Content-Type"] in (None, "application/problem+json")
+            peer.close()
+            with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), 20) as peer:
+                peer.sendall(b"GET / nothing\r\n\r\n")
+                said = peer.makefile("rb").read().decode()
+            assert said.startswith("HTTP/1.1 400 ")
+            assert "application/problem+json" in said
+            assert json.loads(said.partition("\r\n\r\n")[2])["status"] == 400
+            document = httpx.get(f"{url}/openapi.json", timeout=60).json()
+    shapes = document["components"]["schemas"]
+    sources = shapes["NewSources"]["properties"]["sources"]["items"]["discriminator"]["mapping"]
+    assert "crawl" in sources
+    assert "type" in shapes["PluginEmbedding"]["required"]
+    assert "type" not in shapes["RulesAnnotation"].get("required", ())
+    names = shapes["PluginAnnotation"]["properties"]["names"]["items"]["anyOf"]
+    assert {each.get("type") for each in names} == {None, "string"}
+    form = shapes["Body_import_files"]["properties"]
+    assert not any({"type": "null"} in field.get("anyOf", ()) for field in form.values())

@@ -1,0 +1,320 @@
+"""A catalog on a server: who shares it, that it ranks as a file does, what is said of faults."""
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import sqlalchemy as sa
+
+import kbkit
+from kbkit.config import Settings
+from kbkit.errors import ConfigError, WorkspaceError, WorkspaceVersionError
+from kbkit.models import Mode
+from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.stores import StoresAddress
+
+pytestmark = pytest.mark.local
+
+TEXTS = {
+    "Green tea": "Steep green tea for two minutes at 80 degrees. Green leaves, green cup.",
+    "Black tea": "Black tea takes boiling water, and four minutes of `sleep(240)`.",
+    "Coffee": "Grind the beans; C++ people drink it, os.path.join people too. Ünïcödé: Größe.",
+    "Milk": "Warm, never boiled. See --dry-run and append_event, v1.2.3.",
+    "Water": "Boil it. Boil it again, then boil it: tea, tea, tea, tea.",
+    "ägg": "An egg, boiled for six minutes.",
+    "Zebra": "No drink at all.",
+}
+QUESTIONS = [
+    "how long does green tea steep", "boil", "tea", "os.path.join", "C++", "Größe", "append_event",
+    "minutes of boiling water", "what do people drink", "80 degrees", "'; DROP TABLE chunks", "\0",
+]  # fmt: skip
+
+
+def opened(folder, url=""):
+    return kbkit.Workspace(folder, settings=replace(Settings.load({}), database_url=url))
+
+
+def fill(workspace):
+    kb = workspace.create("drinks")
+    for title, text in TEXTS.items():
+        kb.add(title, f"# {title}\n\n{text}\n\n## More\n\nMore of {title.lower()}.\n", tags=[title])
+    for title, score in (("Milk", 5), ("Coffee", 1)):
+        kb.rate(kb.documents[f"text:{title}"].id, score, rater="ann")
+    return kb
+
+
+def answers(kb):
+    """All that searches tell, to compare; ids are of the workspace."""
+    asked = [(question, mode, None) for mode in Mode for question in QUESTIONS]
+    asked += [("tea", mode, {"tags": ["Water"]}) for mode in Mode]
+    asked += [("boil", mode, {"path": "*tea"}) for mode in Mode]
+    return [
+        [(hit.title, hit.chunk.position, hit.score, hit.snippet) for hit in found]
+        for question, mode, filters in asked
+        for found in [kb.search(question, mode=mode, limit=6, filters=filters)]
+    ]
+
+
+def test_rankings_are_those_of_sqlite(tmp_path, postgres, monkeypatch):
+    with opened(tmp_path / "a") as a, opened(tmp_path / "b", postgres.catalog()) as b:
+        one, two = fill(a), fill(b)
+        with monkeypatch.context() as patched:
+            # of the catalog alone, with what its own index tells
+            patched.setattr("kbkit.stores.snapshots.snapshots.Snapshots.get", lambda *_: None)
+            patched.setattr("kbkit.retrieval.retriever._SMALL", 0)
+            expected = answers(one)
+            assert sum(map(len, expected)) > 150
+            assert answers(two) == expected
+        assert answers(two) == answers(one)
+        for kb in (one, two):
+            kb.documents.delete("text:Water")
+            kb.add("Maté", "Drunk from a gourd, boiled never.")
+        assert answers(two) == answers(one)
+        assert [each.uri for each in two.documents] == [each.uri for each in one.documents]
+
+
+def test_two_machines_see_each_others_commits_at_the_next_call(tmp_path, postgres):
+    url = postgres.catalog()
+    code = (
+        "import sys, kbkit\n"
+        "workspace = kbkit.open(sys.argv[1])\n"
+        "for line in sys.stdin:\n"
+        "    what, _, text = line.strip().partition(' ')\n"
+        "    if what == 'add':\n"
+        "        workspace['drinks'].add(text, f'All about {text}.')\n"
+        "    found = [hit.title for hit in workspace['drinks'].search(text, mode='lexical')]\n"
+        "    print(found[:1], flush=True)\n"
+    )
+    with opened(tmp_path / "one", url) as workspace:
+        kb = workspace.create("drinks")
+        assert not kb.search("tea")
+        other = subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path / "two")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "KBKIT_DATABASE_URL": url},
+        )  # fmt: skip
+
+        def ask(line):
+            other.stdin.write(f"{line}\n")
+            other.stdin.flush()
+            return other.stdout.readline()
+
+        try:
+            for n in range(3):
+                assert ask(f"add oolong{n}") == f"['oolong{n}']\n"
+                assert kb.search(f"oolong{n}", mode="lexical")[0].title == f"oolong{n}"
+                kb.add(f"sencha{n}", f"All about sencha{n}.")
+                assert ask(f"find sencha{n}") == f"['sencha{n}']\n"
+        finally:
+            other.stdin.close()
+            assert other.wait(60) == 0
+    assert not (tmp_path / "two" / "catalog.db").exists()
+
+
+def test_what_is_held_on_one_machine_is_held_on_all(tmp_path, postgres):
+    url = postgres.catalog()
+    with opened(tmp_path / "one", url) as one, opened(tmp_path / "two", url) as two:
+        with one._stores.locks.hold("x", wait=0):
+            assert two._stores.locks.is_held("x")
+            assert not two._stores.locks.is_held("y")
+        assert not two._stores.locks.is_held("x")
+
+
+def test_files_stay_with_the_folder_that_has_them(tmp_path, postgres):
+    url = postgres.catalog()
+    with opened(tmp_path / "one", url) as one, opened(tmp_path / "two", url) as two:
+        one.files.write("notes/tea.md", "# Tea\n\nSteep it.\n")
+        with pytest.raises(WorkspaceError, match=f"{tmp_path / 'one'}; share that folder"):
+            two.files.sync()
+        assert two.search("steep")[0].title == "Tea"
+        assert "Steep it" in str(two.context("steep"))
+    with opened(tmp_path / "two", url) as two, pytest.raises(WorkspaceError, match="share"):
+        two.entries.sync()
+    with opened(tmp_path / "one", url) as one:
+        assert one.files.read("notes/tea.md").startswith("# Tea")
+
+
+def test_another_process_gets_the_password_from_the_environment(monkeypatch, postgres, tmp_path):
+    secret = "not told to anybody"
+    postgres.execute("GRANT ALL ON DATABASE postgres TO secretive")
+    postgres.execute("CREATE DATABASE theirs OWNER secretive")
+    url = postgres.url("theirs", "secretive", secret.replace(" ", "%20"))
+    with opened(tmp_path, url) as workspace:
+        workspace.create("drinks").add("Tea", "Steep it.")
+        address = workspace._stores.address
+        assert secret not in repr(workspace._stores) + repr(workspace)
+    told = address.to_json()
+    assert "not%20told" not in told
+    assert secret not in told
+    monkeypatch.setenv("KBKIT_DATABASE_URL", url)
+    again = StoresAddress.from_json(told).open()
+    with again.database.read() as transaction:
+        assert knowledge_bases.names(transaction) == ["drinks"]
+    again.close()
+    with pytest.raises(WorkspaceError, match="check the user and the password") as caught:
+        opened(tmp_path, url.replace("told", "s3cret"))
+    assert "s3cret" not in str(caught.value)
+    for cause in (caught.value.__cause__, caught.value.__context__):
+        assert "s3cret" not in str(cause)
+
+
+def test_a_server_that_goes_away_costs_what_was_not_committed(tmp_path, postgres):
+    with opened(tmp_path, postgres.catalog()) as workspace:
+        kb = fill(workspace)
+        before = [hit.title for hit in kb.search("tea")]
+
+        def write():
+            with workspace._stores.database.write() as transaction:
+                kb_row = knowledge_bases.get(transaction, "drinks")
+                knowledge_bases.touch(transaction, kb_row.id)
+                postgres.stop(signal.SIGQUIT)
+                knowledge_bases.touch(transaction, kb_row.id)
+
+        with workspace._stores.database.read() as transaction:
+            version = knowledge_bases.get(transaction, "drinks").version
+        try:
+            with pytest.raises(WorkspaceError, match="nothing half done is kept"):
+                write()
+            for call in (lambda: kb.search("milk"), lambda: kb.add("Rum", "Rum."), workspace.list):
+                with pytest.raises(WorkspaceError, match="see that the server runs"):
+                    call()
+            with (
+                pytest.raises(WorkspaceError, match="see that the server runs"),
+                workspace._stores.locks.hold("x", wait=0),
+            ):
+                pass
+        finally:
+            postgres.start()
+        with workspace._stores.database.read() as transaction:
+            assert knowledge_bases.get(transaction, "drinks").version == version
+        assert [hit.title for hit in kb.search("tea")] == before
+        kb.add("Rum", "Rum is distilled.")
+        assert kb.search("rum")[0].title == "Rum"
+
+
+def test_a_search_that_loses_the_server_goes_on_with_the_next(tmp_path, postgres):
+    with opened(tmp_path, postgres.catalog()) as workspace:
+        fill(workspace)
+        database = workspace._stores.database
+
+        def read():
+            with database.read() as transaction:
+                knowledge_bases.names(transaction)
+                postgres.stop(signal.SIGINT)  # as an administrator ends it
+                postgres.start()
+                knowledge_bases.names(transaction)
+
+        with pytest.raises(WorkspaceError, match="run this again"):
+            read()
+        assert database.changes() == database.changes()
+        assert workspace["drinks"].search("coffee")[0].title == "Coffee"
+
+
+def test_who_may_only_read_reads(tmp_path, postgres):
+    url = postgres.catalog()
+    name = sa.make_url(url).database
+    with opened(tmp_path / "one", url) as workspace:
+        fill(workspace)
+    for statement in (
+        "DROP ROLE IF EXISTS reader", "CREATE ROLE reader LOGIN",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader",
+    ):  # fmt: skip
+        postgres.execute(statement, name)
+    with opened(tmp_path / "two", postgres.url(name, "reader")) as workspace:
+        kb = workspace["drinks"]
+        assert kb.search("coffee")[0].title == "Coffee"
+        with pytest.raises(WorkspaceError, match=r"permission denied.*use another user"):
+            kb.add("Rum", "Rum.")
+        assert kb.search("coffee")[0].title == "Coffee"
+
+
+def test_a_database_of_something_else_is_left_alone(tmp_path, postgres):
+    url = postgres.empty()
+    postgres.execute("CREATE TABLE alembic_version (version_num text)", sa.make_url(url).database)
+    with pytest.raises(WorkspaceError, match=r"tables of something else.*search_path"):
+        opened(tmp_path, url)
+    postgres.execute("CREATE SCHEMA own", sa.make_url(url).database)
+    for name in ("own", "missing"):
+        there = f"{url}&options=-csearch_path%3D{name}"
+        if name == "missing":
+            with pytest.raises(WorkspaceError, match="CREATE SCHEMA"):
+                opened(tmp_path, there)
+            continue
+        with opened(tmp_path, there) as workspace:
+            assert fill(workspace).search("coffee")[0].title == "Coffee"
+
+
+def test_a_newer_catalog_is_refused(tmp_path, postgres):
+    url = postgres.catalog()
+    name = sa.make_url(url).database
+    postgres.execute("UPDATE alembic_version SET version_num = '9999'", name)
+    with pytest.raises(WorkspaceVersionError, match="upgrade kbkit"):
+        opened(tmp_path, url)
+
+
+def test_an_older_server_is_refused(tmp_path, postgres, monkeypatch):
+    monkeypatch.setattr("kbkit.stores.postgres.database.OLDEST", 99)
+    with pytest.raises(WorkspaceError, match=r"PostgreSQL \d+.* is too old; kbkit needs 99"):
+        opened(tmp_path, postgres.catalog())
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("mysql://ann:s3cret@db/kb", "mysql is no database that kbkit knows"),
+        ("s3cret", "cannot be read; write postgresql"),
+        ("postgresql://ann:s3cret@db:port/kb", "cannot be read; write postgresql"),
+    ],
+)
+def test_an_address_that_is_none_is_not_repeated(tmp_path, url, says):
+    with pytest.raises(ConfigError, match=says) as caught:
+        opened(tmp_path, url)
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("database", "user", "advice"),
+    [("nowhere", "kbkit", "createdb"), ("postgres", "nobody-here", "check the user")],
+)
+def test_what_the_server_does_not_know_is_said(tmp_path, postgres, database, user, advice):
+    with pytest.raises(WorkspaceError, match=f"does not exist.*{advice}"):
+        opened(tmp_path, postgres.url(database, user))
+
+
+def kinds_of_columns(url):
+    """Types and collations of whole numbers and texts."""
+    engine = sa.create_engine(url)
+    with engine.connect() as connection:
+        kinds = connection.execute(
+            sa.text(
+                "SELECT DISTINCT data_type, collation_name FROM information_schema.columns"
+                " WHERE table_schema = 'public' AND table_name NOT IN ('home', 'alembic_version')"
+                " AND data_type IN ('integer', 'bigint', 'text', 'character varying')"
+            )
+        ).all()
+    engine.dispose()
+    return set(map(tuple, kinds))
+
+
+def test_texts_sort_by_code_points_and_numbers_are_long(postgres):
+    assert kinds_of_columns(postgres.catalog()) == {("bigint", None), ("text", "C")}
+
+
+def test_an_older_catalog_is_migrated(tmp_path, postgres):
+    url = postgres.catalog()
+    name = sa.make_url(url).database
+    for statement in (
+        "DROP TABLE removed_chunks", "DROP TABLE name_uses",
+        "ALTER TABLE cards DROP COLUMN version",
+        "ALTER TABLE card_vectors DROP COLUMN version",
+        "UPDATE alembic_version SET version_num = '0024'",
+    ):  # fmt: skip
+        postgres.execute(statement, name)
+    with opened(tmp_path, url) as workspace:
+        kb = fill(workspace)
+        kb.documents.delete("text:Coffee")
+        assert kb.search("boil an egg")[0].title == "ägg"
+    assert kinds_of_columns(url) == {("bigint", None), ("text", "C")}

@@ -1,0 +1,157 @@
+"""A write does what has to be done for it, and nothing for all else that is there."""
+
+import threading
+from contextlib import contextmanager
+
+import pytest
+import sqlalchemy as sa
+
+import kbkit
+from kbkit.entries import yaml_reader
+from kbkit.knowledge_base import handle, handle_of, improving
+from kbkit.retrieval import turns
+from kbkit.workspace import stores_of
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with kbkit.open(tmp_path / "kb") as opened:
+        yield opened
+
+
+@contextmanager
+def statements(workspace):
+    """What the catalog is asked meanwhile."""
+    engine, found = stores_of(workspace).database._engine, []
+
+    def note(*arguments):
+        if not arguments[2].startswith("BEGIN"):
+            found.append(arguments[2])
+
+    sa.event.listen(engine, "before_cursor_execute", note)
+    yield found
+    sa.event.remove(engine, "before_cursor_execute", note)
+
+
+def test_an_append_costs_no_more_among_many_files(workspace):
+    files, counts = workspace.files, []
+    files.write("notes/a.md", "# A\n\nOne.\n")
+    for others in (3, 12):
+        for n in range(others):
+            files.write(f"notes/{others}-{n}.md", f"# Other {n}\n\nSays {n}.\n")
+        files.append("notes/a.md", "Two.")
+        with statements(workspace) as asked:
+            files.append("notes/a.md", "Three.")
+        counts.append(len(asked))
+    assert counts[0] == counts[1] < 130
+
+
+def test_a_document_is_added_without_counting_all_others(workspace):
+    kb = workspace.create("drinks")
+    kb.add("Tea", "Steep it.")
+    judged = handle._judged_english.cache_info().currsize
+    with statements(workspace) as asked:
+        kb.documents.update("text:Tea", tags=["hot"])
+    assert judged
+    assert len(asked) < 110
+    assert not [said for said in asked if "count(distinct" in said.lower()]  # what `info` counts
+
+
+def test_a_vote_reads_the_new_text_once_and_makes_no_document(workspace):
+    entries = workspace.entries
+    entries.create("Parse logs", slug="logs", prompt="Parse them.")
+    for n in range(3):
+        entries.rate("logs", 4, rater=f"r{n}")
+    before = workspace["entries"].info(), yaml_reader._read_once.cache_info().misses
+    with statements(workspace) as asked:
+        assert entries.rate("logs", 5, rater="ann").rating.count == 4
+    assert yaml_reader._read_once.cache_info().misses == before[1] + 1
+    assert workspace["entries"].info() == before[0]
+    assert len(asked) < 40
+
+
+def test_who_gathers_hands_over_many_chunks_together(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace.create("drinks")
+        kb.add("Tea", "Steep green leaves.")
+        assert kb.info().pending == 0
+        vectors = stores_of(workspace).vectors
+        vectors.gather()
+        for drink in ("Coffee", "Milk"):
+            kb.add(drink, f"How to serve {drink} to guests.")
+        assert kb.info().pending == 2
+        assert kb.search("coffee for guests", mode="dense")[0].title == "Coffee"
+        kb.documents.delete("text:Milk")  # what is to go is gone everywhere
+        assert kb.info().pending == 0
+        kb.add("Water", "Drink it cold.")
+        assert kb.info().pending == 1
+    with kbkit.open(tmp_path / "kb") as workspace:
+        assert workspace["drinks"].info().pending == 0
+        assert stores_of(workspace).vectors._store.count(workspace["drinks"].info().collection) == 3
+
+
+def test_what_was_gathered_is_handed_over_when_it_is_much(workspace, monkeypatch):
+    monkeypatch.setattr("kbkit.stores.vector_index._MANY", 3)
+    kb = workspace.create("drinks")
+    vectors = stores_of(workspace).vectors
+    vectors.gather()
+    pending = []
+    for n in range(4):
+        kb.add(f"Drink {n}", f"How to serve number {n}.")
+        pending.append(kb.info().pending)
+    assert pending == [1, 2, 0, 1]
+    vectors.gather(more=False)
+    assert kb.info().pending == 0
+
+
+@pytest.mark.parametrize("size", [10, yaml_reader._KEPT + 10])
+def test_long_texts_are_not_kept(size):
+    misses = yaml_reader._read_once.cache_info().misses
+    text = f"title: {'x' * size}{size}\n"
+    assert yaml_reader.read_yaml(text).values == yaml_reader.read_yaml(text).values
+    assert yaml_reader._read_once.cache_info().misses == misses + (size == 10)
+
+
+def test_who_computes_waits_for_a_place_and_leaves_it(monkeypatch):
+    monkeypatch.setattr(turns, "_MOST_SECONDS", 5.0)
+    inside, most, mutex = [], [], threading.Lock()
+    all_there = threading.Barrier(6)
+
+    def compute():
+        all_there.wait(10)
+        with turns.computing():
+            with mutex:
+                inside.append(1)
+                most.append(len(inside))
+            with mutex:
+                inside.pop()
+
+    threads = [threading.Thread(target=compute) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert len(most) == 6
+    assert max(most) <= 2
+    assert [turns._places.acquire(blocking=False) for _ in range(3)] == [True, True, False]
+    turns._places.release(2)
+
+
+def test_a_server_starts_no_process_for_each_document(workspace, monkeypatch):
+    started, again = [], threading.Event()
+
+    def start(_):
+        started.append(1)
+        again.set()
+
+    monkeypatch.setattr(improving.Improving, "_start", start)
+    stores_of(workspace).vectors.gather()
+    at_work = improving.Improving(handle_of(workspace.create("drinks")))
+    for _ in range(5):
+        at_work._start_now_and_then()
+    assert again.wait(10)
+    assert len(started) == 1
+    at_work._start_now_and_then()
+    timer = improving._timers.pop(workspace.path)
+    assert 0 < timer.interval <= improving._PAUSE
+    timer.cancel()
