@@ -203,7 +203,13 @@ class PublishedIndex:
         near = self._vectors.near(asking, lexical, mask)
         dense = near.rows[top_indices(near.cosines[near.rows].astype(np.float32), size)]
         documents = self._documents(terms, counted, vector)
-        best = documents.best_rows(columns, lambda rows: near.cosines[rows], scores, mask)
+        best = documents.best_rows(
+            columns,
+            lambda rows: near.cosines[rows],
+            lambda rows: scores[rows],
+            float(scores.max(initial=0.0)),
+            mask=mask,
+        )
         chosen, ranked = merge_legs(dense, lexical, size, best)
         whole = max(1, len(asked))
         counts: list[dict[str, int]] = [{} for _ in chosen]
@@ -359,6 +365,7 @@ class _Columns:
         self.document_lengths = np.bincount(
             self.owners, self.lengths, minlength=len(self.sizes)
         ).astype(np.int64)
+        self.kept: dict[str, Any] = {}
         self.prior = np.zeros(self.chunks)
         for row, prior in core["prior"]:
             self.prior[row] = prior

@@ -22,6 +22,10 @@ from kbkit.retrieval.candidates.base import (
 )
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 
+_FREQUENT = 10_000
+"""Chunks that hold a term of which it is kept how often documents do."""
+_MOST_KEPT = 4_000_000
+"""Documents of all such terms together: 32 MB."""
 _BEST_DOCUMENTS = 30
 """Documents that bring their best chunk, by their cards and by their words."""
 
@@ -41,20 +45,24 @@ class Documents(Protocol):
     def document_lengths(self) -> NDArray[np.int64]:
         """Number of terms of each document's chunks."""
 
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What searches have made of them, for those that come."""
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentScores:
     """What each document of a knowledge base says to a query as a whole.
 
     Attributes:
-        counts: By term, how often it stands in each document.
+        counts: By term, the documents that hold it, ascending, and how often.
         statistics: Of the documents.
         page: BM25 of each.
         card: Cosine of the query and the card of each; the mean of the others for one without.
         embedder: Of the cards; ``""`` where they have no part.
     """
 
-    counts: Mapping[str, NDArray[np.int64]]
+    counts: Mapping[str, Postings]
     statistics: CorpusStatistics
     page: NDArray[np.float32]
     card: NDArray[np.float32]
@@ -83,23 +91,23 @@ class DocumentScores:
         held = int(np.count_nonzero(lengths))
         average = float(lengths.sum()) / held if held else 0.0
         counts = {
-            term: np.bincount(documents.owners[rows], times, number).astype(np.int64)
+            term: _per_document(documents, term, rows, times)
             for term, (rows, times) in postings.items()
         }
-        frequencies = {term: int(np.count_nonzero(found)) for term, found in counts.items()}
+        frequencies = {term: len(there) for term, (there, _) in counts.items()}
         statistics = CorpusStatistics(held, average, frequencies)
         page = np.zeros(number, np.float32)
-        for term, found in counts.items():
-            there = np.flatnonzero(found)
-            idf = statistics.idf(term)
-            page[there] += impacts(found[there], lengths[there], average, idf)
+        for term, (there, times) in counts.items():
+            page[there] += impacts(times, lengths[there], average, statistics.idf(term))
         return cls(counts, statistics, page, np.zeros(number, np.float32), "")
 
     def best_rows(
         self,
         documents: Documents,
         dense: Callable[[Rows], NDArray[np.floating[Any]]],
-        lexical: NDArray[np.float32],
+        lexical: Callable[[Rows], NDArray[np.float32]],
+        most: float,
+        *,
         mask: Mask | None,
         related: NDArray[np.float64] | None = None,
     ) -> Rows:
@@ -108,7 +116,8 @@ class DocumentScores:
         Args:
             documents: Of the chunks.
             dense: Gives the cosines of some chunks.
-            lexical: BM25 of all chunks.
+            lexical: Gives the BM25 of some chunks.
+            most: The greatest of all.
             mask: Which chunks may be candidates.
             related: How much relations lead to each document, where they have a part.
         """
@@ -120,8 +129,9 @@ class DocumentScores:
         for scores in (self.page, self.card, *by_graph):
             there = np.flatnonzero(open_ & (scores > 0))
             best[there[top_indices(scores[there], _BEST_DOCUMENTS)]] = True
-        rows = np.flatnonzero(best[owners] if mask is None else best[owners] & mask)
-        own = lexical[rows] / max(float(lexical.max(initial=0.0)), 1e-9)
+        rows = _rows_of(documents, np.flatnonzero(best))
+        rows = rows if mask is None else rows[mask[rows]]
+        own = lexical(rows) / max(most, 1e-9)
         near = np.maximum(dense(rows), 0.0)
         own = own + near / max(float(near.max(initial=0.0)), 1e-9)
         order = np.lexsort((-own, owners[rows]))
@@ -134,10 +144,11 @@ class DocumentScores:
         """What is known of the documents of some candidates."""
         chosen, which = np.unique(owners, return_inverse=True)
         counts: list[dict[str, int]] = [{} for _ in range(len(chosen))]
-        for term, found in self.counts.items():
-            for i, times in enumerate(found[chosen].tolist()):
-                if times:
-                    counts[i][term] = times
+        for term, (there, times) in self.counts.items():
+            places = np.searchsorted(there, chosen.astype(there.dtype))
+            places[places == len(there)] = 0
+            for i in np.flatnonzero(there[places] == chosen).tolist():
+                counts[i][term] = int(times[places[i]])
         return WholeDocuments(
             which=np.asarray(which, np.int64),
             counts=counts,
@@ -146,3 +157,51 @@ class DocumentScores:
             card=self.card[chosen].astype(np.float64),
             embedder=self.embedder,
         )
+
+
+def _per_document(
+    documents: Documents, term: str, rows: NDArray[np.integer[Any]], times: NDArray[np.integer[Any]]
+) -> Postings:
+    """The documents that hold a term, ascending, and how often; kept for one that many hold.
+
+    Args:
+        documents: All of them.
+        term: The term.
+        rows: The chunks that hold it.
+        times: How often each does.
+    """
+    if len(rows) < _FREQUENT:
+        return _added_up(documents.owners[rows], times, len(documents.sizes))
+    kept: dict[str, Postings] = documents.kept.setdefault("frequent", {})
+    found = kept.get(term)
+    if found is None:
+        there, counts = _added_up(documents.owners[rows], times, len(documents.sizes))
+        found = there.astype(np.int32), counts.astype(np.int32)
+        if sum(len(held) for held, _ in list(kept.values())) + len(there) > _MOST_KEPT:
+            kept.clear()
+        kept[term] = found
+    return found
+
+
+def _added_up(
+    owners: NDArray[np.integer[Any]], times: NDArray[np.integer[Any]], number: int
+) -> Postings:
+    """How often a term stands in each document that holds it."""
+    first = np.flatnonzero(np.concatenate([[True], owners[1:] != owners[:-1]])[: len(owners)])
+    there = owners[first]
+    if (there[1:] > there[:-1]).all():  # chunks of a document mostly stand together, in order
+        return there, np.add.reduceat(times, first, dtype=np.int64) if len(first) else times
+    counts = np.bincount(owners, times, number).astype(np.int64)
+    there = np.flatnonzero(counts)
+    return there, counts[there]
+
+
+def _rows_of(documents: Documents, chosen: Rows) -> Rows:
+    """The chunks of some documents, ascending."""
+    held: Postings | None = documents.kept.get("rows")
+    if held is None:
+        order = np.argsort(documents.owners, kind="stable").astype(np.int32)
+        held = order, np.cumsum([0, *documents.sizes])
+        documents.kept["rows"] = held
+    parts = [held[0][held[1][i] : held[1][i + 1]] for i in chosen.tolist()]
+    return np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kbkit.models import Mode
-from kbkit.retrieval.bm25 import CorpusStatistics, impacts
+from kbkit.retrieval.bm25 import CorpusStatistics
 from kbkit.retrieval.candidates.base import (
     Candidates,
     Corpus,
@@ -17,12 +16,11 @@ from kbkit.retrieval.candidates.base import (
     Postings,
     Rows,
     merge_legs,
-    top_indices,
 )
 from kbkit.retrieval.candidates.documents import DocumentScores
 from kbkit.retrieval.candidates.graph import document_starts, graph_scores
 from kbkit.retrieval.candidates.learned import learned_rows, learned_scores
-from kbkit.stores.snapshots.chunk_table import ChunkTable
+from kbkit.retrieval.candidates.words import ChunkWords
 from kbkit.text import analyzer
 
 
@@ -42,17 +40,15 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
         document_frequencies={term: len(rows) for term, (rows, _) in postings.items()},
     )
     size, most = query.sizes(len(chunks))
+    by_words = query.mode is not Mode.DENSE
 
     def frequency(word: str) -> int:
         known = statistics.document_frequencies
         return min((known.get(term, 0) for term in of_language.query_terms(word)), default=0)
 
-    dense = found = np.zeros(0, np.int64)
-    lexical = np.zeros(len(chunks), np.float32)
-    if query.mode is not Mode.DENSE:
-        lexical = _bm25_of_all(chunks, postings, statistics, mask)
-        matching = np.flatnonzero(lexical)
-        found = matching[top_indices(lexical[matching], most)]
+    dense = np.zeros(0, np.int64)
+    words = ChunkWords(chunks, postings if by_words else {}, statistics, mask)
+    found, scores = words.best(most)
     if query.vector is not None and query.vector.any():
         dense = corpus.nearest(size, most, mask)
     documents = DocumentScores.of(chunks, postings, query)
@@ -60,11 +56,18 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
     graph = None
     if query.graph is not None:
         near = np.concatenate([dense[:size], found[:size]])
-        starts = document_starts(chunks, documents, near, corpus.cosines(near), lexical[near])
+        starts = document_starts(chunks, documents, near, corpus.cosines(near), words.of(near))
         graph = graph_scores(query.text, query.graph, chunks, starts, frequency)
     related = None if graph is None else graph.documents
     others = [
-        documents.best_rows(chunks, corpus.cosines, lexical, mask, related),
+        documents.best_rows(
+            chunks,
+            corpus.cosines,
+            words.of,
+            float(scores.max(initial=0.0)),
+            mask=mask,
+            related=related,
+        ),
         learned_rows(learned, chunks, mask),
     ]
     if graph is not None:
@@ -89,27 +92,11 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
     )
 
 
-def _bm25_of_all(
-    chunks: ChunkTable,
-    postings: Mapping[str, Postings],
-    statistics: CorpusStatistics,
-    mask: Mask | None,
-) -> NDArray[np.float32]:
-    """BM25 of every chunk, 0 for those that may be no candidates."""
-    scores = np.zeros(len(chunks), np.float32)
-    for term, (rows, counts) in postings.items():
-        lengths = chunks.lengths[rows]
-        scores[rows] += impacts(counts, lengths, chunks.average_length, statistics.idf(term))
-    if mask is not None:
-        scores *= mask
-    return scores
-
-
 def _counts_of(postings: Mapping[str, Postings], chosen: Rows) -> list[dict[str, int]]:
     """How often each term stands in each row."""
     counts: list[dict[str, int]] = [{} for _ in range(len(chosen))]
     for term, (rows, times) in postings.items():
-        places = np.searchsorted(rows, chosen)
+        places = np.searchsorted(rows, chosen.astype(rows.dtype))
         places[places == len(rows)] = 0
         there = np.flatnonzero(rows[places] == chosen)
         for i, count in zip(there.tolist(), times[places[there]].tolist(), strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -35,6 +35,7 @@ class ChunkTable:
         card_embedder: Fingerprint of what embedded the cards; ``""`` where there are none.
         card_vectors: A unit vector for the card of each document, zeros for one that has none yet,
             shape ``(len(document_ids), dimensions)``.
+        kept: What searches have made of it, for those that come.
     """
 
     version: int
@@ -49,6 +50,7 @@ class ChunkTable:
     cards_version: int
     card_embedder: str
     card_vectors: NDArray[np.float32]
+    kept: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.seqs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +20,8 @@ from kbkit.stores.snapshots.chunk_table import ChunkTable, Score
 _FORMAT = "5"
 Postings = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
 
+_BLOCK = 64
+"""Sorted texts in a file of which the first is kept in memory."""
 PART = ".part"
 """How the name of a file ends that is being written."""
 
@@ -58,6 +60,21 @@ class Texts(Sequence[str]):
     @cached_property
     def _ends(self) -> NDArray[np.int64]:
         return np.flatnonzero(self._data == 0)
+
+    @cached_property
+    def _firsts(self) -> list[bytes]:
+        """The first one of each block."""
+        return [self[i].encode() for i in range(0, len(self), _BLOCK)]
+
+    def place(self, text: str) -> int:
+        """Where a text is, or would be, if they are sorted."""
+        sought = text.encode()
+        first = (bisect_right(self._firsts, sought) - 1) * _BLOCK
+        if first < 0:
+            return 0
+        start = int(self._ends[first - 1]) + 1 if first else 0
+        end = int(self._ends[min(first + _BLOCK, len(self)) - 1])
+        return first + bisect_left(self._data[start:end].tobytes().split(b"\0"), sought)
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -146,9 +163,12 @@ class Snapshot(ChunkTable):
 
     def numbers(self, terms: Iterable[str]) -> dict[str, int]:
         """Places of some terms in `terms`; those that no chunk has are left out."""
-        places = {term: bisect_left(self.terms, term) for term in terms}
-        there = len(self.terms)
-        return {term: n for term, n in places.items() if n < there and self.terms[n] == term}
+        known, there = self.terms, len(self.terms)
+        if isinstance(known, Texts):
+            places = {term: known.place(term) for term in terms}
+        else:
+            places = {term: bisect_left(known, term) for term in terms}
+        return {term: n for term, n in places.items() if n < there and known[n] == term}
 
     def postings(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
         """The chunks that hold the term of that place, by row, and how often each does."""

@@ -1,0 +1,114 @@
+"""The leg of words: BM25 of chunks, of which only those are scored that may be among the best.
+
+Rare terms come first. As soon as the best chunks found score more than all remaining terms could
+bring, chunks without a rarer term are out of the question, and frequent terms are looked up in the
+few that are left: MaxScore, of Turtle and Flood, "Query Evaluation: Strategies and Optimizations"
+(1995). What is found is what scoring all chunks would find, to the last digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.retrieval.bm25 import K1, CorpusStatistics, impacts
+from kbkit.retrieval.candidates.base import Mask, Postings, Rows, top_indices
+from kbkit.stores.snapshots.chunk_table import ChunkTable
+
+_SLACK = 1e-4
+"""Share of a sum by which rounding may be wrong, and more."""
+_LOOKED_UP = 8
+"""How many times as long as to add a posting it takes to look one up, about."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkWords:
+    """BM25 of the chunks of a knowledge base for one query.
+
+    Attributes:
+        chunks: Of the knowledge base.
+        postings: By term, the chunks that hold it, by row ascending, and how often.
+        statistics: Of all chunks.
+        mask: Which chunks may be among the best.
+    """
+
+    chunks: ChunkTable
+    postings: Mapping[str, Postings]
+    statistics: CorpusStatistics
+    mask: Mask | None = None
+
+    def of(self, rows: Rows) -> NDArray[np.float32]:
+        """BM25 of some chunks."""
+        scores = np.zeros(len(rows), np.float32)
+        for term in self.postings:  # in this order, so that a chunk always has the same digits
+            self._look_up(term, rows, scores)
+        return scores
+
+    def best(self, most: int) -> tuple[Rows, NDArray[np.float32]]:
+        """The best chunks that have any of the terms, best first, and their BM25."""
+        order = sorted(self.postings, key=lambda term: len(self.postings[term][0]))
+        rests = [self.statistics.idf(term) * (K1 + 1) for term in order]
+        rest, least = sum(rests), 0.0
+        scores = np.zeros(len(self.chunks), np.float32)
+        left = list(order)
+        probe: Rows | None = None
+        while left and least <= rest * (1 + _SLACK):
+            term = left.pop(0)
+            rest -= rests.pop(0)
+            rows, counts = self.postings[term]
+            scores[rows] += self._impacts(term, rows, counts)
+            if left:  # else nothing is gained by knowing what the best score
+                own = self._allowed(rows)
+                probe = own if probe is None and len(own) >= most else probe
+                for few in (own,) if probe is None or probe is own else (own, probe):
+                    least = max(least, _lowest_of_best(scores[few], most))
+        found = self._above(scores, least, rest)
+        while left:
+            term = left.pop(0)
+            rest -= rests.pop(0)
+            rows, counts = self.postings[term]
+            if len(found) * _LOOKED_UP < len(rows):
+                own_scores = scores[found]
+                self._look_up(term, found, own_scores)
+                scores[found] = own_scores
+            else:
+                scores[rows] += self._impacts(term, rows, counts)
+                own_scores = scores[found]
+            least = max(least, _lowest_of_best(own_scores, most))
+            found = found[own_scores >= (least - rest) - _SLACK * (least + rest)]
+        exact = self.of(found)
+        best = top_indices(exact, most)
+        return found[best], exact[best]
+
+    def _above(self, scores: NDArray[np.float32], least: float, rest: float) -> Rows:
+        """The chunks that may be among the best when the rest is added, ascending."""
+        cut = (least - rest) - _SLACK * (least + rest)
+        return self._allowed(np.flatnonzero(scores >= cut if cut > 0 else scores > 0))
+
+    def _allowed(self, rows: NDArray[np.integer]) -> Rows:
+        return np.asarray(rows if self.mask is None else rows[self.mask[rows]])
+
+    def _look_up(self, term: str, rows: Rows, scores: NDArray[np.float32]) -> None:
+        """Add what a term brings to the scores of some chunks."""
+        held, counts = self.postings[term]
+        # of one type, or numpy would convert all that hold the term
+        places = np.searchsorted(held, rows.astype(held.dtype))
+        places[places == len(held)] = 0
+        there = np.flatnonzero(held[places] == rows)
+        scores[there] += self._impacts(term, rows[there], counts[places[there]])
+
+    def _impacts(
+        self, term: str, rows: NDArray[np.integer], counts: NDArray[np.integer]
+    ) -> NDArray[np.float32]:
+        lengths = self.chunks.lengths[rows]
+        return impacts(counts, lengths, self.chunks.average_length, self.statistics.idf(term))
+
+
+def _lowest_of_best(scores: NDArray[np.float32], most: int) -> float:
+    """The lowest of so many best ones; 0 where there are not as many."""
+    if not 0 < most <= len(scores):
+        return 0.0
+    return float(np.partition(scores, len(scores) - most)[len(scores) - most])

@@ -1,0 +1,120 @@
+"""The leg of words finds what scoring every chunk finds, however much of it is left out."""
+
+import numpy as np
+import pytest
+
+from kbkit.retrieval.bm25 import CorpusStatistics, impacts
+from kbkit.retrieval.candidates import words
+from kbkit.retrieval.candidates.base import top_indices
+from kbkit.retrieval.candidates.documents import DocumentScores, _rows_of
+from kbkit.retrieval.candidates.words import ChunkWords
+from kbkit.stores.snapshots.chunk_table import ChunkTable
+from kbkit.stores.snapshots.snapshot import Texts
+
+CHUNKS = 4_000
+
+
+def table(rng, *, together=True):
+    owners = rng.integers(0, CHUNKS // 5, CHUNKS).astype(np.int32)
+    owners = np.sort(owners) if together else owners
+    lengths = rng.integers(3, 200, CHUNKS).astype(np.int32)
+    number = CHUNKS // 5
+    return ChunkTable(
+        version=1,
+        embedder="",
+        seqs=np.arange(1, CHUNKS + 1),
+        owners=owners,
+        lengths=lengths,
+        document_ids=[str(i) for i in range(number)],
+        sizes=np.bincount(owners, minlength=number),
+        average_length=float(lengths.mean()),
+        document_lengths=np.bincount(owners, lengths, number).astype(np.int64),
+        cards_version=1,
+        card_embedder="",
+        card_vectors=np.zeros((number, 0), np.float32),
+    )
+
+
+def postings_of(rng, shares):
+    found = {}
+    for i, share in enumerate(shares):
+        rows = np.flatnonzero(rng.random(CHUNKS) < share).astype(np.int32)
+        if len(rows):
+            found[f"t{i}"] = rows, rng.geometric(0.5, len(rows)).astype(np.uint16)
+    return found
+
+
+def statistics_of(chunks, postings):
+    frequencies = {term: len(rows) for term, (rows, _) in postings.items()}
+    return CorpusStatistics(CHUNKS, chunks.average_length, frequencies)
+
+
+def of_all(chunks, postings, statistics, mask):
+    scores = np.zeros(CHUNKS, np.float32)
+    for term, (rows, counts) in postings.items():
+        lengths = chunks.lengths[rows]
+        scores[rows] += impacts(counts, lengths, chunks.average_length, statistics.idf(term))
+    return scores if mask is None else scores * mask
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_best_are_those_of_scoring_all_to_the_last_digit(seed):
+    rng = np.random.default_rng(seed)
+    chunks = table(rng)
+    shares = rng.choice([0.0005, 0.005, 0.02, 0.1, 0.4, 0.9], rng.integers(0, 7))
+    postings = postings_of(rng, shares)
+    statistics = statistics_of(chunks, postings)
+    mask = rng.random(CHUNKS) < rng.choice([0.01, 0.3]) if seed % 3 == 0 else None
+    most = int(rng.choice([1, 10, 100, CHUNKS]))
+    leg = ChunkWords(chunks, postings, statistics, mask)
+    rows, scores = leg.best(most)
+    every = of_all(chunks, postings, statistics, mask)
+    matching = np.flatnonzero(every)
+    expected = matching[top_indices(every[matching], most)]
+    assert rows.tolist() == expected.tolist()
+    assert scores.tobytes() == every[expected].tobytes()
+    some = rng.permutation(CHUNKS)[:200]
+    whole = ChunkWords(chunks, postings, statistics)
+    assert whole.of(some).tobytes() == of_all(chunks, postings, statistics, None)[some].tobytes()
+
+
+def test_postings_of_a_frequent_term_are_left_out_beside_rare_ones(monkeypatch):
+    rng = np.random.default_rng(1)
+    chunks, scored = table(rng), []
+    postings = postings_of(rng, [0.02, 0.9])
+    monkeypatch.setattr(
+        words,
+        "impacts",
+        lambda counts, *rest: (scored.append(len(counts)), impacts(counts, *rest))[1],
+    )
+    leg = ChunkWords(chunks, postings, statistics_of(chunks, postings))
+    assert len(leg.best(10)[0]) == 10
+    assert sum(scored) < len(postings["t1"][0]) / 4
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_documents_are_counted_however_their_chunks_lie(together, monkeypatch):
+    monkeypatch.setattr("kbkit.retrieval.candidates.documents._FREQUENT", 1_000)
+    rng = np.random.default_rng(2)
+    chunks = table(rng, together=together)
+    postings = postings_of(rng, [0.01, 0.6])
+    for _ in range(2):  # the second time as it was kept
+        scores = DocumentScores.of_words(chunks, postings)
+        for term, (rows, times) in postings.items():
+            expected = np.bincount(chunks.owners[rows], times, len(chunks.sizes))
+            there, counts = scores.counts[term]
+            assert there.tolist() == np.flatnonzero(expected).tolist()
+            assert counts.tolist() == expected[there].tolist()
+    assert list(chunks.kept["frequent"]) == ["t1"]
+    chosen = np.array([3, 77, 500])
+    assert (
+        _rows_of(chunks, chosen).tolist() == np.flatnonzero(np.isin(chunks.owners, chosen)).tolist()
+    )
+
+
+@pytest.mark.parametrize("number", [0, 1, 63, 64, 65, 400])
+def test_a_text_has_its_place_among_sorted_ones(number):
+    texts = sorted(f"é{i * 7 % 400}" if i % 3 else f"w{i}\U0001f600" for i in range(number))
+    packed = Texts(np.frombuffer("".join(f"{text}\0" for text in texts).encode(), np.uint8))
+    for text in [*texts, "", "a", "w", "é20", "\U0001f600"]:
+        assert packed.place(text) == sum(known < text for known in texts)
