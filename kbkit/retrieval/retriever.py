@@ -19,7 +19,7 @@ from kbkit.retrieval.candidates.base import Candidates, Corpus, EncodedQuery, Qu
 from kbkit.retrieval.candidates.catalog import CatalogCorpus
 from kbkit.retrieval.candidates.legs import find_candidates
 from kbkit.retrieval.candidates.masks import FilterMasks
-from kbkit.retrieval.candidates.snapshot import SnapshotCorpus, scan_is_faster
+from kbkit.retrieval.candidates.snapshot import SnapshotCorpus, is_coded, scan_is_faster
 from kbkit.retrieval.card_queries import CardQueryEncoder
 from kbkit.retrieval.fusion import Scores, rating_prior
 from kbkit.retrieval.postprocess import hits_needed
@@ -280,7 +280,9 @@ class Retriever:
     def _warm(self, row: KnowledgeBaseRow, snapshot: SegmentedSnapshot | None) -> None:
         """Have made ready, behind this search, what would make the next one faster."""
         is_open = self.stores.vectors.is_open(row)
-        ready = snapshot is not None and (scan_is_faster(snapshot, row.dimensions) or is_open)
+        ready = snapshot is not None and (
+            scan_is_faster(snapshot, row.dimensions) or is_open or is_coded(snapshot)
+        )
         worn = snapshot is not None and is_worn(snapshot)
         self.stores.warmer.searched(self.kb_id, ready=ready, worn=worn)
 

@@ -132,7 +132,7 @@ def test_catalog_snapshot_and_scan_give_the_same(view, query, mode, limit):
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_few_candidates_are_the_best_of_each_leg(view, query, monkeypatch):
-    none = lambda *_: np.zeros(0, np.int64)  # noqa: E731 - documents bring nothing here
+    none = lambda *_, **__: np.zeros(0, np.int64)  # noqa: E731 - documents bring nothing here
     monkeypatch.setattr("kbkit.retrieval.candidates.documents.DocumentScores.best_rows", none)
     asked = wanted(view, query, size=5, limit=30)
     whole = by_scan_of(view, wanted(view, query, limit=10**6))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.retrieval.candidates.base import Mask, Postings, Rows, Scores, cosines, top_indices
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.snapshots.segments import SearchedSnapshot
+from kbkit.stores.snapshots.segments import SearchedSnapshot, SegmentedSnapshot
 from kbkit.stores.vector_index import Answer, VectorIndex
 
 _SCAN_LIMIT = 8_000_000
@@ -20,6 +20,22 @@ _SCAN_LIMIT = 8_000_000
 Measured with queries that were not asked before: a scan of 20,000 took 0.4 to 2 ms, as the machine
 was busy or not, Chroma 2.2 to 3.
 """
+
+
+_RESCORED = 10
+"""How many times as many chunks as are wanted are scored again that are near by their codes.
+
+Of 200,000 chunks, they have 99.95 % of the hundred nearest.
+"""
+_FEW = 20_000
+"""Chunks that a filter lets through which are scanned at once."""
+_MOST_ASKED = 10_000
+"""Chunks that codes are asked for where a filter lets few of them through."""
+
+
+def is_coded(snapshot: SearchedSnapshot) -> bool:
+    """Whether codes of vectors answer, so that nobody asks Chroma."""
+    return isinstance(snapshot, SegmentedSnapshot) and snapshot.coded
 
 
 def scan_is_faster(snapshot: SearchedSnapshot, dimensions: int) -> bool:
@@ -52,6 +68,11 @@ class SnapshotCorpus:
         """The nearest chunks, best first: what Chroma names, then what a scan finds."""
         dense = np.zeros(0, np.int64)
         scan = scan_is_faster(self.chunks, self.row.dimensions)
+        if not scan and self.vector is not None and is_coded(self.chunks):
+            near = [self._near(self.vector, size, mask)]
+            if most > size:  # apart, so that those before stay the same
+                near.append(self._near(self.vector, most, mask))
+            return np.concatenate(near)
         asked = mask is None and not scan and self.index.is_open(self.row)
         if asked and self.vector is not None:
             dense = self.named(self.index.ask(self.row, self.vector, size), size)
@@ -73,6 +94,24 @@ class SnapshotCorpus:
         later = np.arange(first, len(snapshot))
         new = later[top_indices(self.cosines(later), most)]
         rows = np.array(sorted({*named.tolist(), *new.tolist()}), np.int64)
+        return rows[top_indices(self.cosines(rows), most)]
+
+    def _near(self, vector: Vector, most: int, mask: Mask | None) -> Rows:
+        """The nearest of those chunks that are nearest by their codes."""
+        chunks = self.chunks
+        assert isinstance(chunks, SegmentedSnapshot)
+        asked = most * _RESCORED
+        if mask is not None:
+            open_ = int(np.count_nonzero(mask))
+            asked = asked * len(mask) // max(1, open_)
+            if open_ <= _FEW or asked > _MOST_ASKED:
+                return self._scanned(most, mask)
+        rows, about = chunks.nearest(vector, asked, lambda vectors: cosines(vectors, vector))
+        if mask is not None:
+            rows, about = rows[mask[rows]], about[mask[rows]]
+            if len(rows) < most * _RESCORED // 2:
+                return self._scanned(most, mask)
+        rows = np.sort(rows[top_indices(about, most * _RESCORED)])
         return rows[top_indices(self.cosines(rows), most)]
 
     def _scanned(self, most: int, mask: Mask | None) -> Rows:

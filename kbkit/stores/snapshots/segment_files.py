@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ from uuid import uuid4
 
 import numpy as np
 
+from kbkit.stores.snapshots import codes
+from kbkit.stores.snapshots.array_files import PART
 from kbkit.stores.snapshots.segments import (
     CardVectors,
     DocumentNumbers,
@@ -28,7 +30,6 @@ from kbkit.stores.snapshots.segments import (
     joined,
 )
 from kbkit.stores.snapshots.snapshot import (
-    PART,
     Snapshot,
     load,
     load_cards,
@@ -62,11 +63,31 @@ class SegmentFiles:
             return segment
         name = f"{kb_id}.{uuid4().hex}{_FILE}"
         save(segment.snapshot, self.folder / name)
-        snapshot = load(self.folder / name)
+        snapshot = self._load(name)
         if snapshot is None:
             raise OSError(f"{name}: cannot be read as it was written")
         self._mapped[name] = snapshot
         return replace(segment, snapshot=snapshot, file=name)
+
+    def _load(self, name: str) -> Snapshot | None:
+        snapshot = load(self.folder / name)
+        if snapshot is not None:
+            snapshot.kept["file"] = self.folder / name
+        return snapshot
+
+    def write_codes(self, segments: Sequence[Segment]) -> None:
+        """Keep the codes of vectors for those segments that files keep and that have none.
+
+        Raises:
+            OSError: They cannot be written.
+        """
+        for segment in segments:
+            if not segment.file or codes.codes_of(segment.snapshot) is not None:
+                continue
+            segment.snapshot.kept.pop("codes", None)  # another process may have made them
+            if codes.codes_of(segment.snapshot) is None:
+                codes.write(codes.path_of(self.folder / segment.file), segment.snapshot.vectors)
+                segment.snapshot.kept.pop("codes", None)
 
     def write(self, kb_id: str, found: SegmentedSnapshot) -> SegmentedSnapshot:
         """Keep a version, in place of the one before.
@@ -165,7 +186,7 @@ class SegmentFiles:
         snapshot = self._mapped.get(name)
         if snapshot is None:
             path = self.folder / _name(name)
-            snapshot = load(path)
+            snapshot = self._load(name)
             if snapshot is None:
                 path.stat()  # gone: another list may name others
                 raise ValueError(f"{name} is damaged")
@@ -211,7 +232,8 @@ class SegmentFiles:
         """The files that a list names; none where it cannot be read."""
         try:
             values = json.loads(self.path(kb_id).read_bytes())
-            return {values["cards"], *(each["file"] for each in values["segments"])}
+            files = {str(each["file"]) for each in values["segments"]}
+            return {values["cards"], *files, *(codes.path_of(Path(file)).name for file in files)}
         except (OSError, KeyError, TypeError, ValueError, RecursionError):
             return set()
 

@@ -18,8 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.stores.snapshots.chunk_table import ChunkTable, Score
+from kbkit.stores.snapshots.codes import available, codes_of
 from kbkit.stores.snapshots.snapshot import Postings, Snapshot
 
+_UNCODED = 40_000
+"""Chunks without codes up to which a scan of all their vectors is quick."""
 Rows = NDArray[np.int64]
 NO_ROWS: Rows = np.zeros(0, np.int64)
 
@@ -217,6 +220,39 @@ class SegmentedSnapshot(ChunkTable):
     def scored(self, score: Score) -> NDArray[np.float32]:
         """What a function of vectors, a number for each, says of all."""
         return self._together(lambda snapshot: score(snapshot.vectors), np.float32)
+
+    @property
+    def coded(self) -> bool:
+        """Whether `nearest` has to scan the vectors of few chunks only."""
+        if not available():
+            return False
+        uncoded = [s for s in self.segments if codes_of(s.snapshot) is None]
+        return sum(len(segment.snapshot) for segment in uncoded) <= _UNCODED
+
+    def nearest(
+        self, vector: NDArray[np.float32], most: int, score: Score
+    ) -> tuple[Rows, NDArray[np.float32]]:
+        """Rows of chunks that are about the nearest to a vector, and about what their scores are.
+
+        Args:
+            vector: Of the query.
+            most: How many of each segment.
+            score: Gives the scores of some vectors, for segments that have no codes.
+        """
+        rows, scores = [NO_ROWS], [np.zeros(0, np.float32)]
+        for i, segment in enumerate(self.segments):
+            places, codes = self.places[i], codes_of(segment.snapshot)
+            if codes is None:
+                own: Rows = np.arange(len(segment.snapshot))
+                near = score(segment.snapshot.vectors)
+            else:
+                own, near = codes.nearest(vector, most + min(most, len(segment.gone)))
+            if places is not None:
+                alive = places[own] >= 0
+                own, near = places[own[alive]].astype(np.int64), near[alive]
+            rows.append(own + self.firsts[i])
+            scores.append(near)
+        return np.concatenate(rows), np.concatenate(scores)
 
     def headed(self, has: Callable[[str], bool]) -> NDArray[np.bool_]:
         """Which chunks have headings of which something is true."""

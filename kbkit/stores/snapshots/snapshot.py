@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
-from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kbkit.stores.snapshots.array_files import read_arrays, write_arrays
 from kbkit.stores.snapshots.chunk_table import ChunkTable, Score
 
 _FORMAT = "5"
@@ -22,8 +20,6 @@ Postings = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
 
 _BLOCK = 64
 """Sorted texts in a file of which the first is kept in memory."""
-PART = ".part"
-"""How the name of a file ends that is being written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +203,7 @@ def save(snapshot: Snapshot, path: Path) -> None:
         "card_embedder": snapshot.card_embedder,
         "average_length": repr(snapshot.average_length),
     }
-    _write(path, tensors, about)
+    write_arrays(path, tensors, about)
 
 
 def save_cards(
@@ -222,18 +218,14 @@ def save_cards(
         "document_ids": _packed(document_ids),
         "vectors": vectors,
     }
-    _write(path, tensors, {"format": _FORMAT, "embedder": embedder})
+    write_arrays(path, tensors, {"format": _FORMAT, "embedder": embedder})
 
 
 def load_cards(path: Path) -> tuple[str, list[str], NDArray[np.float32]] | None:
     """What `save_cards` was given; ``None`` as `load` says."""
     try:
-        data = np.memmap(path, np.uint8, "r")
-        start = 8 + int.from_bytes(data[:8].tobytes(), "little")
-        header = json.loads(data[8:start].tobytes())
-        about = header["__metadata__"]
-        ids = list(Texts(_mapped(data[start:], header["document_ids"])))
-        vectors = _mapped(data[start:], header["vectors"])
+        about, arrays = read_arrays(path)
+        ids, vectors = list(Texts(arrays["document_ids"])), arrays["vectors"]
         whole = about["format"] == _FORMAT and vectors.ndim == 2 and len(vectors) == len(ids)
         return (str(about["embedder"]), ids, vectors) if whole else None
     except (OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
@@ -245,41 +237,15 @@ def _packed(texts: Iterable[str]) -> NDArray[np.uint8]:
     return np.frombuffer(text.encode(), np.uint8)
 
 
-def _write(path: Path, tensors: dict[str, NDArray[Any]], about: dict[str, str]) -> None:
-    from safetensors.numpy import save_file
-
-    path.parent.mkdir(exist_ok=True)
-    part = path.with_suffix(f".{uuid4().hex}{PART}")
-    held = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
-    try:
-        save_file(held, part, about)
-        with part.open("rb+") as file:  # on disk before its name is, whatever happens
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
 def load(path: Path) -> Snapshot | None:
-    """Map what `save` wrote; ``None`` for a file that is missing, damaged or of another kbkit.
-
-    The file is mapped rather than read, so that only the pages a search touches are, and several
-    processes share them. Its format begins with the length of a JSON header, 8 bytes little
-    endian, that says where each array lies.
-    """
+    """Map what `save` wrote; ``None`` for a file that is missing, damaged or of another kbkit."""
     try:
-        data = np.memmap(path, np.uint8, "r")
-        start = 8 + int.from_bytes(data[:8].tobytes(), "little")
-        header = json.loads(data[8:start].tobytes())
-        about = header["__metadata__"]
+        about, arrays = read_arrays(path)
         if about["format"] != _FORMAT:
             return None
-        values: dict[str, Any] = {
-            name: _mapped(data[start:], header[name]) for name in (*_ARRAYS, *_TEXTS)
-        }
+        values: dict[str, Any] = {name: arrays[name] for name in (*_ARRAYS, *_TEXTS)}
         for name in _LISTS:
-            parts = (_mapped(data[start:], header[f"{name}.{part}"]) for part in _OF_LISTS)
-            values[name] = Lists(*parts)
+            values[name] = Lists(*(arrays[f"{name}.{part}"] for part in _OF_LISTS))
         for name in _TEXTS:
             values[name] = Texts(values[name])
         for name in _SOUGHT:
@@ -315,11 +281,3 @@ def _whole(snapshot: Snapshot) -> bool:
         and int(s.owners.max(initial=-1)) < len(s.document_ids)
         and int(s.headings.max(initial=-1)) < len(s.heading_texts)
     )
-
-
-_DTYPES = {"F32": "<f4", "I64": "<i8", "I32": "<i4", "U16": "<u2", "U8": "|u1"}
-
-
-def _mapped(data: NDArray[np.uint8], place: Any) -> NDArray[Any]:
-    start, end = place["data_offsets"]
-    return np.asarray(data[start:end]).view(_DTYPES[place["dtype"]]).reshape(place["shape"])

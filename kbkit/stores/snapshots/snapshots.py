@@ -188,6 +188,7 @@ class Snapshots:
                     held = self._held.get(kb_id)
                     if held is not None and _shown(held) == _shown(whole):
                         self._held[kb_id] = whole
+            self._files.write_codes(whole.segments)
             with self.database.read() as transaction:
                 kb_ids = knowledge_bases.ids(transaction)
                 long = removed_chunks.is_long(transaction, kb_id)
@@ -210,6 +211,11 @@ class Snapshots:
             segments[part] = [Segment(one)] if len(one) else []
             found = joined(found.about, segments, found.numbers, found.cards)
         return found
+
+    def is_coded(self, kb_id: str) -> bool:
+        """Whether codes of vectors answer for all of the snapshot in memory."""
+        held = self._held.get(kb_id)
+        return held is not None and held.coded
 
     def drop(self, kb_id: str) -> None:
         """Forget a knowledge base that was deleted."""

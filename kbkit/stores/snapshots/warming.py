@@ -70,4 +70,5 @@ class Warmer:
             began = time.monotonic()
             self.snapshots.save(kb_id, merging=True)
             self._again = time.monotonic() + _PAUSE * (time.monotonic() - began)
-            self.vectors.open(kb_id)
+            if not self.snapshots.is_coded(kb_id):
+                self.vectors.open(kb_id)
