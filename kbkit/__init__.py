@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kbkit.feedback.evaluation_report import Evaluation
     from kbkit.feedback.judgements import Judgements
     from kbkit.knowledge_base import KnowledgeBase
+    from kbkit.migration import migrate
     from kbkit.models import (
         Answer,
         Chunk,
@@ -123,6 +124,7 @@ _HOME = {
     "connect": "client",
     "fidelity": "sources.html.fidelity_report",
     "load_recipe": "recipes",
+    "migrate": "migration",
 }
 
 # `open` is left out: a star import would shadow the builtin
@@ -179,6 +181,7 @@ __all__ = [
     "connect",
     "fidelity",
     "load_recipe",
+    "migrate",
 ]
 
 

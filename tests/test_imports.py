@@ -24,7 +24,7 @@ PUBLIC = {
     "OpenApiSource", "PackageSource", "PageSource", "PluginEmbedding", "PluginSource",
     "PostprocessorSpec", "PublishedIndex", "Question", "Rating", "Recipe", "RetrievalSpec",
     "SiteSpec", "SourceInfo", "StaticEmbedding", "StorageSpec", "Target", "Workspace", "build",
-    "connect", "fidelity", "load_recipe",
+    "connect", "fidelity", "load_recipe", "migrate",
 }  # fmt: skip
 
 

@@ -22,7 +22,8 @@ class Progress:
 
     Attributes:
         stage: ``crawl``, ``store``, ``embed``, ``cards``, ``expand``, ``index``, ``evaluate``,
-            ``candidates`` and ``tune`` (of `KnowledgeBase.tune`), ``export`` or ``site``.
+            ``candidates`` and ``tune`` (of `KnowledgeBase.tune`), ``export`` or
+            ``site``; ``copy`` and ``check`` (rows of `kbkit.migrate`).
         done: Units done.
         total: Units in all as far as known, or ``None``.
         message: What is being worked on.

@@ -287,6 +287,49 @@ class Compaction(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class MigratedTable(Value):
+    """A table of the catalog that came to be the same at another place.
+
+    Attributes:
+        name: What it is called.
+        rows: Number of its rows, there as here.
+        digest: BLAKE2 of all of them in order of their key (128 bits, hexadecimal), there as here.
+    """
+
+    name: str
+    rows: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Migration(Value):
+    """What moving a workspace came to.
+
+    Attributes:
+        source: Where its catalog was, and still is as it was: a folder, or the address of a
+            database without its password.
+        destination: Where it is now, likewise.
+        tables: What was copied, and compared at the end.
+        kept: Number of rows that an earlier migration, which was cut off, had left there.
+        folders: Folders beside the catalog that were copied; those that are not there, or stayed
+            where they belong, are not named.
+        seconds: How long it took.
+    """
+
+    source: str
+    destination: str
+    tables: tuple[MigratedTable, ...]
+    kept: int
+    folders: tuple[str, ...]
+    seconds: float
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of all tables."""
+        return sum(table.rows for table in self.tables)
+
+
+@dataclass(frozen=True, slots=True)
 class RatingTotal(Value):
     """What the ratings of a chunk or a document come to.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -11,8 +12,10 @@ from pathlib import Path
 from kbkit.config import Settings
 from kbkit.errors import WorkspaceError
 from kbkit.stores.catalog import reading, runs
+from kbkit.stores.catalog.built_in import BUILT_IN
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.chroma.store import ChromaStore
+from kbkit.stores.folders import copy_folder
 from kbkit.stores.graph_tables import GraphTables
 from kbkit.stores.images import ImageStore
 from kbkit.stores.locks import FolderLocks, Locks
@@ -22,6 +25,9 @@ from kbkit.stores.sqlite.database import SqliteDatabase
 from kbkit.stores.vector_index import VectorIndex
 from kbkit.stores.vector_store import CatalogVectors, VectorStore
 
+_IMAGES = "images"
+_DERIVED = ("chroma", "snapshots")
+"""Folders that are made of the catalog beside them, and anew where they are missing."""
 _CLOCK_SECONDS = 2
 """By how much the clock of a file system may be behind."""
 
@@ -92,6 +98,11 @@ class Stores:
     address: StoresAddress | None = None
     other_home: Callable[[], str] = str
 
+    @property
+    def catalog_address(self) -> str:
+        """Where the catalog is: the folder, or the address of a database without its password."""
+        return self.address.database if self.address and self.address.database else str(self.folder)
+
     def require_home(self) -> None:
         """Make sure that files and entries are those of this folder.
 
@@ -155,7 +166,7 @@ class Stores:
         snapshots = Snapshots(folder / "snapshots", database)
         graphs = GraphTables(database)
         warmer = Warmer(snapshots, vectors)
-        images = ImageStore(folder / "images")
+        images = ImageStore(folder / _IMAGES)
         return cls(folder, database, vectors, snapshots, graphs, warmer, locks, images, address)
 
     def sweep_images(self) -> tuple[int, int]:
@@ -178,6 +189,92 @@ class Stores:
         self.warmer.close()
         self.vectors.close()
         self.database.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A place that another catalog is to be copied into.
+
+    Attributes:
+        database: A catalog that is empty, or that a copy was cut off in, or that is in use.
+        locks: Between processes.
+        address: As `Stores.catalog_address`.
+        folder: Of the workspace; ``None`` where a server keeps the catalog.
+    """
+
+    database: Database
+    locks: Locks
+    address: str
+    folder: Path | None
+
+    @staticmethod
+    def is_at(place: str | Path, address: str) -> bool:
+        """Whether a place is the one of such an address.
+
+        Raises:
+            ConfigError: The place is an address that cannot be read.
+        """
+        if _is_server(place):
+            from kbkit.stores.postgres.database import without_password
+
+            return without_password(str(place)) == address
+        return Path(place).resolve() == Path(address).resolve()
+
+    @classmethod
+    def open(cls, place: str | Path) -> Destination:
+        """Open a place, made when missing.
+
+        Args:
+            place: Address of a server's database, or a folder.
+
+        Raises:
+            ConfigError: The address cannot be read.
+            WorkspaceVersionError: A newer kbkit made what is there.
+            WorkspaceError: It cannot be used, or holds a workspace of an older kbkit.
+        """
+        if _is_server(place):
+            from kbkit.stores.postgres.database import PostgresDatabase
+
+            server = PostgresDatabase(str(place), to_fill=True)
+            return cls(server, server.locks, server.address, None)
+        folder = Path(place).absolute()
+        _make_folder(folder)
+        locks = FolderLocks(folder / "locks")
+        database = SqliteDatabase(folder / "catalog.db", locks, to_fill=True)
+        return cls(database, locks, str(folder), folder)
+
+    def prepare(self, origin: Path) -> tuple[str, ...]:
+        """Bring beside the catalog what belongs there; what is derived from another one goes.
+
+        A file is there whole or not at all, so this can be done again. Where a server keeps the
+        catalog, the folder stays the one of files and entries.
+
+        Args:
+            origin: Folder of the workspace that the catalog comes from.
+
+        Returns:
+            The folders that were copied.
+
+        Raises:
+            WorkspaceError: Another file is there, or one cannot be read or written.
+        """
+        if self.folder is None:
+            from kbkit.stores.postgres.home import other_home
+
+            other_home(self.database, origin)
+            return ()
+        for name in _DERIVED:
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        copied = []
+        for name in (*BUILT_IN, _IMAGES):
+            if origin.resolve() != self.folder.resolve() and (origin / name).is_dir():
+                copy_folder(origin / name, self.folder / name)
+                copied.append(name)
+        return tuple(copied)
+
+
+def _is_server(place: str | Path) -> bool:
+    return "://" in str(place)
 
 
 def _make_folder(folder: Path) -> None:

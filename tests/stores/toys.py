@@ -76,6 +76,14 @@ class ToyTransaction(Transaction):
         self._connection.execute(LAST.update().values(seq=last + count))
         return last + 1
 
+    def last_number(self, column):
+        last = self._connection.execute(sa.select(sa.func.max(column))).scalar_one()
+        return max(last or 0, self.reserve_seqs(0) - 1 if column.table.name == "chunks" else 0)
+
+    def number_after(self, column, last):
+        if column.table.name == "chunks":
+            self._connection.execute(LAST.update().values(seq=max(last, self.last_number(column))))
+
     def is_in(self, column, values):
         parts = itertools.batched(values, 1000) if hasattr(itertools, "batched") else [values]
         return sa.or_(sa.false(), *(column.in_(part) for part in parts))

@@ -82,6 +82,14 @@ class Transaction(ABC):
     def reserve_seqs(self, count: int) -> int:
         """The first of so many ``chunks.seq`` in a row, greater than all that there ever were."""
 
+    @abstractmethod
+    def last_number(self, column: sa.Column[Any]) -> int:
+        """The greatest number that rows of a table ever had in a numbered column; 0 for none."""
+
+    @abstractmethod
+    def number_after(self, column: sa.Column[Any], last: int) -> None:
+        """Have new rows of a table numbered from behind that one on, and behind all it has."""
+
     def is_in(self, column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:
         """The condition that a column has one of some texts, however many."""
         return column.in_(list(values))

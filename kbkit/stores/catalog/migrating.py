@@ -6,34 +6,55 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from kbkit.errors import WorkspaceVersionError
+from kbkit.errors import WorkspaceError, WorkspaceVersionError
 from kbkit.stores.catalog.schema import HEAD, metadata
 
+UNFINISHED = "unfinished"
+"""How the revision of a catalog begins that another one is still being copied into.
 
-def is_current(connection: sa.Connection, place: object) -> bool:
+Greater than any revision, so that older versions of kbkit refuse it too.
+"""
+
+
+def is_current(connection: sa.Connection, place: object, *, to_fill: bool = False) -> bool:
     """Whether the tables are those that this kbkit knows.
 
     Args:
         connection: In a transaction.
         place: Where the workspace is, for the message.
+        to_fill: Whether another catalog is to be copied into it, so that it may be unfinished, and
+            must not be of an older kbkit.
 
     Raises:
         WorkspaceVersionError: A newer kbkit made them.
+        WorkspaceError: It is unfinished; or it is to be filled, and of an older kbkit.
     """
-    if not sa.inspect(connection).has_table(_VERSION.name):
+    if not sa.inspect(connection).has_table(VERSION.name):
         return False
-    revision = connection.execute(sa.select(_VERSION.c.version_num)).scalar_one_or_none()
+    revision = connection.execute(sa.select(VERSION.c.version_num)).scalar_one_or_none()
+    if revision is not None and revision.startswith(UNFINISHED):
+        if to_fill:
+            return True
+        raise WorkspaceError(
+            f"{place}: this workspace is not complete, since a migration into it has not come to "
+            "its end; run the same `kbkit migrate` again, which goes on where it was"
+        )
     if revision is not None and revision > HEAD:
         raise WorkspaceVersionError(
             f"{place}: made by a newer kbkit (catalog revision {revision}, this "
             f"kbkit knows {HEAD}); upgrade kbkit, or open another folder"
+        )
+    if to_fill and revision is not None and revision < HEAD:
+        raise WorkspaceError(
+            f"{place}: there is a workspace of an older kbkit already, and nothing of it was "
+            "changed; name an empty place to migrate to"
         )
     return revision == HEAD
 
 
 def migrate(connection: sa.Connection) -> None:
     """Make the tables, or bring those of an older kbkit up to date, in the caller's transaction."""
-    if sa.inspect(connection).has_table(_VERSION.name):
+    if sa.inspect(connection).has_table(VERSION.name):
         upgrade(connection)
     else:
         create(connection)
@@ -49,8 +70,8 @@ def create(connection: sa.Connection) -> None:
     )
 
     metadata.create_all(connection, checkfirst=False)
-    _VERSION.create(connection, checkfirst=False)
-    connection.execute(_VERSION.insert().values(version_num=HEAD))
+    VERSION.create(connection, checkfirst=False)
+    connection.execute(VERSION.insert().values(version_num=HEAD))
 
 
 def upgrade(connection: sa.Connection) -> None:
@@ -64,7 +85,7 @@ def upgrade(connection: sa.Connection) -> None:
     command.upgrade(config, "head")
 
 
-_VERSION = sa.Table(
+VERSION = sa.Table(
     "alembic_version",
     sa.MetaData(),
     sa.Column("version_num", sa.String(32), nullable=False),

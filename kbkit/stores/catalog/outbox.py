@@ -139,6 +139,11 @@ def restart(transaction: Transaction, row: KnowledgeBaseRow) -> None:
     to be dropped.
     """
     transaction.execute(dropped_collections.insert().values(name=row.collection))
+    begin(transaction, row)
+
+
+def begin(transaction: Transaction, row: KnowledgeBaseRow) -> None:
+    """Begin a new collection as `restart` does; the one before is none of this catalog."""
     transaction.execute(
         knowledge_bases.update()
         .where(knowledge_bases.c.id == row.id)

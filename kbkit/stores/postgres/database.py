@@ -37,12 +37,13 @@ class PostgresDatabase:
         locks: Between processes of all machines.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, to_fill: bool = False) -> None:
         """Open the catalog, making or migrating it where needed.
 
         Args:
             url: ``postgresql+psycopg://USER:PASSWORD@HOST:PORT/DATABASE``; the tables are in the
                 first schema of the connection's ``search_path``.
+            to_fill: Whether another catalog is to be copied into it; see `is_current`.
 
         Raises:
             ConfigError: The address cannot be read.
@@ -83,7 +84,7 @@ class PostgresDatabase:
                 self.locks = PostgresLocks(self._alone, self._schema, self._place)
                 self._write_lock = lock_number(self._schema, "write")
                 with self._engine.connect() as connection:
-                    prepare(connection, self._place, self._write_lock)
+                    prepare(connection, self._place, self._write_lock, to_fill=to_fill)
         except BaseException:
             self._engine.dispose()
             raise

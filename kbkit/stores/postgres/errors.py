@@ -11,9 +11,9 @@ from kbkit.errors import WorkspaceError
 
 _GONE = "see that the server runs and can be reached, and run this again; nothing half done is kept"
 _STATES = {
-    "28P01": "check the user and the password in KBKIT_DATABASE_URL",
+    "28P01": "check the user and the password of the database's address",
     "28000": "the server lets this user in from here not at all: ask who runs it (pg_hba.conf)",
-    "3D000": "make the database (createdb), or name another in KBKIT_DATABASE_URL",
+    "3D000": "make the database (createdb), or name another",
     "42501": "the user may not do this: grant it to write to the schema, or use another user",
     "25006": "the server is read-only, as a standby is: name the one that is written to",
     "55P03": "another process has been writing for long; run this again",
@@ -24,7 +24,7 @@ _SIGNS = {
     "password authentication failed": _STATES["28P01"],
     "no password supplied": _STATES["28P01"],
     "no pg_hba.conf entry": _STATES["28000"],
-    "role": "check the user in KBKIT_DATABASE_URL",
+    "role": "check the user of the database's address",
     "remaining connection slots": _STATES["53300"],
     "too many clients": _STATES["53300"],
     "does not exist": _STATES["3D000"],

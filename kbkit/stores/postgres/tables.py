@@ -11,13 +11,14 @@ OLDEST = 15
 """The first PostgreSQL that is tested."""
 
 
-def prepare(connection: sa.Connection, place: str, lock: int) -> None:
+def prepare(connection: sa.Connection, place: str, lock: int, *, to_fill: bool = False) -> None:
     """Make the tables, or migrate them, where they are not those of this kbkit.
 
     Args:
         connection: In no transaction.
         place: What the database is called in messages.
         lock: Number of the advisory lock of those who write.
+        to_fill: Whether another catalog is to be copied into it; see `is_current`.
 
     Raises:
         WorkspaceVersionError: A newer kbkit made them.
@@ -25,11 +26,11 @@ def prepare(connection: sa.Connection, place: str, lock: int) -> None:
     """
     with connection.begin():
         _check(connection, place)
-        if is_current(connection, place):
+        if is_current(connection, place, to_fill=to_fill):
             return
     with connection.begin():
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
-        if is_current(connection, place):  # by now
+        if is_current(connection, place, to_fill=to_fill):  # by now
             return
         migrate(connection)
         if not sa.inspect(connection).has_table("commits"):

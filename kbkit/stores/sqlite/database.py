@@ -46,8 +46,13 @@ class SqliteDatabase:
     Reads see one consistent state (WAL snapshot); writes are serialised over all processes.
     """
 
-    def __init__(self, path: Path, locks: Locks) -> None:
+    def __init__(self, path: Path, locks: Locks, *, to_fill: bool = False) -> None:
         """Open the file, making or migrating it where needed.
+
+        Args:
+            path: Of the file.
+            locks: Between processes.
+            to_fill: Whether another catalog is to be copied into it; see `is_current`.
 
         Raises:
             WorkspaceVersionError: A newer kbkit made it.
@@ -71,7 +76,7 @@ class SqliteDatabase:
         try:
             with explained(path):
                 with self._connect() as connection:
-                    current = is_current(connection, path.parent)
+                    current = is_current(connection, path.parent, to_fill=to_fill)
                 if not current:
                     with (
                         locks.hold("migrate", wait=BUSY_SECONDS),

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.packing import in_parts
+from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.sqlite.lexical import Fts5Index
 
 Fetch = Callable[[str, tuple[Any, ...]], Iterable[tuple[Any, ...]]]
@@ -36,9 +37,21 @@ class SqliteTransaction(Transaction):
 
         The transaction holds the write lock, so nobody else takes these numbers.
         """
-        query = "SELECT seq FROM sqlite_sequence WHERE name = 'chunks'"
-        last: int = self._connection.exec_driver_sql(query).scalar_one_or_none() or 0
-        return last + 1
+        return self.last_number(chunks.c.seq) + 1
+
+    def last_number(self, column: sa.Column[Any]) -> int:
+        """The greatest number that rows of a table ever had in a numbered column; 0 for none."""
+        query = "SELECT seq FROM sqlite_sequence WHERE name = ?"
+        found = self._connection.exec_driver_sql(query, (column.table.name,))
+        return found.scalar_one_or_none() or 0
+
+    def number_after(self, column: sa.Column[Any], last: int) -> None:
+        """Have new rows of a table numbered from behind that one on, and behind all it has."""
+        name, known = column.table.name, self.last_number(column)
+        self._connection.exec_driver_sql("DELETE FROM sqlite_sequence WHERE name = ?", (name,))
+        self._connection.exec_driver_sql(
+            "INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, max(last, known))
+        )
 
     def is_in(self, column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:
         """As one bound value, however many there are: the statement is compiled once."""

@@ -1,0 +1,236 @@
+"""A catalog that another one is copied into, table by table. Functions of a transaction.
+
+Rows are read and written in order of their key, so that what a copy that was cut off has left is
+how the source begins; whether it does, the copy that goes on compares. Until all is there, the
+catalog is marked as unfinished, in the place of its revision, so that no kbkit opens it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import uuid4
+
+import sqlalchemy as sa
+from sqlalchemy import JSON, Column, Table
+
+from kbkit.stores.catalog import (  # noqa: F401 - each adds its tables
+    entries_schema,
+    files_schema,
+    knowledge_bases,
+    knowledge_schema,
+    outbox,
+    server_schema,
+)
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.functions import json_of
+from kbkit.stores.catalog.migrating import UNFINISHED, VERSION
+from kbkit.stores.catalog.schema import HEAD, chunks, metadata
+from kbkit.stores.catalog.schema import knowledge_bases as bases
+
+Row = tuple[Any, ...]
+"""Values of a row; JSON as text."""
+
+_OF_AN_INDEX = ("outbox", "dropped_collections")
+"""What an index of vectors has still to learn, and is told anew at another place."""
+_LARGE = {
+    "query_encoders": 1, "card_encoders": 1, "gazetteers": 1, "replayed_answers": 20,
+    "documents": 50, "deleted_documents": 50, "expansions": 200, "graph_edits": 200,
+}  # fmt: skip
+"""Rows of a table that are fetched at once, where they may be long."""
+_FETCHED = 1_000
+_BATCH_BYTES = 4_000_000
+_BATCH_ROWS = 5_000
+
+
+def tables() -> list[Table]:
+    """The tables that are copied, each behind those that it refers to."""
+    return [table for table in metadata.sorted_tables if table.name not in _OF_AN_INDEX]
+
+
+def numbered() -> list[Column[Any]]:
+    """The columns whose numbers are never used again."""
+    return [
+        column
+        for table in metadata.sorted_tables
+        for column in table.primary_key
+        if table.dialect_options["sqlite"]["autoincrement"]
+    ]
+
+
+def count(transaction: Transaction, table: Table) -> int:
+    """Number of rows."""
+    return int(transaction.execute(sa.select(sa.func.count()).select_from(table)).scalar_one())
+
+
+def rows(transaction: Transaction, table: Table) -> Iterator[Row]:
+    """All rows in order of their key, some at a time."""
+    shown = [sa.cast(c, sa.Text) if isinstance(c.type, JSON) else c for c in table.c]
+    query = sa.select(*shown).order_by(*table.primary_key)
+    at_once = _LARGE.get(table.name, _FETCHED)
+    found = transaction.execute(query.execution_options(yield_per=at_once))
+    return map(tuple, found)
+
+
+def batches(found: Iterator[Row]) -> Iterator[list[Row]]:
+    """Rows, as many at once as fit into memory."""
+    batch: list[Row] = []
+    size = 0
+    for row in found:
+        batch.append(row)
+        size += sum(len(value) for value in row if isinstance(value, str | bytes))
+        if size > _BATCH_BYTES or len(batch) == _BATCH_ROWS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def insert(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
+    """Store rows, and what searches by words need of them.
+
+    What refers to rows of the same table, which may come later, is left for `refer`.
+    """
+    later = _own_references(table)
+    kept = [(i, column) for i, column in enumerate(table.c) if column not in later]
+    values = {column.name: _bound(column) for _, column in kept}
+    transaction.execute(
+        table.insert().values(values),
+        [{f"new_{column.name}": row[i] for i, column in kept} for row in batch],
+    )
+    at = {column.name: i for i, column in enumerate(table.c)}
+    if table is bases:
+        for row in batch:
+            transaction.lexical.create(row[at["id"]])
+    if table is chunks:
+        of_base: dict[str, list[tuple[int, str]]] = {}
+        for row in batch:
+            of_base.setdefault(row[at["kb_id"]], []).append((row[at["seq"]], row[at["terms"]]))
+        for kb_id, terms in of_base.items():
+            transaction.lexical.add(kb_id, terms)
+
+
+def refer(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
+    """Store what rows, which are all there, refer to in their own table."""
+    at = {column.name: i for i, column in enumerate(table.c)}
+    for column in _own_references(table):
+        said = [row for row in batch if row[at[column.name]] is not None]
+        named = [*table.primary_key, column]
+        statement = (
+            table.update()
+            .where(*(key == sa.bindparam(f"new_{key.name}") for key in table.primary_key))
+            .values({column.name: sa.bindparam(f"new_{column.name}")})
+        )
+        if said:
+            parameters = [{f"new_{one.name}": row[at[one.name]] for one in named} for row in said]
+            transaction.execute(statement, parameters)
+
+
+def refers_to_itself(table: Table) -> bool:
+    """Whether `refer` has anything to do."""
+    return bool(_own_references(table))
+
+
+def _own_references(table: Table) -> list[Column[Any]]:
+    return [c for c in table.c if any(key.column.table is table for key in c.foreign_keys)]
+
+
+def _bound(column: Column[Any]) -> sa.ColumnElement[Any]:
+    name = f"new_{column.name}"
+    if isinstance(column.type, JSON):
+        return json_of(sa.bindparam(name, type_=sa.Text))
+    return sa.bindparam(name, type_=column.type)
+
+
+class Digest:
+    """Of the rows of a table, in order.
+
+    Attributes:
+        rows: How many.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._hash = hashlib.blake2b(digest_size=16)
+
+    def add(self, row: Row) -> None:
+        """Take a row in."""
+        self.rows += 1
+        self._hash.update(repr(comparable(row)).encode())
+
+    def text(self) -> str:
+        """What it comes to, in hexadecimal digits."""
+        return self._hash.hexdigest()
+
+
+def comparable(row: Row) -> Row:
+    """A row as every database can keep it: PostgreSQL has a space for the character NUL."""
+    return tuple(
+        value.replace("\0", " ") if isinstance(value, str) and "\0" in value else value
+        for value in row
+    )
+
+
+def beginning(table: Table, row: Row) -> Row:
+    """What `insert` stores of a row, to compare."""
+    later = _own_references(table)
+    if not later:
+        return comparable(row)
+    kept = (v for column, v in zip(table.c, row, strict=True) if column not in later)
+    return comparable(tuple(kept))
+
+
+def is_empty(transaction: Transaction) -> bool:
+    """Whether a catalog holds nothing at all."""
+    return not any(
+        transaction.execute(sa.select(sa.literal(1)).select_from(table).limit(1)).first()
+        for table in tables()
+    )
+
+
+def mark(transaction: Transaction, source: str) -> None:
+    """Mark a catalog as one that is being filled.
+
+    Args:
+        transaction: A writing transaction.
+        source: What it is filled from; see `mark_of`.
+    """
+    transaction.execute(VERSION.update().values(version_num=mark_of(source)))
+
+
+def mark_of(source: str) -> str:
+    """What marks a catalog that is being filled from another, by this revision of the tables."""
+    digest = hashlib.blake2b(source.encode(), digest_size=6).hexdigest()
+    return f"{UNFINISHED} {HEAD} {digest}"
+
+
+def found_mark(transaction: Transaction) -> str:
+    """How a catalog is marked; ``""`` where it is not."""
+    version: str = transaction.execute(sa.select(VERSION.c.version_num)).scalar_one()
+    return version if version.startswith(UNFINISHED) else ""
+
+
+def empty(transaction: Transaction) -> None:
+    """Take away all that was copied."""
+    for kb_id in transaction.execute(sa.select(bases.c.id)).scalars().all():
+        transaction.lexical.drop(kb_id)
+    for table in reversed(metadata.sorted_tables):
+        transaction.execute(table.delete())
+
+
+def finish(transaction: Transaction) -> None:
+    """Make a catalog that is whole one that can be opened.
+
+    Its index of vectors is another one than that of the source, and has all still to learn.
+    """
+    for kb_id in knowledge_bases.ids(transaction):
+        outbox.begin(transaction, knowledge_bases.get_by_id(transaction, kb_id))
+    in_trash = sa.select(bases.c.id, bases.c.name).where(bases.c.deleted_at.is_not(None))
+    for row in transaction.execute(in_trash).all():
+        transaction.execute(
+            bases.update()
+            .where(bases.c.id == row.id)
+            .values(collection=f"{row.name}.{uuid4().hex[:8]}", applied_seq=0)
+        )
+    transaction.execute(VERSION.update().values(version_num=HEAD))

@@ -1,0 +1,188 @@
+"""Copies a catalog into another database, so that a copy that was cut off goes on where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+
+from kbkit.errors import ConflictError, WorkspaceError
+from kbkit.models import MigratedTable, Progress
+from kbkit.stores.catalog import copying, knowledge_bases, runs
+from kbkit.stores.catalog.copying import Digest, Row
+from kbkit.stores.catalog.database import Database, Transaction
+from kbkit.stores.locks import Locks
+
+_SHOWN = 3
+_SAID = 500
+
+
+class _OtherRowsError(Exception):
+    """The rows of a table are not how those of the source begin."""
+
+
+@dataclass
+class Copier:
+    """Copies a catalog.
+
+    Attributes:
+        source: What is copied; nobody writes to it meanwhile.
+        locks: Of the source.
+        destination: An empty catalog, or one that a copy of the same source was cut off in; both
+            are opened to be filled.
+        address: What the source is called.
+        place: What the destination is called in messages.
+        tell: Called as the work goes on.
+        kept: Rows that were there already.
+    """
+
+    source: Database
+    locks: Locks
+    destination: Database
+    address: str
+    place: str
+    tell: Callable[[Progress], None]
+    kept: int = 0
+    _done: int = field(default=0, init=False)
+    _total: int = field(default=0, init=False)
+
+    def run(self, before_end: Callable[[], None]) -> tuple[MigratedTable, ...]:
+        """Copy all tables, compare them, and let the destination be opened.
+
+        Args:
+            before_end: Called when all is copied and compared, before that.
+
+        Returns:
+            The tables, which are alike on both sides.
+
+        Raises:
+            ConflictError: The destination holds another workspace, or the source is being read
+                into.
+            WorkspaceError: A database fails, cannot keep a row, or the copy differs.
+        """
+        # all that goes on writing would write to what is left behind
+        with self.source.write():  # whose rights are those of one who writes
+            pass
+        self._require_room()
+        with self.source.write() as held, self.source.read() as transaction:
+            self._require_rest(transaction)
+            with self.destination.write() as filled:
+                copying.mark(filled, self.address)
+            self._total = sum(copying.count(transaction, table) for table in copying.tables())
+            try:
+                digests = self._copied(transaction)
+            except _OtherRowsError:  # the source was changed since
+                self._empty()
+                digests = self._copied(transaction)
+            found = self._compared(digests)
+            before_end()
+            held.execute(sa.select(sa.literal(1)))  # whether the lock was held all the time
+            with self.destination.write() as filled:
+                for column in copying.numbered():
+                    filled.number_after(column, transaction.last_number(column))
+                copying.finish(filled)
+        return found
+
+    def _require_room(self) -> None:
+        """Make sure that the destination holds nothing but a part of this copy."""
+        with self.destination.read() as transaction:
+            mark = copying.found_mark(transaction)
+            if mark and mark != copying.mark_of(self.address):
+                raise ConflictError(
+                    f"{self.place}: a migration of another workspace, or by another version of "
+                    "kbkit, was begun here and has not come to its end; run that again, or name "
+                    "an empty place to migrate to"
+                )
+            if mark or copying.is_empty(transaction):
+                return
+            names = knowledge_bases.names(transaction)
+        shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+        raise ConflictError(
+            f"{self.place}: there is a workspace already"
+            f"{f' (with {shown})' if shown else ''}, and nothing of it was changed; "
+            "name an empty place to migrate to"
+        )
+
+    def _require_rest(self, transaction: Transaction) -> None:
+        for source in runs.list_sources(transaction):
+            if self.locks.is_held(source.lock):
+                raise ConflictError(
+                    f"a source is being read into this workspace ({source.location}); "
+                    "wait for that to end, and run this again"
+                )
+
+    def _copied(self, transaction: Transaction) -> dict[str, Digest]:
+        self._done = self.kept = 0
+        return {table.name: self._copy(transaction, table) for table in copying.tables()}
+
+    def _copy(self, transaction: Transaction, table: sa.Table) -> Digest:
+        digest = Digest()
+        coming = copying.rows(transaction, table)
+        for row in self._there(table, coming):
+            digest.add(row)
+        self.kept += digest.rows
+        self._advance("copy", digest.rows, table)
+        for batch in copying.batches(coming):
+            for row in batch:
+                digest.add(row)
+            with _explained(table, self.place), self.destination.write() as filled:
+                copying.insert(filled, table, batch)
+            self._advance("copy", len(batch), table)
+        if copying.refers_to_itself(table):
+            for batch in copying.batches(copying.rows(transaction, table)):
+                with self.destination.write() as filled:
+                    copying.refer(filled, table, batch)
+        return digest
+
+    def _there(self, table: sa.Table, coming: Iterator[Row]) -> Iterator[Row]:
+        """The rows of the source that the destination has already."""
+        with self.destination.read() as filled:
+            for known in copying.rows(filled, table):
+                row = next(coming, None)
+                if row is None or copying.beginning(table, row) != copying.beginning(table, known):
+                    raise _OtherRowsError
+                yield row
+
+    def _empty(self) -> None:
+        with self.destination.write() as filled:
+            copying.empty(filled)
+
+    def _compared(self, digests: dict[str, Digest]) -> tuple[MigratedTable, ...]:
+        """The tables, each read once more where it is now."""
+        found = []
+        self._done = 0
+        for table in copying.tables():
+            expected, digest = digests[table.name], Digest()
+            with self.destination.read() as filled:
+                for row in copying.rows(filled, table):
+                    digest.add(row)
+            if (digest.rows, digest.text()) != (expected.rows, expected.text()):
+                raise WorkspaceError(
+                    f"{self.place}: the table {table.name} came to {digest.rows:,} rows "
+                    f"({digest.text()}) and not to the {expected.rows:,} ({expected.text()}) of "
+                    f"{self.address}, which is as it was; see that nothing else writes there, and "
+                    "run this again"
+                )
+            found.append(MigratedTable(table.name, digest.rows, digest.text()))
+            self._advance("check", digest.rows, table)
+        return tuple(found)
+
+    def _advance(self, stage: str, rows: int, table: sa.Table) -> None:
+        self._done += rows
+        if rows:
+            self.tell(Progress(stage, self._done, self._total, table.name))
+
+
+@contextmanager
+def _explained(table: sa.Table, place: str) -> Iterator[None]:
+    """Turn what a database says of a row that it cannot keep into a clear error."""
+    try:
+        yield
+    except sa.exc.DBAPIError as error:
+        said = " ".join(str(error.orig).split())[:_SAID]
+        raise WorkspaceError(
+            f"{place}: cannot keep a row of the table {table.name}: {said}; the source is as it "
+            "was: mend that there, and run this again"
+        ) from error
