@@ -30,6 +30,8 @@ _LEAST = 80
 """Characters of a docstring that says something."""
 _AT_ONCE = 20_000
 """Chunks that are stored by one run, about."""
+_FIRST = 2_000
+"""Of the first run, which tells how many a page has."""
 _WORD = re.compile(r"[A-Za-z]{3,}")
 
 
@@ -133,12 +135,11 @@ def grow(kb: kbkit.KnowledgeBase, folder: Path, size: int) -> None:
     stream = ((copy, page) for copy in count() for page in source)
     for _ in range(done):
         next(stream)
-    batch = 0
     while held < size:
-        batch += 1
-        file = folder / f"{kb.name}-{batch}.jsonl"
-        wanted = min(_AT_ONCE, size - held)
-        per_page = held / done if done else 6.0
+        # a name of its own: what an older file of the same name had would be gone
+        file = folder / f"{kb.name}-{done}.jsonl"
+        wanted = min(_AT_ONCE if done else _FIRST, size - held)
+        per_page = held / done if done else 9.0
         number = max(1, round(wanted / per_page))
         with file.open("w", encoding="utf-8") as out:
             for copy, page in (next(stream) for _ in range(number)):

@@ -46,20 +46,21 @@ print(sum(os.times()[:2]))
 """
 
 
-def resident() -> int:
-    """Megabytes of this process that are in memory, mapped files too."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGESIZE") // 2**20
+def resident() -> tuple[int, int]:
+    """Megabytes of this process that are in memory: in all, and without mapped files."""
+    whole, files = Path("/proc/self/statm").read_text(encoding="ascii").split()[1:3]
+    size = os.sysconf("SC_PAGESIZE")
+    return int(whole) * size // 2**20, (int(whole) - int(files)) * size // 2**20
 
 
 @contextmanager
 def peak() -> Iterator[list[int]]:
-    """The most megabytes that were in memory meanwhile, in a list of one."""
-    seen, ended = [resident()], threading.Event()
+    """The most megabytes that were in memory meanwhile, as `resident` has them."""
+    seen, ended = list(resident()), threading.Event()
 
     def watch() -> None:
         while not ended.wait(0.01):
-            seen[0] = max(seen[0], resident())
+            seen[:] = map(max, seen, resident())
 
     thread = threading.Thread(target=watch)
     thread.start()
@@ -171,7 +172,7 @@ def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str
     figures.times("dense alone", lambda query: kb.search(query, mode="dense"), asked)
     filters = {"path": PATH}
     figures.times("hybrid, by path", lambda query: kb.search(query, filters=filters), asked)
-    figures.note("resident, warm, MB", resident())
+    figures.note("resident, warm, MB; without mapped files", "{}; {}".format(*resident()))
     after, added = [], []
     for turn in range(7):
         start = time.perf_counter()
@@ -203,11 +204,12 @@ def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str
     start = time.perf_counter()
     with peak() as most:
         stores.snapshots.save(kb.id, merging=True)
-    figures.note("making the snapshot anew, s; resident meanwhile, MB",
-                 f"{time.perf_counter() - start:.1f}; {most[0]}")  # fmt: skip
+    figures.note("making the snapshot anew, s", f"{time.perf_counter() - start:.1f}")
+    figures.note("resident meanwhile, MB; without mapped files", "{}; {}".format(*most))
     disk = sum(path.stat().st_size for path in (folder / "snapshots").glob(f"{kb.id}.*"))
     figures.note("snapshot on disk, MB", disk // 2**20)
     figures.note("chunks", f"{chunks:,}")
+    figures.note("load of the machine", f"{os.getloadavg()[0]:.1f}")
     return figures
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,8 @@ from kbkit.stores.snapshots.chunk_table import card_columns
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.text import analyzer
 
+_MOST_TIMES = np.iinfo(np.uint16).max
+"""How often a term stands in a chunk, as far as it is counted."""
 _COMPARED = 10
 """Chunks that a snapshot and the catalog must have in common."""
 
@@ -71,15 +74,14 @@ def make(
     new = _read(transaction, row, before, ordinals, (after, until))
     moved = np.array([ordinals.get(known, -1) for known in before.document_ids], np.int32)
     first = int(kept.sum())
-    renumbered = np.cumsum(kept) - 1
+    renumbered = np.cumsum(kept, dtype=np.int32) - np.int32(1)
     posted = kept[before.rows]
     terms, starts, rows, counts = _postings(
         new.vocabulary,
-        np.concatenate([np.repeat(np.arange(len(before.terms)), np.diff(before.starts))[posted],
-                        new.term_ids]),
+        np.concatenate([_numbered(before.starts)[posted], new.term_ids]),
         np.concatenate([renumbered[before.rows[posted]], new.rows + first]),
-        np.concatenate([before.counts[posted], np.ones(len(new.rows), np.uint16)]),
-    )  # fmt: skip
+        np.concatenate([before.counts[posted], new.counts]),
+    )
     titles = tuple(titles_by_id.values())
     language = KnowledgeBaseSpec.model_validate(row.config).language
     numbers = {term: i for i, term in enumerate(terms)}
@@ -168,7 +170,7 @@ def _empty(dimensions: int) -> Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class _New:
-    """Chunks as they are read; `term_ids` and `rows` have an item for every single term."""
+    """Chunks as they are read; `term_ids`, `rows` and `counts` are of the terms of each."""
 
     seqs: NDArray[np.int64]
     ids: Sequence[str]
@@ -178,8 +180,9 @@ class _New:
     heading_texts: Sequence[str]
     vectors: NDArray[np.float32]
     vocabulary: dict[str, int]
-    term_ids: NDArray[np.int64]
-    rows: NDArray[np.int64]
+    term_ids: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    counts: NDArray[np.uint16]
 
 
 def _read(
@@ -193,11 +196,12 @@ def _read(
     last = int(before.seqs[-1]) if len(before) else between[0]
     vocabulary = {term: i for i, term in enumerate(before.terms)}
     texts = {text: i for i, text in enumerate(before.heading_texts)}
-    seqs, owners, lengths, headings, term_ids, per_chunk = (array(code) for code in "qiiiqq")
+    seqs, owners, lengths, headings = (array(code) for code in "qiii")
+    term_ids, counts, per_chunk = (array(code) for code in "iHi")
     ids: list[str] = []
     packed: list[bytes] = []
     for chunk in corpus.iter_indexed(transaction, row.id, after=last, until=between[1]):
-        held = chunk.terms.split(" ") if chunk.terms else []
+        held = Counter(chunk.terms.split(" ") if chunk.terms else ())
         heading = heading_text(chunk.title, chunk.heading_path)
         seqs.append(chunk.seq)
         ids.append(chunk.id)
@@ -205,6 +209,7 @@ def _read(
         lengths.append(chunk.length)
         headings.append(texts.setdefault(heading, len(texts)))
         term_ids.extend([vocabulary.setdefault(term, len(vocabulary)) for term in held])
+        counts.extend([min(times, _MOST_TIMES) for times in held.values()])
         per_chunk.append(len(held))
         packed.append(chunk.vector)
     return _New(
@@ -216,31 +221,31 @@ def _read(
         heading_texts=tuple(texts),
         vectors=unpack(packed, row.dimensions),
         vocabulary=vocabulary,
-        term_ids=np.array(term_ids, np.int64),
-        rows=np.repeat(np.arange(len(seqs)), np.array(per_chunk, np.int64)),
+        term_ids=np.array(term_ids, np.int32),
+        rows=np.repeat(np.arange(len(seqs), dtype=np.int32), np.array(per_chunk, np.int32)),
+        counts=np.array(counts, np.uint16),
     )
+
+
+def _numbered(starts: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The term of each posting."""
+    return np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
 
 
 def _postings(
     vocabulary: dict[str, int],
-    term_ids: NDArray[np.int64],
-    rows: NDArray[np.int64],
+    term_ids: NDArray[np.int32],
+    rows: NDArray[np.int32],
     counts: NDArray[np.uint16],
 ) -> tuple[list[str], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint16]]:
-    """Sort postings by term and row, and add up those of one term in one chunk."""
+    """Sort postings by term; those of each term are in order of rows already."""
     terms = sorted(vocabulary)
-    places = np.empty(len(terms), np.int64)
-    places[[vocabulary[term] for term in terms]] = np.arange(len(terms))
-    height = int(rows.max(initial=0)) + 1
-    keys, where = np.unique(places[term_ids] * height + rows, return_inverse=True)
-    totals = np.bincount(where, counts, len(keys))
-    used, per_term = np.unique(keys // height, return_counts=True)
+    places = np.empty(len(terms), np.int32)
+    places[[vocabulary[term] for term in terms]] = np.arange(len(terms), dtype=np.int32)
+    placed = places[term_ids]
+    per_term = np.bincount(placed, minlength=len(terms))
+    used = np.flatnonzero(per_term)
     starts = np.zeros(len(used) + 1, np.int64)
-    np.cumsum(per_term, out=starts[1:])
-    most = np.iinfo(np.uint16).max
-    return (
-        [terms[i] for i in used],
-        starts,
-        (keys % height).astype(np.int32),
-        np.minimum(totals, most).astype(np.uint16),
-    )
+    np.cumsum(per_term[used], out=starts[1:])
+    order = np.argsort(placed, kind="stable")
+    return [terms[i] for i in used.tolist()], starts, rows[order], counts[order]
