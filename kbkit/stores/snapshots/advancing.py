@@ -25,7 +25,7 @@ MOST = 1_000
 """Chunks that may have come, or got other vectors, for a search to wait for a new segment."""
 _MOST_CARDS = 2_000
 """Cards that may have got other vectors, likewise."""
-SLICE = 50_000
+SLICE = 25_000
 """Chunks of a segment that is made of the catalog, so that the memory for it has a bound."""
 
 Keep = Callable[[Segment], Segment]

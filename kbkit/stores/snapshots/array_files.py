@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,6 +58,15 @@ def read_arrays(path: Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
     header = json.loads(data[8:start].tobytes())
     about: dict[str, str] = header.pop("__metadata__")
     return about, {name: _mapped(data[start:], place) for name, place in header.items()}
+
+
+def forget_pages(array: NDArray[Any]) -> None:
+    """Have what was read of a file leave memory, where an array is mapped; it is read again."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def _mapped(data: NDArray[np.uint8], place: Any) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 
-LARGEST = 200_000
+LARGEST = 100_000
 """Chunks of a segment that is merged no more."""
 _TIER = 8
 """Segments of about the same size that are there before they are merged."""

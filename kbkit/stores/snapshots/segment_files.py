@@ -20,7 +20,7 @@ from uuid import uuid4
 import numpy as np
 
 from kbkit.stores.snapshots import codes
-from kbkit.stores.snapshots.array_files import PART
+from kbkit.stores.snapshots.array_files import PART, forget_pages
 from kbkit.stores.snapshots.segments import (
     CardVectors,
     DocumentNumbers,
@@ -87,6 +87,7 @@ class SegmentFiles:
             segment.snapshot.kept.pop("codes", None)  # another process may have made them
             if codes.codes_of(segment.snapshot) is None:
                 codes.write(codes.path_of(self.folder / segment.file), segment.snapshot.vectors)
+                forget_pages(segment.snapshot.vectors)
                 segment.snapshot.kept.pop("codes", None)
 
     def write(self, kb_id: str, found: SegmentedSnapshot) -> SegmentedSnapshot:

@@ -18,6 +18,7 @@ from kbkit.stores.catalog import knowledge_bases, removed_chunks
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots.advancing import MOST, advanced, anew, follows
+from kbkit.stores.snapshots.array_files import forget_pages
 from kbkit.stores.snapshots.chunk_table import ChunkTable, read, with_cards
 from kbkit.stores.snapshots.making import make
 from kbkit.stores.snapshots.merging import LARGEST, merged, to_merge
@@ -178,7 +179,7 @@ class Snapshots:
         with self._making, contextlib.suppress(OSError):  # a full or read-only disk costs speed
             found = self._renewed(kb_id)
             most = LARGEST if merging else _SOON + 2 * found.later
-            whole = self._merged(found, most)
+            whole = self._merged(kb_id, found, most)
             stamp = self._files.stamp(kb_id)
             there = stamp is not None and self._kept.get(kb_id) == (stamp, _shown(whole))
             if not there or whole is not found:
@@ -197,7 +198,7 @@ class Snapshots:
                     removed_chunks.forget_oldest(transaction, kb_id)
             self._files.sweep(kb_ids)
 
-    def _merged(self, found: SegmentedSnapshot, most: int) -> SegmentedSnapshot:
+    def _merged(self, kb_id: str, found: SegmentedSnapshot, most: int) -> SegmentedSnapshot:
         while (part := to_merge(found.segments, most)) is not None:
             one = merged(found.segments[part])
             one = replace(
@@ -208,7 +209,10 @@ class Snapshots:
                 card_vectors=found.cards_of(one.document_ids),
             )
             segments = list(found.segments)
-            segments[part] = [Segment(one)] if len(one) else []
+            for segment in segments[part]:
+                forget_pages(segment.snapshot.vectors)
+            segments[part] = [self._mapped(kb_id, Segment(one))] if len(one) else []
+            del one
             found = joined(found.about, segments, found.numbers, found.cards)
         return found
 
