@@ -40,6 +40,11 @@ class Settings:
         database_url: ``KBKIT_DATABASE_URL``, a PostgreSQL server that keeps the catalog, as
             ``postgresql+psycopg://USER:PASSWORD@HOST:PORT/DATABASE``, so that many machines share
             one workspace; by default a file in the folder of the workspace does.
+        chroma_url: ``KBKIT_CHROMA_URL``, a Chroma server that keeps vectors, as
+            ``http://HOST:PORT`` or ``https://HOST``, with ``?tenant=NAME&database=NAME`` where they
+            are not its defaults; by default Chroma in the folder of the workspace does.
+        chroma_token: ``KBKIT_CHROMA_TOKEN``, what that server, or a proxy before it, wants to be
+            shown; by default nothing.
         user_agent: ``KBKIT_USER_AGENT``, how the crawler introduces itself; robots.txt rules
             for ``kbkit`` apply to it.
         timeout: ``KBKIT_TIMEOUT``, seconds that one request may take; default 30.
@@ -84,6 +89,8 @@ class Settings:
     models: Path = field(default_factory=_default_models)
     models_url: str = HUB
     database_url: str = field(default="", repr=False)
+    chroma_url: str = field(default="", repr=False)
+    chroma_token: str = field(default="", repr=False)
 
     @classmethod
     def load(
@@ -293,6 +300,8 @@ class _Setting(NamedTuple):
 _SETTINGS: dict[str, _Setting] = {
     "workspace": _Setting("KBKIT_WORKSPACE", _path, lambda: Path("kb")),
     "database_url": _Setting("KBKIT_DATABASE_URL", _text, str, in_file=False),
+    "chroma_url": _Setting("KBKIT_CHROMA_URL", _text, str, in_file=False),
+    "chroma_token": _Setting("KBKIT_CHROMA_TOKEN", _text, str, in_file=False),
     "user_agent": _Setting("KBKIT_USER_AGENT", _text, lambda: DEFAULT_USER_AGENT),
     "timeout": _Setting("KBKIT_TIMEOUT", _seconds, lambda: 30.0),
     "rater": _Setting("KBKIT_RATER", _text, lambda: "anonymous", ("USER", "USERNAME")),

@@ -13,7 +13,8 @@
     ├── NotFoundError             a knowledge base, document, chunk or file is not there
     ├── ConflictError             a name is taken, or another process does the same work
     ├── WorkspaceError            the workspace folder cannot be used
-    │   └── WorkspaceVersionError it was made by a newer kbkit
+    │   ├── WorkspaceVersionError it was made by a newer kbkit
+    │   └── StoreUnreachableError a server of vectors is away, or refuses; nothing is lost
     ├── SourceError               a source cannot be read at all
     │   └── FetchError            one address cannot be fetched
     │       └── ForbiddenAddressError  the address is private, or robots.txt forbids it
@@ -101,6 +102,10 @@ class WorkspaceError(KbkitError):
 
 class WorkspaceVersionError(WorkspaceError):
     """The workspace was made by a newer kbkit."""
+
+
+class StoreUnreachableError(WorkspaceError):
+    """A server that keeps vectors is away, refuses, or is none; what the catalog holds stays."""
 
 
 class SourceError(KbkitError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from kbkit.config import Settings
@@ -74,7 +75,8 @@ def migrate(
             tell=tell,
         )
         tables = copier.run(lambda: folders.extend(destination.prepare(folder)))
-        _index(destination.folder or folder, "" if destination.folder else str(to), tell)
+        there = replace(settings, database_url="" if destination.folder else str(to))
+        _index(destination.folder or folder, there, tell)
     seconds = round(time.monotonic() - began, 3)
     return Migration(address, destination.address, tables, copier.kept, tuple(folders), seconds)
 
@@ -97,9 +99,9 @@ def _opened(to: str | Path, address: str) -> Destination:
         ) from None
 
 
-def _index(folder: Path, database_url: str, tell: OnProgress) -> None:
+def _index(folder: Path, settings: Settings, tell: OnProgress) -> None:
     """Hand to the index of vectors what the catalog has; what fails is done when it is wanted."""
-    with suppress(KbkitError), closing(Stores.open(folder, database_url)) as stores:
+    with suppress(KbkitError), closing(Stores.of_settings(folder, settings)) as stores:
         with stores.database.read() as transaction:
             kb_ids = sorted(knowledge_bases.ids(transaction))
         for kb_id in kb_ids:

@@ -83,8 +83,8 @@ class Workspace(WorkspaceSearches):
         """
         settings = settings or Settings.load()
         self._engine = open_engine(engine)
-        self._stores = stores or Stores.open(
-            Path(path or settings.workspace).absolute(), settings.database_url
+        self._stores = stores or Stores.of_settings(
+            Path(path or settings.workspace).absolute(), settings
         )
         self._resources = Resources(
             self._stores,

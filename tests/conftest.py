@@ -15,6 +15,7 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
+    from tests import chroma as chroma_server
     from tests.postgres import Server
 
 # How long an example takes says more about the machine than about kbkit
@@ -63,6 +64,16 @@ def postgres() -> Iterator["Server"]:
     from tests.postgres import started
 
     server = started()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def chroma() -> Iterator["chroma_server.Server"]:
+    """A Chroma server of this process's own, which always runs when a test begins."""
+    from tests.chroma import Server
+
+    server = Server()
     yield server
     server.close()
 

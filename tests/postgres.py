@@ -139,11 +139,11 @@ def catalogs_on(server: Server) -> Iterator[None]:
     of_folder: dict[str, str] = {}
     opened = Stores.open
 
-    def open_stores(folder: Path, database_url: str = "") -> Stores:
+    def open_stores(folder: Path, database_url: str = "", chroma: object = None) -> Stores:
         if str(folder) not in of_folder:
             of_folder[str(folder)] = server.catalog()
         os.environ["KBKIT_DATABASE_URL"] = of_folder[str(folder)]
-        return opened(folder, of_folder[str(folder)])
+        return opened(folder, of_folder[str(folder)], chroma)
 
     Stores.open = open_stores
     try:

@@ -21,6 +21,8 @@ def test_every_setting_is_read():
             "KBKIT_RATER": "ann",
             "KBKIT_PANEL_TOKEN": "secret-of-mine",
             "KBKIT_DATABASE_URL": "postgresql://ann:secret@db/kb",
+            "KBKIT_CHROMA_URL": "https://secret.example",
+            "KBKIT_CHROMA_TOKEN": "secret",
             "KBKIT_TOP_K": "7",
             "KBKIT_MAX_ENTITIES": "0",
             "KBKIT_MAX_ENTRIES": "1000",
@@ -30,6 +32,7 @@ def test_every_setting_is_read():
     assert settings == Settings(
         Path("/data/kb"), "mine/1", 2.5, "ann", top_k=7, max_entities=0, max_entries=1000,
         panel_token="secret-of-mine", database_url="postgresql://ann:secret@db/kb",
+        chroma_url="https://secret.example", chroma_token="secret",
     )  # fmt: skip
     assert "secret" not in repr(settings)
 
@@ -106,6 +109,7 @@ def test_the_search_for_a_file_ends_at_the_repository(tmp_path):
         ('browser = "./evil"', "set KBKIT_BROWSER in the environment"),
         ('panel_token = "x"', "set KBKIT_PANEL_TOKEN in the environment"),
         ('database_url = "x"', "set KBKIT_DATABASE_URL in the environment"),
+        ('chroma_token = "x"', "set KBKIT_CHROMA_TOKEN in the environment"),
         ("timeout", "kbkit.toml: cannot be read as TOML"),
     ],
 )

@@ -10,7 +10,7 @@ from kbkit.terminal import print_json, print_table, say
 config = typer.Typer(help="Show settings and where they come from.", no_args_is_help=True)
 app.add_typer(config, name="config")
 
-_SECRETS = ("panel_token", "database_url")
+_SECRETS = ("panel_token", "database_url", "chroma_url", "chroma_token")
 
 
 @config.command("show")

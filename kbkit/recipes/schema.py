@@ -236,7 +236,7 @@ class StorageSpec(Spec):
 
     text_in_chroma: StrictBool = False
     """Let the Chroma collection hold the text too, for people who open it with other tools.
-    Adding is then about three times slower."""
+    Adding is then about three times slower; a Chroma server gets 16,384 bytes of a text at most."""
 
 
 class Question(Spec):

@@ -14,6 +14,8 @@ from kbkit.errors import WorkspaceError
 from kbkit.stores.catalog import reading, runs
 from kbkit.stores.catalog.built_in import BUILT_IN
 from kbkit.stores.catalog.database import Database
+from kbkit.stores.chroma.address import ChromaAddress
+from kbkit.stores.chroma.server import ChromaServer
 from kbkit.stores.chroma.store import ChromaStore
 from kbkit.stores.folders import copy_folder
 from kbkit.stores.graph_tables import GraphTables
@@ -40,24 +42,36 @@ class StoresAddress:
         folder: Of the workspace, absolute.
         database: Address of the catalog on a server, without its password; empty where the catalog
             is a file of the folder.
+        chroma: Address of the server of vectors, without its token; empty where there is none.
     """
 
     folder: str
     database: str = ""
+    chroma: str = ""
 
     def open(self) -> Stores:
         """Open them for this process; see `Stores.open`.
 
-        The password of a server is what ``KBKIT_DATABASE_URL`` says, if that names the same one.
+        The password of a server is what ``KBKIT_DATABASE_URL`` says, if that names the same one;
+        the token of the other is that of ``KBKIT_CHROMA_TOKEN``, if ``KBKIT_CHROMA_URL`` does.
         """
-        return Stores.open(Path(self.folder), self._with_password())
+        if not self.database and not self.chroma:
+            return Stores.open(Path(self.folder))
+        settings = Settings.load()
+        chroma = None
+        if self.chroma:
+            chroma = ChromaAddress.parse(self.chroma)
+            told = settings.chroma_url
+            if told and ChromaAddress.parse(told) == chroma:
+                chroma = replace(chroma, token=settings.chroma_token)
+        return Stores.open(Path(self.folder), self._with_password(settings), chroma)
 
-    def _with_password(self) -> str:
+    def _with_password(self, settings: Settings) -> str:
         if not self.database:
             return ""
         from kbkit.stores.postgres.database import without_password
 
-        told = Settings.load().database_url
+        told = settings.database_url
         return told if told and without_password(told) == self.database else self.database
 
     def to_json(self) -> str:
@@ -116,13 +130,28 @@ class Stores:
             )
 
     @classmethod
-    def open(cls, folder: Path, database_url: str = "") -> Stores:
+    def of_settings(cls, folder: Path, settings: Settings) -> Stores:
+        """Open the stores of a folder on the servers that settings name; see `open`.
+
+        Raises:
+            ConfigError: The address of a server cannot be read.
+        """
+        url, token = settings.chroma_url, settings.chroma_token
+        chroma = ChromaAddress.parse(url, token) if url else None
+        return cls.open(folder, settings.database_url, chroma)
+
+    @classmethod
+    def open(
+        cls, folder: Path, database_url: str = "", chroma: ChromaAddress | None = None
+    ) -> Stores:
         """Open the stores of a folder, made when missing.
 
         Args:
             folder: Of the workspace; with a server, of what this machine keeps of it.
             database_url: Address of the server that keeps the catalog; by default a file of the
                 folder does.
+            chroma: Address of the server that keeps vectors; by default, Chroma in the folder does,
+                or the catalog where that is on a server. It is asked when it is needed.
 
         Raises:
             ConfigError: The address of the server cannot be read.
@@ -135,13 +164,17 @@ class Stores:
             from kbkit.stores.postgres.home import other_home
 
             server = PostgresDatabase(database_url)
-            address = StoresAddress(str(folder), server.address)
-            opened = cls.on(server, CatalogVectors(), folder, server.locks, address)
+            address = StoresAddress(str(folder), server.address, chroma.place if chroma else "")
+            vectors = ChromaServer(chroma, server.identity) if chroma else CatalogVectors()
+            opened = cls.on(server, vectors, folder, server.locks, address)
             return replace(opened, other_home=lambda: other_home(server, folder))
         locks = FolderLocks(folder / "locks")
         database = SqliteDatabase(folder / "catalog.db", locks)
-        store = ChromaStore.of(folder / "chroma")
-        return cls.on(database, store, folder, locks, StoresAddress(str(folder)))
+        address = StoresAddress(str(folder), chroma=chroma.place if chroma else "")
+        store = (
+            ChromaServer(chroma, database.identity) if chroma else ChromaStore.of(folder / "chroma")
+        )
+        return cls.on(database, store, folder, locks, address)
 
     @classmethod
     def on(

@@ -11,26 +11,23 @@ writing happen under one lock.
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
-import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.errors import ConflictError, KbkitError, WorkspaceError
+from kbkit.errors import ConflictError, KbkitError, StoreUnreachableError, WorkspaceError
 from kbkit.stores.catalog import corpus, knowledge_bases, outbox
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.catalog.outbox import OutboxEntry
-from kbkit.stores.catalog.packing import unpack
 from kbkit.stores.locks import Locks
+from kbkit.stores.vector_collections import VectorCollections, has_payloads
 from kbkit.stores.vector_store import VectorStore
 
-_BATCH = 1_000
-"""Chunks handed to the store at once; a search in another thread waits for as many."""
 _REOPEN_BEHIND = 2_000
 """Chunks that are scored one by one before the store is opened afresh instead."""
 _TASK = "writing to the index of vectors"
@@ -42,6 +39,10 @@ _CLOSING_SECONDS = 1.0
 """How long who closes the workspace waits for that."""
 _READER_LOCK_SECONDS = 0.02
 """How long a search waits for that, before it does without."""
+_AWAY_SECONDS = 10.0
+"""How long searches do without a server that was away."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,28 +58,6 @@ class Answer:
     known: int
 
 
-@dataclass(slots=True)
-class _Knowledge:
-    """What a store that is open knows; all who share the store share this.
-
-    Attributes:
-        is_open: Whether it was opened at all.
-        seqs: By collection, ``applied_seq`` when the store was opened.
-        sound: Collections that were found to hold what they should.
-        users: Number of `VectorIndex` objects that share this.
-    """
-
-    is_open: bool = False
-    seqs: dict[str, int] = field(default_factory=dict)
-    sound: set[str] = field(default_factory=set)
-    users: int = 0
-    mutex: threading.RLock = field(default_factory=threading.RLock)
-
-
-_knowledge: WeakKeyDictionary[VectorStore, _Knowledge] = WeakKeyDictionary()
-_knowledge_mutex = threading.Lock()
-
-
 class VectorIndex:
     """The indexes of one workspace, as this process sees them.
 
@@ -92,20 +71,15 @@ class VectorIndex:
         self._store = store
         self._database = database
         self._locks = locks
+        self._collections = VectorCollections(store, database)
+        self._known = self._collections.known
         self._waiting: set[str] = set()
         self._least = 1
-        with _knowledge_mutex:
-            self._known = _knowledge.setdefault(store, _Knowledge())
-            self._known.users += 1
 
     def close(self) -> None:
         """Hand over what waits, and let go of the store; the last one who shares it closes it."""
         self.gather(more=False)
-        with _knowledge_mutex, self._known.mutex:
-            self._known.users -= 1
-            if not self._known.users:
-                self._forget()
-                self._store.close()
+        self._collections.close()
 
     def gather(self, *, more: bool = True) -> None:
         """Hand over what single documents bring when it is much; or no more, and what waits now.
@@ -133,6 +107,9 @@ class VectorIndex:
     ) -> int:
         """Bring an index level with the catalog.
 
+        Where what single documents bring is gathered, a server of vectors that is away is waited
+        for, too.
+
         Args:
             kb_id: The knowledge base.
             on_progress: Called with the number of entries done so far.
@@ -144,18 +121,29 @@ class VectorIndex:
         Raises:
             ConflictError: Another process wrote to the index for very long.
             NotFoundError: The knowledge base was deleted.
+            StoreUnreachableError: The server of vectors is away; what waits is searched meanwhile.
             WorkspaceError: The store failed.
         """
         done = 0
         self._waiting.discard(kb_id)
         with self._database.read() as transaction:
-            if outbox.is_empty(transaction, kb_id):
+            row = knowledge_bases.get_by_id(transaction, kb_id)
+            if outbox.is_empty(transaction, kb_id) and self._collections.is_own(row.collection):
                 return done
-        with self._locks.hold("chroma", wait=wait, task=_TASK):
-            while count := self._apply_next(kb_id):
-                done += count
-                if on_progress is not None:
-                    on_progress(done)
+        try:
+            if self.gathers and self._is_away:
+                self._waiting.add(kb_id)
+                return done
+            with self._locks.hold("chroma", wait=wait, task=_TASK):
+                while count := self._apply_next(kb_id):
+                    done += count
+                    if on_progress is not None:
+                        on_progress(done)
+        except StoreUnreachableError as error:
+            if not self.gathers:
+                raise
+            self._waiting.add(kb_id)
+            self._miss(error)
         return done
 
     def apply_gathered(self, kb_id: str) -> None:
@@ -166,13 +154,14 @@ class VectorIndex:
         Raises:
             ConflictError: Another process wrote to the index for very long.
             NotFoundError: The knowledge base was deleted.
+            StoreUnreachableError: The server of vectors is away; what waits is searched meanwhile.
             WorkspaceError: The store failed.
         """
         self._waiting.add(kb_id)
         if self.gathers:
             with self._database.read() as transaction:
                 row = knowledge_bases.get_by_id(transaction, kb_id)
-                if not _has_payloads(row) and not outbox.holds(transaction, kb_id, self._least):
+                if not has_payloads(row) and not outbox.holds(transaction, kb_id, self._least):
                     return
         self.apply(kb_id)
 
@@ -182,24 +171,26 @@ class VectorIndex:
         The mutex is free between two calls, so that threads can search.
         """
         with self._known.mutex:
-            row = self._row(kb_id)
-            if self._known.seqs.get(row.collection, 0) != row.applied_seq:
-                self._open()  # another process wrote since
-            row = self._made_sound(row)
-            return self._apply_batch(row)
+            row = self._collections.row(kb_id)
+            if self._collections.seq(row) != row.applied_seq:
+                self._collections.open()  # another process wrote since
+            return self._collections.apply_batch(self._collections.made_sound(row))
 
     def sweep(self) -> None:
         """Drop the collections of deleted knowledge bases.
 
-        While another process writes they stay marked, and go with the next sweep.
+        While another process writes, or the server is away, they stay marked, and go with a later
+        sweep.
         """
-        with self._database.read() as transaction:
-            if not outbox.dropped_names(transaction):
-                return
-        with contextlib.suppress(ConflictError), self._writing(wait=_READER_LOCK_SECONDS):
+        if not self._collections.marked():
+            return
+        with (
+            contextlib.suppress(ConflictError, StoreUnreachableError),
+            self._writing(wait=_READER_LOCK_SECONDS),
+        ):
             if not self._known.is_open:
-                self._open()
-            self._drop_marked()
+                self._collections.open()
+            self._collections.drop_marked()
 
     def nearest(
         self, transaction: Transaction, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int
@@ -226,61 +217,77 @@ class VectorIndex:
         return found[:k]
 
     def ask(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> Answer:
-        """What the index knows of `nearest`."""
+        """What the index knows of `nearest`: nothing while its server is away."""
         if not query.any() or k < 1:
             return Answer((), sys.maxsize)
         with self._known.mutex:
-            if not self.is_open(row) or self._behind(row) > _REOPEN_BEHIND:
-                # while another process writes, what is open has to do
-                with contextlib.suppress(ConflictError):
-                    self._refresh(row.id)
-            ids = self._query(row, query, k)
-            known = self._known.seqs.get(row.collection, 0) if self.is_open(row) else 0
-            return Answer(ids, known)
+            if self._is_away:
+                return Answer((), 0)
+            try:
+                if not self.is_open(row) or self._collections.behind(row) > _REOPEN_BEHIND:
+                    # while another process writes, what is open has to do
+                    with contextlib.suppress(ConflictError):
+                        self._refresh(row.id)
+                ids = self._query(row, query, k)
+            except StoreUnreachableError as error:
+                self._miss(error)
+                return Answer((), 0)
+            return Answer(ids, self._collections.seq(row) if self.is_open(row) else 0)
+
+    @property
+    def _is_away(self) -> bool:
+        return time.monotonic() < self._known.away_until
+
+    def _miss(self, error: StoreUnreachableError) -> None:
+        """Do without the server for some time."""
+        self._known.forget()
+        if not self._known.away_until:
+            _log.warning("going on without the index of vectors: %s", error)
+        self._known.away_until = time.monotonic() + _AWAY_SECONDS
 
     def is_open(self, row: KnowledgeBaseRow) -> bool:
         """Whether this process has the collection open, so that asking it takes no time."""
-        return row.collection in self._known.sound
+        return self._collections.is_open(row)
 
     def open(self, kb_id: str) -> None:
-        """Open a collection for searching, unless another process writes just now.
+        """Open a collection for searching, unless another process writes or the server is away.
 
         Raises:
             NotFoundError: The knowledge base was deleted.
         """
-        with contextlib.suppress(ConflictError):
+        if self._is_away:
+            return
+        try:
             self._refresh(kb_id)
+        except ConflictError:
+            pass
+        except StoreUnreachableError as error:
+            self._miss(error)
 
     def _query(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> list[str]:
-        if not self.is_open(row) or not self._known.seqs.get(row.collection):
+        if not self.is_open(row) or not self._collections.seq(row):
             return []
         try:
             return self._store.nearest(row.collection, query, k)
+        except StoreUnreachableError:
+            raise
         except WorkspaceError:  # opening afresh mends or rebuilds
             try:
                 with self._writing(wait=_READER_LOCK_SECONDS):
-                    self._open()
-                    row = self._made_sound(self._row(row.id))
+                    self._collections.open()
+                    row = self._collections.made_sound(self._collections.row(row.id))
                     return self._store.nearest(row.collection, query, k)
             except ConflictError:
-                self._forget()  # all is scored from the catalog for now
+                self._known.forget()  # all is scored from the catalog for now
                 return []
-
-    def _behind(self, row: KnowledgeBaseRow) -> int:
-        """Chunks in the collection by now that the store, as it is open, does not know."""
-        known = self._known.seqs.get(row.collection, 0)
-        if row.applied_seq <= known:
-            return 0
-        with self._database.read() as transaction:
-            return corpus.count_chunks(transaction, row.id, after=known, until=row.applied_seq)
 
     def _refresh(self, kb_id: str) -> None:
         """Open the store and a collection as they are now."""
         with self._writing(wait=_READER_LOCK_SECONDS):
-            row = self._row(kb_id)
+            row = self._collections.row(kb_id)
             if row.applied_seq != self._known.seqs.get(row.collection, -1):
-                self._open()
-            self._made_sound(row)
+                self._collections.open()
+            self._collections.made_sound(row)
 
     @contextlib.contextmanager
     def _writing(self, wait: float = _LOCK_SECONDS) -> Iterator[None]:
@@ -288,107 +295,3 @@ class VectorIndex:
         # who has the mutex already must not wait for long
         with self._locks.hold("chroma", wait=wait, task=_TASK), self._known.mutex:
             yield
-
-    def _open(self) -> None:
-        """Open the store afresh; the lock must be held."""
-        self._forget()
-        self._store.reopen()
-        self._known.is_open = True
-        with self._database.read() as transaction:
-            self._known.seqs.update(outbox.applied_seqs(transaction))
-
-    def _forget(self) -> None:
-        self._known.is_open = False
-        self._known.seqs.clear()
-        self._known.sound.clear()
-
-    def _made_sound(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
-        """See to it that a collection holds what the catalog says it does; rebuild it if not.
-
-        Returns:
-            The knowledge base as it is then.
-        """
-        if self.is_open(row):
-            return row
-        if not self._known.is_open:
-            self._open()
-        sound = self._is_sound(row)
-        if not sound and row.applied_seq > 0:
-            self._open()  # perhaps it is only what this process has open that is out of date
-            sound = self._is_sound(row)
-        if not sound:
-            if row.applied_seq > 0:
-                return self._rebuilt(row)
-            self._store.create(row.collection, row.dimensions)
-        self._known.sound.add(row.collection)
-        return row
-
-    def _is_sound(self, row: KnowledgeBaseRow) -> bool:
-        """Whether a collection can hold what it should, as far as counting and asking tell."""
-        with self._database.read() as transaction:
-            expected = corpus.count_chunks(transaction, row.id, until=row.applied_seq)
-        try:
-            # deletions that are still in the outbox, or half applied, may leave some too many
-            if self._store.count(row.collection) < expected:
-                return False
-            if expected:  # which also reads the files
-                self._store.nearest(row.collection, np.ones(row.dimensions, np.float32), 1)
-        except WorkspaceError:
-            return False
-        return True
-
-    def _rebuilt(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
-        with self._database.write() as transaction:
-            outbox.restart(transaction, knowledge_bases.get_by_id(transaction, row.id))
-        row = self._row(row.id)
-        self._store.create(row.collection, row.dimensions)
-        self._known.seqs[row.collection] = 0
-        self._known.sound.add(row.collection)
-        while self._apply_batch(self._row(row.id)):
-            pass
-        self._drop_marked()
-        return self._row(row.id)
-
-    def _drop_marked(self) -> None:
-        with self._database.read() as transaction:
-            names = outbox.dropped_names(transaction)
-        for name in names:
-            self._store.drop(name)
-        with self._database.write() as transaction:
-            outbox.forget_dropped(transaction, names)
-
-    def _row(self, kb_id: str) -> KnowledgeBaseRow:
-        with self._database.read() as transaction:
-            return knowledge_bases.get_by_id(transaction, kb_id)
-
-    def _apply_batch(self, row: KnowledgeBaseRow) -> int:
-        """Hand the oldest entries of the outbox to the store; their number."""
-        with self._database.read() as transaction:
-            batch = outbox.oldest(transaction, row.id, _BATCH, payloads=_has_payloads(row))
-        if not batch:
-            return 0
-        last = {entry.chunk_id: entry for entry in batch}  # a later entry of a chunk wins
-        self._store.delete(
-            row.collection, [entry.chunk_id for entry in last.values() if entry.vector is None]
-        )
-        self._upsert(row, [entry for entry in last.values() if entry.vector is not None])
-        with self._database.write() as transaction:
-            self._known.seqs[row.collection] = outbox.take(transaction, row, batch)
-        return len(batch)
-
-    def _upsert(self, row: KnowledgeBaseRow, entries: Sequence[OutboxEntry]) -> None:
-        if not entries:
-            return
-        packed = [entry.vector for entry in entries if entry.vector is not None]
-        payloads = [entry.payload for entry in entries if entry.payload is not None]
-        self._store.upsert(
-            row.collection,
-            [entry.chunk_id for entry in entries],
-            unpack(packed, row.dimensions),
-            payloads or None,
-        )
-
-
-def _has_payloads(row: KnowledgeBaseRow) -> bool:
-    """Whether the store keeps more than vectors."""
-    return bool(row.config.get("storage", {}).get("text_in_chroma"))

@@ -33,8 +33,16 @@ class VectorStore(Protocol):
 
     What it holds is derived from the catalog: it may lose all of it. Calls come one at a time.
     Whatever goes wrong is a `kbkit.errors.WorkspaceError`; opening afresh, or making the
-    collection anew, is what is tried then.
+    collection anew, is what is tried then. Where neither would help, since a server is away, it is
+    a `kbkit.errors.StoreUnreachableError`.
     """
+
+    @property
+    def suffix(self) -> str:
+        """Ends the names of its collections, behind a dot, where others share the place.
+
+        Empty where nobody does. A collection whose name ends otherwise is another store's.
+        """
 
     def reopen(self) -> None:
         """See what other processes wrote; nobody writes meanwhile."""
@@ -74,6 +82,11 @@ class VectorStore(Protocol):
         """Ids of the ``k`` vectors nearest to a unit vector, nearest first; fewer if there are."""
 
 
+def suffix_of(collection: str) -> str:
+    """How the name of a collection ends; names of knowledge bases have no dot."""
+    return collection.partition(".")[2].partition(".")[2]
+
+
 class CatalogVectors:
     """Where no store but the catalog keeps vectors: nothing is nearest, so all of them are scored.
 
@@ -81,6 +94,8 @@ class CatalogVectors:
     the others handed to theirs. Searches find vectors in snapshots, which each machine makes of the
     catalog.
     """
+
+    suffix = ""
 
     def reopen(self) -> None:
         """Without effect, as all but these two are."""

@@ -144,6 +144,8 @@ class ToyDatabase:
 class ToyStore:
     """Vectors in dictionaries, which all are compared."""
 
+    suffix = ""
+
     def __init__(self):
         self.collections = {}
 

@@ -23,7 +23,7 @@ from kbkit.stores.catalog.schema import (
     outbox,
     vectors,
 )
-from kbkit.stores.vector_store import VectorPayload
+from kbkit.stores.vector_store import VectorPayload, suffix_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +132,30 @@ def applied_seqs(transaction: Transaction) -> dict[str, int]:
     return {row.collection: row.applied_seq for row in transaction.execute(query)}
 
 
-def restart(transaction: Transaction, row: KnowledgeBaseRow) -> None:
+def restart(transaction: Transaction, row: KnowledgeBaseRow, suffix: str | None = None) -> None:
     """Begin a new, empty collection for a knowledge base, and note all its chunks.
 
     Its name is new too, so that other processes notice that theirs is the old one, which is marked
     to be dropped.
+
+    Args:
+        transaction: One that writes.
+        row: The knowledge base.
+        suffix: Of the store that is to have it; by default that of the one that has it.
     """
+    if suffix is None:
+        suffix = suffix_of(row.collection)
     transaction.execute(dropped_collections.insert().values(name=row.collection))
-    begin(transaction, row)
+    begin(transaction, row, suffix)
 
 
-def begin(transaction: Transaction, row: KnowledgeBaseRow) -> None:
+def begin(transaction: Transaction, row: KnowledgeBaseRow, suffix: str = "") -> None:
     """Begin a new collection as `restart` does; the one before is none of this catalog."""
+    name = ".".join(filter(None, (row.name, uuid4().hex[:8], suffix)))
     transaction.execute(
         knowledge_bases.update()
         .where(knowledge_bases.c.id == row.id)
-        .values(collection=f"{row.name}.{uuid4().hex[:8]}", applied_seq=0)
+        .values(collection=name, applied_seq=0)
     )
     transaction.execute(outbox.delete().where(outbox.c.kb_id == row.id))
     transaction.execute(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import sqlalchemy as sa
@@ -107,6 +108,12 @@ class PostgresDatabase:
             )
         return schema
 
+    @cached_property
+    def identity(self) -> str:
+        """Of this schema: the same from all machines, another for each that is restored."""
+        with explained(self._place), self._alone.connect() as connection:
+            return f"postgresql {connection.execute(_IDENTITY).scalar_one()}"
+
     def compact(self) -> int:
         """Vacuum the tables; the server keeps the room for what comes, so nobody knows how much."""
         with explained(self._place), self._alone.connect() as connection:
@@ -164,6 +171,11 @@ class PostgresDatabase:
             bump(connection)
 
 
+_IDENTITY = sa.text(
+    "SELECT (SELECT system_identifier FROM pg_control_system())"
+    " || ' ' || (SELECT oid FROM pg_database WHERE datname = current_database())"
+    " || ' ' || (SELECT oid FROM pg_namespace WHERE nspname = current_schema())"
+)
 _LOCK = sa.text("SELECT pg_advisory_xact_lock(:number)")
 
 

@@ -87,6 +87,11 @@ class SqliteDatabase:
             self._engine.dispose()
             raise
 
+    @property
+    def identity(self) -> str:
+        """Of this file: another for each copy, the same wherever it is moved on its disk."""
+        return f"sqlite {self.path.stat().st_ino}"
+
     def compact(self) -> int:
         """Write the file anew without the pages that are free; gives how many bytes that saved."""
         before = self.path.stat().st_size

@@ -1,0 +1,227 @@
+"""The collections of vectors of one workspace, as a process has them open.
+
+Whether each holds what the catalog says it does, and what to do if not: it is made anew.
+`kbkit.stores.vector_index` says when.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from kbkit.errors import StoreUnreachableError, WorkspaceError
+from kbkit.stores.catalog import corpus, knowledge_bases, outbox
+from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.outbox import OutboxEntry
+from kbkit.stores.catalog.packing import unpack
+from kbkit.stores.vector_store import VectorStore, suffix_of
+
+_BATCH = 1_000
+"""Chunks handed to the store at once; a search in another thread waits for as many."""
+
+
+class Knowledge:
+    """What a store that is open knows; all who share the store share this.
+
+    Attributes:
+        is_open: Whether it was opened at all.
+        seqs: By collection, ``applied_seq`` when the store was opened.
+        sound: Collections that were found to hold what they should.
+        users: Number of those who share this.
+        away_until: When searches ask a server again that was away, by `time.monotonic`.
+        mutex: Held by whoever reads or changes any of this, or calls the store.
+    """
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self.seqs: dict[str, int] = {}
+        self.sound: set[str] = set()
+        self.users = 0
+        self.away_until = 0.0
+        self.mutex = threading.RLock()
+
+    def forget(self) -> None:
+        """Know nothing of any collection."""
+        self.is_open = False
+        self.seqs.clear()
+        self.sound.clear()
+
+
+_knowledge: WeakKeyDictionary[VectorStore, Knowledge] = WeakKeyDictionary()
+_knowledge_mutex = threading.Lock()
+
+
+class VectorCollections:
+    """Collections of a store, and what is known of them.
+
+    Whoever calls a method that changes them has the lock between processes, and the mutex.
+
+    Args:
+        store: Where vectors are kept.
+        database: The catalog.
+
+    Attributes:
+        known: What is known of them.
+    """
+
+    def __init__(self, store: VectorStore, database: Database) -> None:
+        self._store = store
+        self._database = database
+        with _knowledge_mutex:
+            self.known = _knowledge.setdefault(store, Knowledge())
+            self.known.users += 1
+
+    def close(self) -> None:
+        """Let go of the store; the last one who shares it closes it."""
+        with _knowledge_mutex, self.known.mutex:
+            self.known.users -= 1
+            if not self.known.users:
+                self.known.forget()
+                self._store.close()
+
+    def is_open(self, row: KnowledgeBaseRow) -> bool:
+        """Whether this process has a collection open, so that asking it takes no time."""
+        return row.collection in self.known.sound
+
+    def seq(self, row: KnowledgeBaseRow) -> int:
+        """The greatest ``chunks.seq`` that a collection had when it was opened."""
+        return self.known.seqs.get(row.collection, 0)
+
+    def open(self) -> None:
+        """Open the store afresh, to see what others wrote."""
+        self.known.forget()
+        self._store.reopen()
+        self.known.is_open = True
+        with self._database.read() as transaction:
+            self.known.seqs.update(outbox.applied_seqs(transaction))
+
+    def behind(self, row: KnowledgeBaseRow) -> int:
+        """Chunks in a collection by now that the store, as it is open, does not know."""
+        known = self.seq(row)
+        if row.applied_seq <= known:
+            return 0
+        with self._database.read() as transaction:
+            return corpus.count_chunks(transaction, row.id, after=known, until=row.applied_seq)
+
+    def made_sound(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
+        """See to it that a collection holds what the catalog says it does; rebuild it if not.
+
+        Returns:
+            The knowledge base as it is then.
+        """
+        if self.is_open(row):
+            return row
+        if not self.known.is_open:
+            self.open()
+        sound = self._is_sound(row)
+        if not sound and row.applied_seq > 0:
+            self.open()  # perhaps it is only what this process has open that is out of date
+            sound = self._is_sound(row)
+        if not sound:
+            if row.applied_seq > 0 or not self.is_own(row.collection):
+                return self._rebuilt(row)
+            try:
+                self._store.create(row.collection, row.dimensions)
+            except StoreUnreachableError:
+                raise
+            except WorkspaceError:  # there is one of that name, and no vector fits into it
+                return self._rebuilt(row)
+        self._trust(row)
+        return row
+
+    def _trust(self, row: KnowledgeBaseRow) -> None:
+        self.known.sound.add(row.collection)
+        self.known.away_until = 0.0
+
+    def is_own(self, collection: str) -> bool:
+        """Whether it is this store that has a collection."""
+        return suffix_of(collection) == self._store.suffix
+
+    def _is_sound(self, row: KnowledgeBaseRow) -> bool:
+        """Whether a collection can hold what it should, as far as counting and asking tell."""
+        if not self.is_own(row.collection):
+            return False
+        with self._database.read() as transaction:
+            expected = corpus.count_chunks(transaction, row.id, until=row.applied_seq)
+        try:
+            # deletions that are still in the outbox, or half applied, may leave some too many
+            if self._store.count(row.collection) < expected:
+                return False
+            # which also reads the files, and tells of other dimensions
+            self._store.nearest(row.collection, np.ones(row.dimensions, np.float32), 1)
+        except StoreUnreachableError:
+            raise
+        except WorkspaceError:
+            return False
+        return True
+
+    def _rebuilt(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
+        with self._database.write() as transaction:
+            found = knowledge_bases.get_by_id(transaction, row.id)
+            outbox.restart(transaction, found, self._store.suffix)
+        row = self.row(row.id)
+        self._store.create(row.collection, row.dimensions)
+        self.known.seqs[row.collection] = 0
+        self._trust(row)
+        while self.apply_batch(self.row(row.id)):
+            pass
+        self.drop_marked()
+        return self.row(row.id)
+
+    def marked(self) -> list[str]:
+        """Collections of this store that are to be dropped."""
+        with self._database.read() as transaction:
+            return list(filter(self.is_own, outbox.dropped_names(transaction)))
+
+    def drop_marked(self) -> None:
+        """Drop those."""
+        names = self.marked()
+        for name in names:
+            self._store.drop(name)
+        with self._database.write() as transaction:
+            outbox.forget_dropped(transaction, names)
+
+    def row(self, kb_id: str) -> KnowledgeBaseRow:
+        """A knowledge base as it is now.
+
+        Raises:
+            NotFoundError: It was deleted.
+        """
+        with self._database.read() as transaction:
+            return knowledge_bases.get_by_id(transaction, kb_id)
+
+    def apply_batch(self, row: KnowledgeBaseRow) -> int:
+        """Hand the oldest entries of the outbox to the store; their number."""
+        with self._database.read() as transaction:
+            batch = outbox.oldest(transaction, row.id, _BATCH, payloads=has_payloads(row))
+        if not batch:
+            return 0
+        last = {entry.chunk_id: entry for entry in batch}  # a later entry of a chunk wins
+        self._store.delete(
+            row.collection, [entry.chunk_id for entry in last.values() if entry.vector is None]
+        )
+        self._upsert(row, [entry for entry in last.values() if entry.vector is not None])
+        with self._database.write() as transaction:
+            self.known.seqs[row.collection] = outbox.take(transaction, row, batch)
+        return len(batch)
+
+    def _upsert(self, row: KnowledgeBaseRow, entries: Sequence[OutboxEntry]) -> None:
+        if not entries:
+            return
+        packed = [entry.vector for entry in entries if entry.vector is not None]
+        payloads = [entry.payload for entry in entries if entry.payload is not None]
+        self._store.upsert(
+            row.collection,
+            [entry.chunk_id for entry in entries],
+            unpack(packed, row.dimensions),
+            payloads or None,
+        )
+
+
+def has_payloads(row: KnowledgeBaseRow) -> bool:
+    """Whether the store keeps more than vectors."""
+    return bool(row.config.get("storage", {}).get("text_in_chroma"))

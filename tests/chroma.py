@@ -1,0 +1,167 @@
+"""A Chroma server of the tests' own, as ``chroma run`` starts one, and a proxy before it."""
+
+import http.client
+import json
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from pathlib import Path
+
+import httpx
+
+# the program ``chroma`` does this, once it has imported all of chromadb
+_RUN = "import sys, chromadb_rust_bindings as chroma; chroma.cli(['chroma', 'run', *sys.argv[1:]])"
+
+
+class Server:
+    """``chroma run`` on a free port of loopback, with its data in a temporary folder."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="kbkit-chroma-"))
+        with socket.socket() as found:
+            found.bind(("127.0.0.1", 0))
+            self.port = found.getsockname()[1]
+        self.root = f"http://127.0.0.1:{self.port}"
+        self._numbers = count(1)
+        self._http = httpx.Client(verify=False)
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        told = ("--host", "127.0.0.1", "--port", str(self.port), "--path", self._folder / "data")
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _RUN, *told],
+                cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                return self._http.get(f"{self.root}/api/v2/heartbeat").raise_for_status()
+            except httpx.TransportError:
+                log = (self._folder / "log").read_text()
+                assert time.monotonic() < deadline, log
+                assert self._process.poll() is None, log
+                time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End it as an accident does."""
+        self._process.kill()
+        self._process.wait(30)
+
+    def close(self) -> None:
+        """End it, and remove what it kept."""
+        self.stop()
+        shutil.rmtree(self._folder)
+
+    @contextmanager
+    def away(self):
+        """It does not run."""
+        self.stop()
+        try:
+            yield
+        finally:
+            self.start()
+
+    def database(self) -> str:
+        """Name of a new database."""
+        name = f"database{next(self._numbers)}"
+        self._call("post", "", json={"name": name})
+        return name
+
+    def url(self, database: str = "") -> str:
+        """The address of a database, by default a new one."""
+        return f"{self.root}?database={database or self.database()}"
+
+    def collections(self, database: str) -> dict[str, dict]:
+        """What all collections of a database hold, by name."""
+        at = f"/{database}/collections"
+        wanted = {"include": ["documents", "metadatas"]}
+        return {
+            each["name"]: self._call("post", f"{at}/{each['id']}/get", json=wanted)
+            for each in self._call("get", at)
+        }
+
+    def drop(self, database: str, name: str) -> None:
+        """Delete a collection."""
+        self._call("delete", f"/{database}/collections/{name}")
+
+    def make(self, database: str, name: str, vector: list[float]) -> None:
+        """Make a collection with a vector."""
+        made = self._call("post", f"/{database}/collections", json={"name": name})
+        record = {"ids": ["strange"], "embeddings": [vector]}
+        self._call("post", f"/{database}/collections/{made['id']}/upsert", json=record)
+
+    def _call(self, method, path, **options):
+        answer = self._http.request(
+            method, f"{self.root}/api/v2/tenants/default_tenant/databases{path}", **options
+        )
+        assert answer.is_success, answer.text
+        return answer.json()
+
+
+@contextmanager
+def proxy(server, *, token="", certificate=None, judge=lambda path, body: None):
+    """A proxy before a server; gives its port.
+
+    Args:
+        server: What it asks.
+        token: What each request has to show.
+        certificate: Files of a certificate and its key; by default it speaks no TLS.
+        judge: Asked of each request; an answer is a status and a text, ``()`` ends the connection.
+    """
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def handle_any(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            said = judge(self.path, json.loads(body) if body else {})
+            if token and self.headers.get("Authorization") != f"Bearer {token}":
+                said = (401, f"not {self.headers.get('Authorization')}")
+            if said == ():
+                self.close_connection = True
+                return
+            if said is None:
+                asked = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+                asked.request(self.command, self.path, body, {"Content-Type": "application/json"})
+                answer = asked.getresponse()
+                said = (answer.status, answer.read().decode())
+                asked.close()
+            status, text = said
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text.encode())))
+            self.end_headers()
+            with suppress(OSError):
+                self.wfile.write(text.encode())
+
+        do_GET = do_POST = do_PUT = do_DELETE = handle_any
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    class Quiet(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, *args: object) -> None:
+            pass
+
+    listening = Quiet(("127.0.0.1", 0), Handler)
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*certificate)
+        listening.socket = context.wrap_socket(listening.socket, server_side=True)
+    threading.Thread(target=listening.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        yield listening.server_port
+    finally:
+        listening.shutdown()
+        listening.server_close()
