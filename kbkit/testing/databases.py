@@ -16,6 +16,7 @@ from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels, R
 from kbkit.models.targets import Target, TargetKind
 from kbkit.stores.catalog import (
     cards,
+    copying,
     corpus,
     knowledge_bases,
     outbox,
@@ -266,6 +267,17 @@ class DatabaseConformance(ABC):
                 seen += seqs
             with database.write() as transaction:
                 writing.delete_document(transaction, kb_id, new.document.id)
+
+    def test_numbers_go_on_behind_those_of_another_catalog(self, database: Database) -> None:
+        """Numbers go on behind those of another catalog."""
+        column = next(each for each in copying.numbered() if each.table.name == "chunks")
+        with database.write() as transaction:
+            assert transaction.last_number(column) == 0
+            transaction.number_after(column, 41)
+            transaction.number_after(column, 7)
+        with database.write() as transaction:
+            assert transaction.last_number(column) == 41
+            assert transaction.reserve_seqs(1) == 42
 
     def test_chunks_come_with_their_documents(self, database: Database, kb_id: str) -> None:
         """Chunks come with their documents."""
