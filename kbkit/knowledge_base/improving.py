@@ -110,6 +110,13 @@ class Improving:
     def after_few(self) -> None:
         """As behind an ingest, of a few documents that came, changed or went.
 
+        A server does it a moment later, for all that came by then.
+        """
+        self._stores.later.do(self._handle.id, self._improve_few)
+
+    def _improve_few(self) -> None:
+        """Do it now.
+
         Nobody is told what is left, so that it is not counted: that would take as long as the
         knowledge base is large.
         """

@@ -103,7 +103,7 @@ def application(
     """
     settings = settings or ServerSettings()
     tokens, jobs, metrics = Tokens(workspace), Jobs(workspace), Metrics()
-    vectors = stores_of(workspace).vectors
+    stores = stores_of(workspace)
     searches = SearchProcesses(workspace, settings.search_processes)
 
     @asynccontextmanager
@@ -112,7 +112,7 @@ def application(
             for part in parts:
                 await stack.enter_async_context(part.lifespan())
             await to_thread.run_sync(jobs.resume)
-            vectors.gather()
+            stores.gather()
             searches.start()
             stack.callback(searches.close)
             noting = await stack.enter_async_context(anyio.create_task_group())
@@ -121,7 +121,7 @@ def application(
             noting.cancel_scope.cancel()
         app.state.closing.set()
         await to_thread.run_sync(jobs.close)
-        await to_thread.run_sync(partial(vectors.gather, more=False))
+        await to_thread.run_sync(partial(stores.gather, more=False))
         await to_thread.run_sync(tokens.note_uses)
 
     app = FastAPI(

@@ -20,6 +20,7 @@ from kbkit.stores.chroma.store import ChromaStore
 from kbkit.stores.folders import copy_folder
 from kbkit.stores.graph_tables import GraphTables
 from kbkit.stores.images import ImageStore
+from kbkit.stores.later import Later
 from kbkit.stores.locks import FolderLocks, Locks
 from kbkit.stores.snapshots.snapshots import Snapshots
 from kbkit.stores.snapshots.warming import Warmer
@@ -97,6 +98,7 @@ class Stores:
         warmer: Makes snapshots and opens indexes beside searches.
         locks: Between processes.
         images: Pictures of documents.
+        later: Work behind a write that a server lets wait.
         address: What another process opens them by; ``None`` where none can.
         other_home: Where files and entries lie, if not in this folder; empty if they do.
     """
@@ -109,6 +111,7 @@ class Stores:
     warmer: Warmer
     locks: Locks
     images: ImageStore
+    later: Later
     address: StoresAddress | None = None
     other_home: Callable[[], str] = str
 
@@ -199,8 +202,18 @@ class Stores:
         snapshots = Snapshots(folder / "snapshots", database)
         graphs = GraphTables(database)
         warmer = Warmer(snapshots, vectors)
-        images = ImageStore(folder / _IMAGES)
-        return cls(folder, database, vectors, snapshots, graphs, warmer, locks, images, address)
+        images, later = ImageStore(folder / _IMAGES), Later()
+        return cls(
+            folder, database, vectors, snapshots, graphs, warmer, locks, images, later, address
+        )
+
+    def gather(self, *, more: bool = True) -> None:
+        """Do together what single writes bring, as a server does; or no more, and what waits now.
+
+        See `VectorIndex.gather` and `Later`.
+        """
+        self.later.gather(more=more)  # first: what waits brings vectors
+        self.vectors.gather(more=more)
 
     def sweep_images(self) -> tuple[int, int]:
         """Remove pictures that no document shows; none while a source is being read.
@@ -219,6 +232,7 @@ class Stores:
 
     def close(self) -> None:
         """Let go of the folder."""
+        self.later.gather(more=False)
         self.warmer.close()
         self.vectors.close()
         self.database.close()
