@@ -8,8 +8,10 @@ import sqlalchemy as sa
 
 import kbkit
 from kbkit.entries import yaml_reader
+from kbkit.errors import NotFoundError
 from kbkit.knowledge_base import handle, handle_of, improving
 from kbkit.retrieval import turns
+from kbkit.stores.later import Later
 from kbkit.workspace import stores_of
 
 
@@ -88,6 +90,43 @@ def test_who_gathers_hands_over_many_chunks_together(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         assert workspace["drinks"].info().pending == 0
         assert stores_of(workspace).vectors._store.count(workspace["drinks"].info().collection) == 3
+
+
+def test_a_server_makes_cards_and_annotations_a_moment_later_for_all_that_came(
+    workspace, monkeypatch
+):
+    monkeypatch.setattr("kbkit.stores.later._SECONDS", 3600.0)
+    kb, stores = workspace.create("drinks"), stores_of(workspace)
+    kb.add("Milk", "Drink it warm.")
+    stores.gather()
+    done = []
+    improve = improving.Improving._improve_few
+    monkeypatch.setattr(improving.Improving, "_improve_few", lambda it: done.append(improve(it)))
+    for drink in ("Tea", "Coffee"):
+        kb.add(drink, f"How to serve `{drink}` to guests.")
+    assert kb.search("coffee for guests")[0].title == "Coffee"
+    waiting = kb.info()
+    assert (waiting.cards_waiting, waiting.annotations_waiting, done) == (2, 2, [])
+    stores.gather(more=False)
+    level = kb.info()
+    assert (level.cards_waiting, level.annotations_waiting, len(done)) == (0, 0, 1)
+    kb.add("Water", "Drink it cold.")
+    assert kb.info().cards_waiting == 0
+
+
+def test_what_waits_a_moment_is_done_though_other_work_fails():
+    later, done = Later(), threading.Event()
+
+    def fail():
+        raise NotFoundError("it was deleted")
+
+    with pytest.raises(NotFoundError):
+        later.do("a", fail)
+    later.gather()
+    later.do("a", fail)
+    later.do("b", fail)
+    later.do("b", done.set)
+    assert done.wait(20)
 
 
 def test_what_was_gathered_is_handed_over_when_it_is_much(workspace, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 
 from kbkit.errors import LimitError
 
@@ -17,9 +18,13 @@ class Rates:
     Args:
         rate: Requests a second, in the long run; 0 for any number.
         burst: Requests at once.
+        clock: Gives seconds that never go back.
     """
 
-    def __init__(self, rate: float, burst: int) -> None:
+    def __init__(
+        self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
         self._rate = rate
         self._burst = float(max(burst, 1))
         self._left: dict[str, tuple[float, float]] = {}
@@ -32,7 +37,7 @@ class Rates:
         """
         if not self._rate:
             return
-        now = time.monotonic()
+        now = self._clock()
         left, then = self._left.pop(caller, (self._burst, now))
         left = min(self._burst, left + (now - then) * self._rate)
         if len(self._left) >= _MOST:
