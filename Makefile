@@ -8,7 +8,7 @@
 #   make dist     the wheel and the source distribution, in dist/
 #   make coverage all tests, and which lines they do not reach; takes twice as long
 #   make bench    speed and quality, as tables in build/bench; an hour or more on two cores
-#   make soak     the fault and property tests, ROUNDS times; Lighthouse on the demo's site
+#   make soak     the tests that take long; the fault and property tests, ROUNDS times; Lighthouse on the demo's site
 #   make publish  what CI does to rebuild the site, on the quickstart recipe, offline
 #   make site     the guides and the exported knowledge bases of WORKSPACE, as one site
 #   make notebooks  run the notebooks, so that the site shows their output
@@ -38,8 +38,8 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 # Browser tests run by themselves, files side by side: what one starts (JupyterLab, Chromium, a
 # site) serves the tests of its file.
 test: lint
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser"
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m browser
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not soak"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "browser and not soak"
 
 # Once more with catalogs on a server that the tests start, where PostgreSQL is installed.
 ON_A_SERVER ?= tests/stores tests/ingest tests/retrieval
@@ -107,6 +107,7 @@ bench: $(DEV)
 	$(BIN)/python benchmarks/_all.py
 
 soak: $(DEV) demo
+	$(BIN)/python -m pytest -q -m soak
 	set -e; for round in $$(seq $(ROUNDS)); do \
 		echo "== round $$round of $(ROUNDS)"; \
 		KBKIT_EXAMPLES=1000 $(BIN)/python -m pytest -q tests/faults tests/files tests/entries/test_writers.py \

@@ -65,6 +65,7 @@ for number in range({VOTES}):
     )  # fmt: skip
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_kills_during_votes_leave_nothing_torn(tmp_path):
     """A vote that was said to be given is there; average, number and catalog agree with votes."""

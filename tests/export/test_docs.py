@@ -164,6 +164,7 @@ def test_a_public_name_without_a_docstring_fails_the_build(tmp_path):
     assert "PluginError: without a docstring: kbkit.errors.NewError\n" in done.stderr
 
 
+@pytest.mark.soak
 def test_the_published_site_builds_strictly(tmp_path, document, info):
     """With the repository's own mkdocs.yml, and knowledge bases in site/kb.
 

@@ -47,6 +47,7 @@ def search_and_rate(folder, rater, done, results):
         raise
 
 
+@pytest.mark.soak
 def test_two_search_and_rate_while_a_third_ingests(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         workspace.create("shared").add("Number 0", "# Number 0\n\nThe number 0 is called nr0x.\n")

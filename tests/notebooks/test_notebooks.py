@@ -117,6 +117,7 @@ def test_judge_evaluate_and_tune(run):
     assert PANEL in notebook.output("EvalPanel(")
 
 
+@pytest.mark.soak
 def test_files_pdfs_and_openapi(run):
     notebook = run("04")
     assert "8 new documents" in notebook.output("report = kb.ingest(\n    FilesSource")
@@ -139,6 +140,7 @@ def test_refresh_and_publish(run):
     assert "The handbook" in notebook.output("serve_site")
 
 
+@pytest.mark.soak
 def test_ask_with_a_language_model(run):
     notebook = run("06")
     assert "No language model is set" in notebook.output("limit=3)")
@@ -150,6 +152,7 @@ def test_ask_with_a_language_model(run):
     assert "quoted from documents" in notebook.output("tool.call(")
 
 
+@pytest.mark.soak
 def test_bring_your_own_embedder(run):
     notebook = run("07")
     assert "llama-index:trigrams:Trigrams" in notebook.output("ws.to_frame()")
@@ -158,6 +161,7 @@ def test_bring_your_own_embedder(run):
     assert "0 calls of the model" in notebook.output("import trigrams")
 
 
+@pytest.mark.soak
 def test_a_web_site(run):
     notebook = run("08")
     draft = notebook.output("draft = draft_recipe")
@@ -171,6 +175,7 @@ def test_a_web_site(run):
     assert "the thread has snapped" in notebook.output("report.evaluation")
 
 
+@pytest.mark.soak
 def test_a_python_package(run):
     notebook = run("09")
     assert "flask" in notebook.output("list_recipes()")

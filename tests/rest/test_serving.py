@@ -145,6 +145,7 @@ def site(tmp_path):
         go.set()
 
 
+@pytest.mark.soak
 def test_a_killed_server_loses_nothing_that_it_answered_and_the_next_goes_on(folder, site):
     address, halted, go = site
     answered, enough = [], threading.Event()

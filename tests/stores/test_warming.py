@@ -12,6 +12,7 @@ import kbkit
 from kbkit.errors import NotFoundError
 from kbkit.recipes import JsonlSource
 from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.snapshots.snapshots import Snapshots
 
 SEARCHES = """
 import sys, threading
@@ -58,7 +59,8 @@ def run(folder, searches):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_the_second_search_makes_ready_and_closing_waits_for_it(folder):
+def test_the_second_search_makes_ready_and_closing_waits_for_it(folder, monkeypatch):
+    monkeypatch.setattr(Snapshots, "is_coded", lambda *_: False)  # as without the extra `scale`
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         one = kb.search("green tea")
@@ -76,6 +78,17 @@ def test_the_second_search_makes_ready_and_closing_waits_for_it(folder):
         kb.add("rum", "Made of molasses.")
         kb.search("molasses")
     assert not warmers()
+
+
+def test_what_codes_answer_for_needs_no_index_of_vectors(folder, monkeypatch):
+    monkeypatch.setattr(Snapshots, "is_coded", lambda *_: True)
+    with kbkit.open(folder) as workspace:
+        kb = workspace["drinks"]
+        hits = [kb.search("green tea").hits for _ in range(2)]
+        workspace._stores.warmer.close()
+        assert ready(kb) == (True, False)
+        assert [*hits, kb.search("green tea").hits] == [hits[0]] * 3
+        assert ready(kb) == (True, False)
 
 
 def test_without_a_file_everything_is_made(folder):

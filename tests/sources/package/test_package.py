@@ -180,6 +180,7 @@ def test_what_is_not_there_is_one_clear_error(toykit, name, says) -> None:
         documents(name)
 
 
+@pytest.mark.soak
 def test_all_of_pandas_is_read() -> None:
     found = documents("pandas")
     assert len(found) > 1200
@@ -376,6 +377,7 @@ def test_a_package_that_cannot_be_imported(livekit, code, said) -> None:
     assert "leave `introspect` out" in str(error.value)
 
 
+@pytest.mark.soak
 def test_the_accessors_of_pandas_are_named_as_its_users_name_them() -> None:
     found = documents("pandas", introspect=True)
     for name in ("str.contains", "dt.year", "cat.codes"):

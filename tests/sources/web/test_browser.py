@@ -381,7 +381,14 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+ALIKE = {"endless later", "endless timers", "popups", "a form that hides properties"}
+"""Others of their kind are tried each time; these take long, too."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.soak] if name in ALIKE else []) for name in HOSTILE],
+)
 def test_a_hostile_page_costs_no_more_than_itself(name, site, context, page, tmp_path) -> None:
     script, said = HOSTILE[name]
     site.pages["/"] = page("Home", "/bad", "/good")
