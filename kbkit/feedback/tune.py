@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.errors import ConfigError
+from kbkit.errors import ImpossibleError
 from kbkit.feedback.candidate_cache import CandidateCache
 from kbkit.feedback.evaluation_set import Searchable, evaluation_set, unfinished
 from kbkit.feedback.judgements import Judgements
@@ -72,14 +72,15 @@ def tune(
         on_progress: Called as the work goes on; by default notebooks show a bar.
 
     Raises:
-        ConfigError: There are fewer than 10 queries, or one is wrong.
+        ImpossibleError: There are fewer than 10 queries.
+        ConfigError: One is wrong.
         EmbedderError: The embedder failed.
     """
     seed = check_integer("seed", seed, 0, 2**32 - 1)
     asked = [(each, evaluation_set(each, known)) for each, known in ((kb, ground_truth), *others)]
     for each, queries in asked:
         if len(queries) < MIN_QUERIES:
-            raise ConfigError(
+            raise ImpossibleError(
                 f"{each.name}: tuning needs {MIN_QUERIES} queries whose answers are known, there "
                 f"are {len(queries)}; rate more, or write more golden questions"
             )

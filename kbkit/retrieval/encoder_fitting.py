@@ -13,7 +13,7 @@ from kbkit.embedding.regression import MAX_TERMS
 from kbkit.embedding.short_texts import MOST_WORDS, TEXTS_REVISION, choose_texts, fit_to_texts
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.embedding.term_vectors import term_vectors
-from kbkit.errors import ConfigError, EmbedderError
+from kbkit.errors import EmbedderError, ImpossibleError
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import (
     corpus,
@@ -100,7 +100,7 @@ def fit_encoder(
         How it was fitted; see `kbkit.embedding.fitted.FittedEncoder`.
 
     Raises:
-        ConfigError: There are no chunks to fit it to.
+        ImpossibleError: There are no chunks to fit it to.
         EmbedderError: No chunk has any term.
         NotFoundError: The knowledge base was deleted.
     """
@@ -109,7 +109,7 @@ def fit_encoder(
         config = KnowledgeBaseSpec.model_validate(row.config)
         corpus = _read(transaction, row, analyzer(config.language).terms)
     if not corpus.terms:
-        raise ConfigError(f"{row.name}: has no chunks to fit a query encoder to; add documents")
+        raise ImpossibleError(f"{row.name}: has no chunks to fit a query encoder to; add documents")
     prior = words = None
     with suppress(EmbedderError):  # they help; the report tells whether they did
         if len(corpus.terms) >= PRIOR_BELOW:
