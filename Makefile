@@ -1,14 +1,17 @@
 # Everything that is needed is set up on first use, in .venv.
 #   make demo     build the quickstart knowledge base and its site, offline
 #   make test     lint, types, layers, all tests
-#   make postgres tests of stores, ingest and retrieval with catalogs on a PostgreSQL server
+#   make postgres tests of stores, ingest and retrieval again, with catalogs on a PostgreSQL server
 #   make lint     the first half of that, with the unit tests of the JavaScript
 #   make lowest   the tests that rest on packages, with the lowest versions that are allowed
 #   make core     the base install by itself, in a venv of its own
 #   make dist     the wheel and the source distribution, in dist/
+#   make sbom     what kbkit with all extras consists of, as CycloneDX, in build/sbom
+#   make audit    that, and whether any of it has known vulnerabilities; asks the network
 #   make coverage all tests, and which lines they do not reach; takes twice as long
 #   make bench    speed and quality, as tables in build/bench; an hour or more on two cores
-#   make soak     the tests that take long; the fault and property tests, ROUNDS times; Lighthouse on the demo's site
+#   make soak     the tests that take long; mutants that they have to kill; the fault and property tests, ROUNDS times;
+#                 Lighthouse on the demo's site
 #   make publish  what CI does to rebuild the site, on the quickstart recipe, offline
 #   make site     the guides and the exported knowledge bases of WORKSPACE, as one site
 #   make notebooks  run the notebooks, so that the site shows their output
@@ -19,13 +22,16 @@ PYTHON ?= python3
 WORKSPACE ?= kb
 ROUNDS ?= 10
 
+# Tests start hundreds of processes, of which each would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := .venv/bin
 RUN := .venv/.run-installed
 DEV := .venv/.dev-installed
 NODE_MODULES := tests/js/node_modules/.package-lock.json
 
 .DELETE_ON_ERROR:
-.PHONY: demo test postgres lint types javascript workflows coverage lowest core dist bench soak publish \
+.PHONY: demo test postgres lint types javascript workflows coverage lowest core dist sbom audit bench soak publish \
 	site notebooks lab clean
 
 demo: $(RUN)
@@ -36,27 +42,23 @@ demo: $(RUN)
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 # Browser tests run by themselves, files side by side: what one starts (JupyterLab, Chromium, a
-# site) serves the tests of its file.
+# site) serves the tests of its file. To collect all other tests for them takes half a minute.
+IN_A_BROWSER := grep -rl --include='test_*.py' 'mark\.browser' tests
 test: lint
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not soak"
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "browser and not soak"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "browser and not soak" $$($(IN_A_BROWSER))
 
-# Once more with catalogs on a server that the tests start, where PostgreSQL is installed.
-ON_A_SERVER ?= tests/stores tests/ingest tests/retrieval
+# Once more with catalogs on a server that the tests start, Debian's or that of a wheel; but for
+# those that are marked `local`.
 postgres: $(DEV)
-	@if command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1; then \
-		$(ONE_THREAD) KBKIT_TEST_DATABASE=postgresql \
-			$(BIN)/python -m pytest -n 2 -m "not browser" $(ON_A_SERVER); \
-	elif [ "$$KBKIT_REQUIRE_POSTGRES" = 1 ]; then \
-		echo "KBKIT_REQUIRE_POSTGRES=1, but PostgreSQL is not there" >&2; exit 1; \
-	else \
-		echo "Skipped: tests on PostgreSQL; on Debian: apt-get install postgresql"; \
-	fi
+	$(ONE_THREAD) KBKIT_TEST_DATABASE=postgresql \
+		$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not soak" \
+		tests/stores tests/ingest tests/retrieval
 
 coverage: $(DEV)
 	rm -f .coverage .coverage.*
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser" --cov --cov-report=
-	$(BIN)/python -m pytest -m browser --cov --cov-report= --cov-append
+	$(BIN)/python -m pytest -m browser --cov --cov-report= --cov-append $$($(IN_A_BROWSER))
 	$(BIN)/coverage report
 
 lint: $(DEV)
@@ -103,16 +105,24 @@ dist: | $(BIN)/python
 	$(BIN)/python -m pip install --quiet "build>=1.2"
 	$(BIN)/python -m build --quiet
 
+sbom:
+	PYTHON=$(PYTHON) .ci/sbom
+
+audit:
+	PYTHON=$(PYTHON) .ci/sbom --audit
+
 bench: $(DEV)
 	$(BIN)/python benchmarks/_all.py
 
 soak: $(DEV) demo
 	$(BIN)/python -m pytest -q -m soak
+	$(BIN)/python tests/mutants.py --number 25 --floor 0.85
+	KBKIT_HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -q tests/fuzz -o timeout=0
 	set -e; for round in $$(seq $(ROUNDS)); do \
 		echo "== round $$round of $(ROUNDS)"; \
 		KBKIT_EXAMPLES=1000 $(BIN)/python -m pytest -q tests/faults tests/files tests/entries/test_writers.py \
 			tests/rest/test_openapi.py tests/ingest/test_chunking.py \
-			tests/browser/test_notebooks.py -o timeout=1800; \
+			tests/browser/test_notebooks.py -m "not soak" -o timeout=1800; \
 	done
 	$(BIN)/python tests/lighthouse.py
 

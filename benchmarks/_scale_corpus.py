@@ -14,8 +14,8 @@ import random
 import re
 import sysconfig
 import zlib
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -95,16 +95,14 @@ def _sections(tree: ast.AST, module: str) -> Iterator[str]:
 
 def renamed(text: str, copy: int) -> str:
     """A text with a quarter of its words renamed, the same words in all texts of a copy."""
-    if copy == 0:
-        return text
-    ending = "".join(chr(ord("a") + int(digit)) for digit in str(copy)) + "x"
+    return _WORD.sub(lambda match: _other(match[0], copy), text) if copy else text
 
-    def other(match: re.Match[str]) -> str:
-        word = match[0]
-        chosen = zlib.crc32(f"{copy}:{word.lower()}".encode()) % 4 == 0
-        return word[::-1].lower() + ending if chosen else word
 
-    return _WORD.sub(other, text)
+@lru_cache(200_000)
+def _other(word: str, copy: int) -> str:
+    if zlib.crc32(f"{copy}:{word.lower()}".encode()) % 4:
+        return word
+    return word[::-1].lower() + "".join(chr(ord("a") + int(digit)) for digit in str(copy)) + "x"
 
 
 def questions(most: int, seed: int = 11) -> list[str]:
@@ -141,14 +139,26 @@ def grow(kb: kbkit.KnowledgeBase, folder: Path, size: int) -> None:
         wanted = min(_AT_ONCE if done else _FIRST, size - held)
         per_page = held / done if done else 9.0
         number = max(1, round(wanted / per_page))
-        with file.open("w", encoding="utf-8") as out:
-            for copy, page in (next(stream) for _ in range(number)):
-                values = {
-                    "uri": f"copy{copy}:{page.path}",
-                    "title": renamed(page.title, copy),
-                    "text": renamed(page.text, copy),
-                }
-                out.write(json.dumps(values) + "\n")
+        _write(file, (next(stream) for _ in range(number)))
         kb.ingest(kbkit.JsonlSource(path=str(file)))
         file.unlink()
         done, held = done + number, kb.info().chunks
+
+
+def add(kb: kbkit.KnowledgeBase, folder: Path, number: int) -> str:
+    """Add so many documents that no copy has; gives the source that they come from."""
+    file = folder / "added.jsonl"
+    _write(file, ((999, page) for page in pages()[:number]))
+    kb.ingest(kbkit.JsonlSource(path=str(file)))
+    return str(file)
+
+
+def _write(file: Path, copies: Iterable[tuple[int, Page]]) -> None:
+    with file.open("w", encoding="utf-8") as out:
+        for copy, page in copies:
+            values = {
+                "uri": f"copy{copy}:{page.path}",
+                "title": renamed(page.title, copy),
+                "text": renamed(page.text, copy),
+            }
+            out.write(json.dumps(values) + "\n")

@@ -35,7 +35,7 @@ from kbkit.recipes import (
     RetrievalSpec,
     StaticEmbedding,
 )
-from kbkit.retrieval.bm25 import CorpusStatistics, impacts
+from kbkit.retrieval.bm25 import CorpusStatistics, impacts, length_norms
 from kbkit.retrieval.fusion import Features, Weights, fuse
 from kbkit.text import analyzer
 
@@ -116,7 +116,8 @@ class Lexical:
             found = self._postings[term]
             rows = np.fromiter(found, np.int64, len(found))
             counts = np.fromiter(found.values(), np.uint16, len(found))
-            scores[rows] += impacts(counts, self.lengths[rows], average, self._statistics.idf(term))
+            norms = length_norms(self.lengths[rows], average)
+            scores[rows] += impacts(counts, norms, self._statistics.idf(term))
         return scores
 
     def title(self, question: Sequence[str]) -> NDArray[np.float64]:

@@ -1,19 +1,25 @@
 """What growth costs: searches, changes, threads and processes at any number of chunks.
 
 Corpora are the docstrings of installed packages, copied with a quarter of their words renamed
-(`_scale_corpus.py`), stored by the product's own ingest with static vectors. Beside kbkit, in the
-same run: a scan of all vectors by numpy, bm25s and Chroma. Corpora stay in ``build/benchmarks``.
+(`_scale_corpus.py`), stored by the product's own ingest with static vectors; what is larger than
+``--ingested`` is copied in the catalog (`_scale_copies.py`), and has no Chroma. Beside kbkit, in
+the same run: a scan of all vectors by numpy, bm25s and Chroma. Corpora stay in
+``build/benchmarks``.
 
-Run from the project's root: ``python benchmarks/scale.py [CHUNKS ...] [--workspace FOLDER]``.
+Run from the project's root: ``python benchmarks/scale.py [CHUNKS ...] [--workspace FOLDER]``; the
+page on capacity has what ``20000 200000 1000000`` prints.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
 import os
 import random
+import resource
+import shutil
 import subprocess
 import sys
 import threading
@@ -22,27 +28,44 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import _peers
+import numpy as np
 from _corpora import KEPT, bench_folder, report, table
-from _scale_corpus import grow, questions
+from _scale_copies import copy, without_chroma
+from _scale_corpus import add, grow, questions
 
 import kbkit
+from kbkit.embedding.base import Matrix, Vector
+from kbkit.knowledge_base.knowledge_base import handle_of
 from kbkit.recipes import StaticEmbedding
+from kbkit.retrieval.candidates.snapshot import SnapshotCorpus
 
 SIZES = (20_000, 200_000)
+PEERS = ["numpy", "bm25s", "Chroma"]
 SECONDS = 8.0
 """How long threads and processes search."""
+INGESTED = 200_000
 PATH = "**/numpy/**"
+PAGES = 200
+"""That are ingested to see what it takes."""
+NEAREST = 100
+GROWING = {
+    "hybrid, ms of processor": "search",
+    "ingest, s of processor for 100,000 chunks": "ingest",
+    "resident, warm, MB": "memory",
+    "disk, MB": "disk",
+}
+"""Figures whose growth is told."""
+QUESTION = "How do I run a coroutine with a timeout?"
 FRESH = """
-import os, sys
+import sys
 import kbkit
-kb = kbkit.open(sys.argv[1])[sys.argv[2]]
-assert len(kb.search("How do I run a coroutine with a timeout?"))
-print(sum(os.times()[:2]))
+assert kbkit.open(sys.argv[1])[sys.argv[2]].search(sys.argv[3])
 """
 
 
@@ -71,29 +94,39 @@ def peak() -> Iterator[list[int]]:
         thread.join()
 
 
+def processor() -> float:
+    """Seconds of processor that this process took, and those that it started and that ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
 @dataclass(slots=True)
 class Figures:
     """The figures of one size, by what they are of."""
 
     rows: list[list[str]] = field(default_factory=list)
+    growing: dict[str, float] = field(default_factory=dict)
 
     def times(self, name: str, search: Callable[[str], object], asked: list[str]) -> float:
         """Note the median and the 95th percentile of searches, in milliseconds; the median."""
         for query in asked[:20]:  # warm up, with queries that are not measured
             search(query)
-        times = []
+        times, before = [], processor()
         for query in asked[20:]:
             start = time.perf_counter()
             search(query)
             times.append((time.perf_counter() - start) * 1000)
+        taken = (processor() - before) * 1000 / len(times)
         times.sort()
         middle, slow = median(times), times[int(len(times) * 0.95)]
         self.note(f"{name}, p50 / p95 ms", f"{middle:.1f} / {slow:.1f}")
+        self.note(f"{name}, ms of processor", f"{taken:.1f}", taken)
         return middle
 
-    def note(self, name: str, value: object) -> None:
-        """Note a figure."""
+    def note(self, name: str, value: object, number: float = 0.0) -> None:
+        """Note a figure, as it is shown and as a number."""
         self.rows.append([name, str(value)])
+        self.growing[name] = number
         print(name, value, flush=True)
 
 
@@ -153,17 +186,78 @@ def in_processes(folder: Path, name: str, number: int) -> list[float]:
     return found
 
 
+def recall(kb: kbkit.KnowledgeBase, asked: list[str]) -> list[float]:
+    """Which share of the hundred chunks nearest to each question the dense leg finds."""
+    handle = handle_of(kb)
+    row, stores = handle.row(), handle.stores
+    snapshot = stores.snapshots.renew(kb.id)
+    found: list[float] = []
+    for query in asked:
+        vector = handle.embedder(row).embed_query(query)
+        corpus = SnapshotCorpus(snapshot, row, stores.vectors, vector)
+        scores = snapshot.scored(partial(_exact, vector))
+        least = np.partition(scores, -NEAREST)[-NEAREST]
+        near = corpus.nearest(NEAREST, NEAREST, None)[:NEAREST]
+        found.append(float((scores[near] >= least - 1e-6).mean()))
+    return found
+
+
+def _exact(vector: Vector, vectors: Matrix) -> Vector:
+    scores: Vector = vectors.astype(np.float32) @ vector
+    return scores
+
+
+def size_of(folder: Path) -> float:
+    """Megabytes of a folder or file."""
+    files = folder.rglob("*") if folder.is_dir() else [folder]
+    return sum(file.stat().st_size for file in files if file.is_file()) / 2**20
+
+
+def disk(figures: Figures, folder: Path, chunks: int, documents: int) -> None:
+    """Note what is on disk, by part."""
+    catalog = size_of(folder / "catalog.db") + size_of(folder / "catalog.db-wal")
+    parts = catalog, size_of(folder / "chroma"), size_of(folder / "snapshots")
+    for name, unit in (("100,000 chunks", chunks / 1e5), ("1,000 pages", documents / 1e3)):
+        said = " / ".join(f"{part / unit:.0f}" for part in parts)
+        figures.note(f"disk by {name}: catalog / Chroma / snapshot, MB", said)
+    figures.note("disk, MB", f"{sum(parts):,.0f}", sum(parts))
+
+
+def ingest(figures: Figures, kb: kbkit.KnowledgeBase, folder: Path) -> None:
+    """Note what it takes to ingest some pages more, which go again."""
+    start, before, held = time.perf_counter(), processor(), kb.info().chunks
+    source = add(kb, folder, PAGES)
+    seconds, taken = time.perf_counter() - start, processor() - before
+    came = kb.info().chunks - held
+    figures.note("ingest, chunks/s", f"{came / seconds:.0f}")
+    hundred = taken * 1e5 / came
+    figures.note("ingest, s of processor for 100,000 chunks", f"{hundred:.0f}", hundred)
+    figures.note("ingest, s of processor for 1,000 pages", f"{taken * 1e3 / PAGES:.1f}")
+    kb.sources.remove(source)
+
+
+def processor_of(command: list[str]) -> float:
+    """Seconds of the processor that a program takes."""
+    before = os.times()
+    subprocess.run(command, check=True, capture_output=True)
+    after = os.times()
+    return sum(after[2:4]) - sum(before[2:4])
+
+
 def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str]) -> Figures:
     """All figures of one knowledge base."""
     figures = Figures()
     folder, stores = workspace.path, kb._stores
-    chunks = kb.info().chunks
-    fresh = [
-        float(subprocess.run([sys.executable, "-c", FRESH, str(folder), kb.name], check=True,
-                             capture_output=True, text=True).stdout)
-        for _ in range(3)
-    ]  # fmt: skip
-    figures.note("first search of a fresh process, s of processor", f"{median(fresh):.2f}")
+    info = kb.info()
+    disk(figures, folder, info.chunks, info.documents)
+    command = ["-m", "kbkit", "--workspace", str(folder), "search", QUESTION, "--kb", kb.name]
+    fresh = {
+        "search": ["-c", FRESH, str(folder), kb.name, QUESTION],
+        "`kbkit search`": command,
+    }
+    for name, arguments in fresh.items():
+        seconds = min(processor_of([sys.executable, *arguments]) for _ in range(7))
+        figures.note(f"{name} in a fresh process, s of processor", f"{seconds:.2f}")
     for query in asked[:3]:
         kb.search(query)
     stores.warmer.close()
@@ -172,7 +266,8 @@ def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str
     figures.times("dense alone", lambda query: kb.search(query, mode="dense"), asked)
     filters = {"path": PATH}
     figures.times("hybrid, by path", lambda query: kb.search(query, filters=filters), asked)
-    figures.note("resident, warm, MB; without mapped files", "{}; {}".format(*resident()))
+    held = resident()
+    figures.note("resident, warm, MB", "{} ({} without mapped files)".format(*held), held[0])
     after, added = [], []
     for turn in range(7):
         start = time.perf_counter()
@@ -181,6 +276,9 @@ def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str
         kb.search(asked[turn])
         added.append((middle - start) * 1000)
         after.append((time.perf_counter() - middle) * 1000)
+        if turn == 0:
+            changed = "{} ({} without mapped files)".format(*resident())
+            figures.note("resident behind one change, MB", changed)
     figures.note("one `add`, median ms", f"{median(added):.0f}")
     figures.note("the search right after, median / most ms",
                  f"{median(after):.1f} / {max(after):.1f}")  # fmt: skip
@@ -188,6 +286,9 @@ def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str
         kb.documents.delete(f"text:Measured {turn}")
     kb.search(asked[0])
     figures.times("hybrid after changes", kb.search, asked)
+    shares = recall(kb, asked[:60])
+    figures.note("recall of the nearest hundred, mean / least, %",
+                 f"{np.mean(shares) * 100:.2f} / {min(shares) * 100:.0f}")  # fmt: skip
     for number in (1, 16):
         times = sorted(in_threads(kb, asked, number))
         figures.note(
@@ -205,58 +306,87 @@ def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str
     with peak() as most:
         stores.snapshots.save(kb.id, merging=True)
     figures.note("making the snapshot anew, s", f"{time.perf_counter() - start:.1f}")
-    figures.note("resident meanwhile, MB; without mapped files", "{}; {}".format(*most))
-    disk = sum(path.stat().st_size for path in (folder / "snapshots").glob(f"{kb.id}.*"))
-    figures.note("snapshot on disk, MB", disk // 2**20)
-    figures.note("chunks", f"{chunks:,}")
+    figures.note("resident meanwhile, MB", "{} ({} without mapped files)".format(*most))
+    figures.note("chunks", f"{info.chunks:,}", info.chunks)
+    figures.note("documents", f"{info.documents:,}")
     figures.note("load of the machine", f"{os.getloadavg()[0]:.1f}")
     return figures
 
 
-def beside(kb: kbkit.KnowledgeBase, home: Path, asked: list[str], figures: Figures) -> None:
+def beside(
+    kb: kbkit.KnowledgeBase, home: Path, asked: list[str], figures: Figures, names: list[str]
+) -> None:
     """Peers over the same chunks, in the same run."""
     _peers.install()
     chunks = _peers.Chunks(kb, StaticEmbedding())
-    for name, search in (
-        ("numpy scan", _peers.numpy_scan(chunks)),
-        ("bm25s", _peers.bm25s_alone(chunks)),
-        ("Chroma", _peers.chroma_alone(chunks, home)),
-    ):
-        figures.times(name, partial(_peer, search), asked)
+    made: dict[str, Callable[[], _peers.Search]] = {
+        "numpy": partial(_peers.numpy_scan, chunks),
+        "bm25s": partial(_peers.bm25s_alone, chunks),
+        "Chroma": partial(_peers.chroma_alone, chunks, home),
+    }
+    for name in names:
+        figures.times(f"{name} beside", partial(_peer, made[name]()), asked)
 
 
 def _peer(search: _peers.Search, query: str) -> object:
     return search(query, 10)
 
 
+def opened(folder: Path, size: int, ingested: int) -> kbkit.Workspace:
+    """A workspace, without Chroma where most of its chunks are to be copies in the catalog."""
+    if size <= ingested:
+        return kbkit.open(folder)
+    if not folder.exists() and (before := folder.with_name(str(ingested))).exists():
+        shutil.copytree(before, folder)
+    return without_chroma(folder)
+
+
+def prepare(workspace: kbkit.Workspace, folder: Path, size: int, ingested: int) -> None:
+    """Bring a workspace to its size."""
+    kb = workspace["scale"] if "scale" in workspace else workspace.create("scale")
+    grow(kb, folder, min(size, ingested))
+    if size > ingested:
+        copy(kb, size)
+    else:
+        kb.improve()  # what else would go on beside what is measured
+
+
+def exponents(found: list[Figures]) -> Iterator[list[str]]:
+    """How figures grow with the chunks, from each size to the next."""
+    for name, called in GROWING.items():
+        row = [f"growth of {called}, exponent from the size before", ""]
+        for one, two in pairwise(found):
+            more, of = (two.growing[key] / one.growing[key] for key in (name, "chunks"))
+            row.append(f"{math.log(more) / math.log(of):.2f}")
+        yield row
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("sizes", type=int, nargs="*", default=list(SIZES))
     parser.add_argument("--workspace", type=Path, default=KEPT / "scale")
-    parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--ingested", type=int, default=INGESTED, help="more chunks are copied")
+    parser.add_argument("--peers", nargs="*", default=PEERS, choices=PEERS)
     options = parser.parse_args()
+    os.environ["KBKIT_IMPROVE"] = "off"
     asked = questions(170)
-    lines: list[str] = []
-    found: list[dict[str, str]] = []
+    measured: list[Figures] = []
     with bench_folder() as folder:
         for size in options.sizes:
-            with kbkit.open(options.workspace / str(size)) as workspace:
-                kb = workspace["scale"] if "scale" in workspace else workspace.create("scale")
-                start, held = time.perf_counter(), kb.info().chunks
-                grow(kb, folder, size)
-                seconds, came = time.perf_counter() - start, kb.info().chunks - held
+            with opened(options.workspace / str(size), size, options.ingested) as workspace:
+                prepare(workspace, folder, size, options.ingested)
+                kb = workspace["scale"]
                 figures = measure(workspace, kb, asked)
-                if came:
-                    figures.note("ingest, chunks/s", f"{came / seconds:.0f}")
-                if not options.no_peers:
-                    beside(kb, folder / f"peers-{size}", asked, figures)
-            found.append(dict(figures.rows))
+                if options.peers:
+                    beside(kb, folder / f"peers-{size}", asked, figures, options.peers)
+                ingest(figures, kb, folder)
+            measured.append(figures)
+    found = [dict(each.rows) for each in measured]
     names = list(dict.fromkeys(name for figures in found for name in figures))
     head = ["", *(figures["chunks"] for figures in found)]
     rows = [[name, *(figures.get(name, "") for figures in found)] for name in names]
-    lines += table(head, rows)
     print(json.dumps(found))
-    report("scale", lines)
+    report("scale", table(head, [*rows, *exponents(measured)]))
 
 
 if __name__ == "__main__":

@@ -57,8 +57,9 @@ def started(command: Sequence[str | Path], said: bytes = b"") -> Iterator[str]:
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(said)
-        process.stdin.close()
+        if said:
+            process.stdin.write(said)
+            process.stdin.close()
         for line in process.stdout:
             if found := re.search(rb"http://[\d.]+:\d+", line):
                 yield found[0].decode()
@@ -131,7 +132,7 @@ def main() -> None:
             body = json.dumps(kb.search(asked[0]).to_dict()).encode()
         serve = [sys.executable, "-m", "kbkit.cli", "--workspace", path, "serve", "--port", "0"]
         for pause in options.pause:
-            with started([*serve, "--rate", "0"]) as url:
+            with started([*serve, "--rate", "0", "--until-stdin-closes"]) as url:
                 run = f"{os.getpid()}-{pause:g}"
                 order = Order(url, token, name, options.clients, options.seconds, pause, asked, run)
                 seen = load(order)

@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+import logging
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
         OpenApiSource,
         PackageSource,
         PageSource,
+        ParquetSource,
         PluginEmbedding,
         PluginSource,
         PostprocessorSpec,
@@ -70,6 +72,9 @@ if TYPE_CHECKING:
     from kbkit.workspace import Workspace
 
 __version__ = "0.1.0"
+
+# quiet until a program says where logs go
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 _HOME = {
     "Answer": "models",
@@ -105,6 +110,7 @@ _HOME = {
     "OpenApiSource": "recipes",
     "PackageSource": "recipes",
     "PageSource": "recipes",
+    "ParquetSource": "recipes",
     "PluginEmbedding": "recipes",
     "PluginSource": "recipes",
     "PostprocessorSpec": "recipes",
@@ -163,6 +169,7 @@ __all__ = [
     "OpenApiSource",
     "PackageSource",
     "PageSource",
+    "ParquetSource",
     "PluginEmbedding",
     "PluginSource",
     "PostprocessorSpec",
@@ -193,9 +200,12 @@ def open(path: str | Path | None = None) -> Workspace:
 
     Raises:
         WorkspaceError: The folder cannot be used.
+        MissingExtraError: Only the client is installed.
     """
-    from kbkit.workspace import Workspace
+    from kbkit.extras import whole
 
+    with whole("A workspace in a folder"):
+        from kbkit.workspace import Workspace
     return Workspace(path)
 
 
@@ -212,7 +222,10 @@ def unload_ipython_extension(shell: InteractiveShell) -> None:
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'kbkit' has no attribute {name!r}")
-    value = getattr(import_module(f"kbkit.{_HOME[name]}"), name)
+    from kbkit.extras import whole
+
+    with whole(f"kbkit.{name}"):
+        value = getattr(import_module(f"kbkit.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import logging
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -19,8 +20,10 @@ from kbkit.models import Expansion, IngestReport, KnowledgeBaseInfo, Progress
 from kbkit.models.ingest_report import seconds_line
 from kbkit.models.values import pairs_html
 from kbkit.progress import OnProgress, progress_bar
-from kbkit.recipes import Question, Recipe, golden_questions, load_recipe
-from kbkit.workspace import Workspace
+from kbkit.recipes import Question, Recipe, golden_questions, load_recipe, require_trust
+from kbkit.workspace import Workspace, stores_of
+
+_log = logging.getLogger(__name__)
 
 _POOR_SHOWN = 10
 
@@ -120,6 +123,7 @@ def build(
     site: bool = True,
     expand_all: bool = False,
     engine: str = LOCAL,
+    trust: bool = False,
     on_progress: OnProgress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> BuildReport:
@@ -136,17 +140,23 @@ def build(
             even if they are more than its ``limit``, of which it is asked about none else.
         engine: What does the work of the ingest: ``local``, ``dask`` (a cluster of this machine's
             processors) or ``dask:ADDRESS``. The result is the same.
+        trust: Agree to all that the recipe asks for: paths outside of its folder, private
+            addresses, a folder to write to, and code that is run.
         on_progress: Called as the work goes on; by default notebooks show a bar.
         stop: Asked often; true ends the work cleanly, after the ingest at the latest.
 
     Raises:
         ClusterError: The cluster cannot be used, or was lost; building again goes on.
+        ConflictError: Another process builds a knowledge base of that name right now.
         RecipeError: The recipe is wrong.
+        TrustError: It asks for what needs ``trust``; nothing was read or written.
         KbkitError: As raised by `KnowledgeBase.sync`, `KnowledgeBase.configure` and
             `KnowledgeBase.export`.
     """
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe)
+    if not trust:
+        require_trust(recipe)
     questions = golden_questions(recipe)  # read before the work, since they may be wrong
     if recipe.expand is not None:
         open_llm(recipe.expand, key="expand")
@@ -156,6 +166,9 @@ def build(
             workspace = workspace.path
         if not isinstance(workspace, Workspace):
             workspace = stack.enter_context(Workspace(workspace, engine=engine))
+        # also of a machine that shares the database and no folder
+        locks, task = stores_of(workspace).locks, f"building {recipe.name}"
+        stack.enter_context(locks.hold(f"build-{recipe.name}", wait=0, task=task))
         return _build(
             *(recipe, questions, workspace),
             site=site,
@@ -176,6 +189,7 @@ def _build(
     stop: Callable[[], bool],
 ) -> BuildReport:
     start = time.perf_counter()
+    _log.info("builds %s in %s", recipe.path, workspace.path)
     config = recipe.spec
     if questions and not config.site.questions:
         site_spec = config.site.model_copy(update={"questions": questions})
@@ -221,4 +235,5 @@ def _build(
             seconds.setdefault("site", time.perf_counter() - began)
     seconds["total"] = time.perf_counter() - start
     seconds = {stage: round(value, 2) for stage, value in seconds.items()}
+    _log.info("built %s: %s", recipe.name, seconds)
     return BuildReport(kb.info(), report, evaluation, folder, site_folder, seconds, expansion)

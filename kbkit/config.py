@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kbkit.errors import ConfigError
+from kbkit.regular_files import bytes_of
 
 DEFAULT_USER_AGENT = "kbkit/0.1 (+https://kbkit.github.io/kbkit/)"
 HUB = "https://huggingface.co"
@@ -43,6 +44,9 @@ class Settings:
         chroma_url: ``KBKIT_CHROMA_URL``, a Chroma server that keeps vectors, as
             ``http://HOST:PORT`` or ``https://HOST``, with ``?tenant=NAME&database=NAME`` where they
             are not its defaults; by default Chroma in the folder of the workspace does.
+        pgvector: ``KBKIT_PGVECTOR``, ``1`` (the default) or ``0``: whether a catalog on a server
+            keeps an index of vectors beside it, where the server has pgvector and no Chroma server
+            is named.
         chroma_token: ``KBKIT_CHROMA_TOKEN``, what that server, or a proxy before it, wants to be
             shown; by default nothing.
         user_agent: ``KBKIT_USER_AGENT``, how the crawler introduces itself; robots.txt rules
@@ -89,6 +93,7 @@ class Settings:
     models: Path = field(default_factory=_default_models)
     models_url: str = HUB
     database_url: str = field(default="", repr=False)
+    pgvector: bool = True
     chroma_url: str = field(default="", repr=False)
     chroma_token: str = field(default="", repr=False)
 
@@ -202,7 +207,7 @@ def _table(path: Path) -> dict[str, str] | None:
     import tomllib
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = bytes_of(path).decode()
         if path.name == FILES[1] and "kbkit" not in text:
             return None
         values: Any = tomllib.loads(text)
@@ -254,6 +259,10 @@ def _one_of(*choices: str) -> Callable[[str, str], str]:
     return read
 
 
+def _on_or_off(label: str, text: str) -> bool:
+    return _one_of("1", "0")(label, text) == "1"
+
+
 def _count(least: int) -> Callable[[str, str], int]:
     def read(label: str, text: str) -> int:
         if not (text.isascii() and text.isdigit() and least <= int(text) <= _MOST):
@@ -300,6 +309,7 @@ class _Setting(NamedTuple):
 _SETTINGS: dict[str, _Setting] = {
     "workspace": _Setting("KBKIT_WORKSPACE", _path, lambda: Path("kb")),
     "database_url": _Setting("KBKIT_DATABASE_URL", _text, str, in_file=False),
+    "pgvector": _Setting("KBKIT_PGVECTOR", _on_or_off, lambda: True),
     "chroma_url": _Setting("KBKIT_CHROMA_URL", _text, str, in_file=False),
     "chroma_token": _Setting("KBKIT_CHROMA_TOKEN", _text, str, in_file=False),
     "user_agent": _Setting("KBKIT_USER_AGENT", _text, lambda: DEFAULT_USER_AGENT),
@@ -309,12 +319,7 @@ _SETTINGS: dict[str, _Setting] = {
         "KBKIT_CRAWL_PROVIDER", _one_of(*CRAWL_PROVIDERS), lambda: CRAWL_PROVIDERS[0]
     ),
     "browser": _Setting("KBKIT_BROWSER", _text, str, in_file=False),
-    "browser_sandbox": _Setting(
-        "KBKIT_BROWSER_SANDBOX",
-        lambda label, text: _one_of("1", "0")(label, text) == "1",
-        lambda: True,
-        in_file=False,
-    ),
+    "browser_sandbox": _Setting("KBKIT_BROWSER_SANDBOX", _on_or_off, lambda: True, in_file=False),
     "improve": _Setting("KBKIT_IMPROVE", _one_of(*IMPROVE_MODES), lambda: IMPROVE_MODES[0]),
     "top_k": _Setting("KBKIT_TOP_K", _count(1), lambda: 3),
     "max_entities": _Setting("KBKIT_MAX_ENTITIES", _count(0), lambda: 5),

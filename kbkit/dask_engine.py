@@ -2,7 +2,8 @@
 
 Workers fetch, read, cut and embed; this process decides what is fetched and when, and is the only
 one that writes into the workspace. So a worker needs kbkit and nothing else, and one that is lost
-costs its tasks only, which Dask gives to others.
+costs its tasks only, which Dask gives to others. The tasks of one that hangs, or that came later
+and cannot do them, are sent to others from here.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import logging
 import os
 import threading
 import time
-from concurrent.futures import Future, InvalidStateError
+from collections.abc import Mapping
+from concurrent.futures import Future, InvalidStateError, wait
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from kbkit.dask_workers import ClusterWorkers
 from kbkit.errors import ClusterError
 from kbkit.extras import extra
 from kbkit.processes import Task, Workers
@@ -31,12 +34,38 @@ _CONNECT = 10  # seconds until a scheduler has to answer, and a worker to be the
 _START = 60  # seconds until workers of this machine have to be there
 _ALONE = 60  # seconds without any worker after which a cluster counts as lost
 _LOOK = 2  # seconds between two looks at it
-_SILENT = 60  # seconds without a sign of life after which a worker of this machine is given up
+_ENDED = 30  # seconds without a sign of life after which a worker of this machine is ended
+_FAILURES = 3  # workers that may fail at a task, as one does that lacks kbkit
 _CONFIG = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
     "distributed.comm.timeouts.connect": f"{_CONNECT}s",
 }
+_QUIET = dict.fromkeys(("distributed", "distributed.client", "distributed.gc"), "critical")
+
+
+@dataclass(eq=False, slots=True)
+class _Asked:
+    """A task that workers are asked to do.
+
+    Attributes:
+        result: What is waited for here.
+        places: The workers that it was sent to; empty for any.
+        sent: What Dask waits for; ``None`` until the next look at the workers sends it.
+        failures: Workers that failed at it.
+    """
+
+    function: Any
+    task: Task
+    arguments: tuple[Any, ...]
+    result: Future[Any]
+    places: frozenset[str] = frozenset()
+    sent: DaskFuture[Any] | None = None
+    failures: int = 0
+
+
+class _LateError(Exception):
+    """A task took longer than it may."""
 
 
 class DaskEngine:
@@ -57,13 +86,20 @@ class DaskEngine:
     def __init__(self, address: str = "") -> None:
         with extra("dask", "distributed", "A build on a cluster"):
             import dask
-            from distributed import Client, LocalCluster
 
-        self._address = address or "of this machine"
+            verbose = logging.getLogger("kbkit").isEnabledFor(logging.DEBUG)
+            if not verbose:  # who imported it before has had a say in what it logs
+                dask.config.update_defaults({"logging": _QUIET})
+            from distributed import Client, LocalCluster
+            from distributed.comm.addressing import parse_address
+            from distributed.comm.registry import get_backend
+
+        self._name = f"dask {address or 'of this machine'}"
         self._cluster: LocalCluster | None = None
         self._client: Client | None = None
         try:
             with dask.config.set(_CONFIG):
+                get_backend(parse_address(address)[0])  # a client that cannot be made hangs
                 if not address:
                     self._cluster = LocalCluster(
                         n_workers=os.cpu_count() or 1,
@@ -71,14 +107,17 @@ class DaskEngine:
                         security=True,
                         host="127.0.0.1",
                         dashboard_address="127.0.0.1:0",
-                        scheduler_kwargs={"dashboard": False, "worker_ttl": _SILENT},
-                        silence_logs=50,
+                        scheduler_kwargs={"dashboard": False, "worker_ttl": _ENDED},
+                        silence_logs=False if verbose else logging.CRITICAL,
                     )
                 self._client = Client(
                     self._cluster or address, timeout=_CONNECT, set_as_default=False
                 )
                 self._client.wait_for_workers(1, timeout=_CONNECT if address else _START)
+            self._workers = ClusterWorkers(self._client, self._name)
+            became = self._workers.look()
             self._check_workers()
+            self._tell(became)
         except ClusterError:
             self.close()
             raise
@@ -86,11 +125,11 @@ class DaskEngine:
         except Exception as error:
             self.close()
             raise ClusterError(
-                f"dask {self._address}: cannot be used ({_line(error)}); is its scheduler running, "
+                f"{self._name}: cannot be used ({_line(error)}); is its scheduler running, "
                 "with a worker?"
             ) from error
         self._count: int = max(1, sum(self._client.nthreads().values()))
-        self._waiting: dict[Future[Any], DaskFuture[Any]] = {}
+        self._waiting: set[_Asked] = set()
         self._lost = ""
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -113,17 +152,14 @@ class DaskEngine:
 
     def submit(self, function: Any, task: Task, *arguments: Any) -> Future[Any]:
         """Have a worker call a function with a task, and give what it will return."""
-        result: Future[Any] = Future()
+        asked = _Asked(function, task, arguments, Future())
         with self._lock:
             if self._lost:
-                result.set_exception(ClusterError(self._lost))
-                return result
-            assert self._client is not None
-            # each is done anew, also one that is the same as another
-            asked = self._client.submit(function, task, *arguments, pure=False)
-            self._waiting[result] = asked
-        asked.add_done_callback(lambda done: self._came(done, task, result))
-        return result
+                asked.result.set_exception(ClusterError(self._lost))
+            else:
+                self._waiting.add(asked)
+                self._send(asked)
+        return asked.result
 
     def close(self) -> None:
         """Leave the cluster, and end one that was started here."""
@@ -134,69 +170,118 @@ class DaskEngine:
                 with suppress(Exception):  # one that was lost cannot be left in order
                     each.close(timeout=5)
 
-    def _came(self, asked: DaskFuture[Any], task: Task, result: Future[Any]) -> None:
+    def _send(self, asked: _Asked) -> None:
+        """Send a task to any worker, or to those that are fit; the lock must be held."""
+        assert self._client is not None
+        before, asked.sent = asked.sent, None
+        asked.places = self._workers.fit if self._workers.unfit else frozenset()
+        if asked.places or not self._workers.unfit:
+            # each is done anew, also one that is the same as another
+            asked.sent = self._client.submit(
+                asked.function, asked.task, *asked.arguments, pure=False,
+                workers=sorted(asked.places) or None,
+            )  # fmt: skip
+            asked.sent.add_done_callback(lambda done: self._came(done, asked))
+        if before is not None:
+            before.release()
+
+    def _came(self, done: DaskFuture[Any], asked: _Asked) -> None:
         """Take what became of a task; called in a thread of Dask's."""
         from distributed import CancelledError, KilledWorker
 
-        with suppress(InvalidStateError):  # the watch has given it up meanwhile
-            try:
-                # where the worker that had it died meanwhile, this waits for another one
-                result.set_result(asked.result())
-            except KilledWorker:
-                result.set_result(task.broken("the workers of the cluster that did it ended"))
-            except CancelledError:
-                result.set_exception(ClusterError(self._loss("its scheduler no longer answers")))
-            except Exception as error:
-                result.set_exception(
-                    ClusterError(f"dask {self._address}: a worker failed ({_line(error)})")
-                )
+        try:
+            # where the worker that had it died meanwhile, this waits for another one
+            found = done.result()
+        except Exception as error:
+            with self._lock:
+                if asked.sent is not done:
+                    return  # it was sent to others
+                asked.failures += 1
+                known = isinstance(error, KilledWorker | CancelledError | _LateError)
+                if not known and asked.failures < _FAILURES:
+                    asked.sent = None  # until the next look tells who can do it
+                    return
+            self._fail(asked, error)
+        else:
+            with suppress(InvalidStateError):  # the watch has given it up meanwhile
+                asked.result.set_result(found)
         with self._lock:
-            self._waiting.pop(result, None)
+            self._waiting.discard(asked)
+
+    def _fail(self, asked: _Asked, error: Exception) -> None:
+        """Give what a task comes to that no worker has done."""
+        from distributed import CancelledError, KilledWorker
+
+        with suppress(InvalidStateError):
+            if isinstance(error, KilledWorker):
+                ended = "the workers of the cluster that did it ended"
+                asked.result.set_result(asked.task.broken(ended))
+            elif isinstance(error, _LateError):
+                asked.result.set_result(asked.task.broken(str(error)))
+            elif isinstance(error, CancelledError):
+                lost = self._loss("its scheduler no longer answers")
+                asked.result.set_exception(ClusterError(lost))
+            else:
+                failed = f"{self._name}: a worker failed ({_line(error)})"
+                asked.result.set_exception(ClusterError(failed))
 
     def _check_workers(self) -> None:
-        """Raise if a worker cannot do the work.
+        """Raise if a worker can never do the work, or none can now.
 
         Raises:
-            ClusterError: One has no kbkit, or another one.
+            ClusterError: One has no kbkit, or another one, or none answers.
         """
-        assert self._client is not None
-        ours = version("kbkit")
-        found = self._client.run(version, "kbkit", on_error="return")
-        for worker, theirs in found.items():
-            if theirs != ours:
-                has = "no kbkit" if isinstance(theirs, Exception) else f"kbkit {theirs}"
-                raise ClusterError(
-                    f"dask {self._address}: its worker {worker} has {has}; install kbkit {ours} "
-                    "where it runs, and start it again"
-                )
+        for worker, reason in self._workers.faulty.items():
+            raise ClusterError(f"{self._name}: its worker {worker} {reason}")
+        if not self._workers.fit:
+            raise ClusterError(f"{self._name}: none of its workers answers; start them again")
+
+    def _tell(self, became: Mapping[str, str]) -> None:
+        """Tell of workers that others have to stand in for."""
+        for worker, reason in became.items():
+            _log.warning("%s: its worker %s %s; others do its tasks", self._name, worker, reason)
 
     def _watch(self) -> None:
-        """Give up what waits for a cluster that is gone, or that no worker has come back to."""
+        """Have others do what a worker does not, and give up where none is left that could."""
         assert self._client is not None
-        seen = time.monotonic()
+        fit = time.monotonic()
         while not self._closing.wait(_LOOK):
             try:
                 if self._client.status != "running":
                     self._give_up("its scheduler no longer answers")
                     return
-                if self._client.nthreads():
-                    seen = time.monotonic()
-                elif time.monotonic() - seen > _ALONE:
-                    self._give_up(f"it has had no worker for {_ALONE} s")
-                    return
+                self._tell(self._workers.look())
+                if self._workers.fit:
+                    fit = time.monotonic()
+                    self._send_again()
             except Exception as error:  # whatever it is: the next look tells what it means
-                _log.debug("dask %s: %s", self._address, error)
+                _log.debug("%s: %s", self._name, error)
+            if time.monotonic() - fit > _ALONE:
+                self._give_up(f"it has had no worker that answers for {_ALONE} s")
+                return
+
+    def _send_again(self) -> None:
+        """Send the tasks to others that a worker has failed at, or has and will not do."""
+        assert self._client is not None
+        unfit, fit = self._workers.unfit, self._workers.fit
+        held = self._client.processing(workers=list(unfit)) if unfit else {}
+        stuck = {str(key) for keys in held.values() for key in keys}
+        with self._lock:
+            for asked in self._waiting:
+                nowhere = asked.places and not asked.places & fit
+                if asked.sent is None or nowhere or str(asked.sent.key) in stuck:
+                    self._send(asked)
 
     def _loss(self, reason: str) -> str:
-        return f"dask {self._address}: {reason}; what was stored stays, and building again goes on"
+        return f"{self._name}: {reason}; what was stored stays, and building again goes on"
 
     def _give_up(self, reason: str) -> None:
         with self._lock:
             self._lost = self._loss(reason)
-            waiting, self._waiting = self._waiting, {}
-        for result in waiting:
+            waiting, self._waiting = self._waiting, set()
+        for asked in waiting:
             with suppress(InvalidStateError):
-                result.set_exception(ClusterError(self._lost))
+                asked.result.set_exception(ClusterError(self._lost))
 
 
 class _Pool:
@@ -219,8 +304,25 @@ class _Pool:
 
 
 def _perform(task: Task) -> Any:
-    """Do a task, in a thread of a worker."""
-    return task.perform()
+    """Do a task, in a thread of its own on a worker, which is left alone where it takes too long.
+
+    Raises:
+        _LateError: It takes longer than it may.
+    """
+    from distributed import get_worker
+
+    result: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            result.set_result(task.perform())
+        except BaseException as error:  # who waits for it gets it
+            result.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    if not wait([result], task.seconds).done:
+        raise _LateError(f"took longer than {task.seconds:g} s on {get_worker().address}")
+    return result.result()
 
 
 def _perform_apart(task: Task, memory: int, preload: str) -> Any:

@@ -5,16 +5,20 @@
     KbkitError                    everything below
     ├── ConfigError               a setting, an option or an argument is wrong
     │   ├── ArgumentError         a method was called with arguments that it does not take
+    │   ├── LocalOnlyError        a server was asked for what only a folder has (an
+    │   │                         AttributeError, too)
     │   ├── ImpossibleError       arguments are right, and contradict each other or how things are
     │   │                         (a ConflictError, too)
     │   ├── RecipeError           a recipe file is wrong; names file, line and field
-    │   └── MissingExtraError     what needs an extra of kbkit that is not installed
+    │   ├── TrustError            a recipe asks for what whoever builds it has to agree to
+    │   └── MissingExtraError     what needs a package that is not installed
     ├── InvalidNameError          a knowledge base name is malformed
     ├── NotFoundError             a knowledge base, document, chunk or file is not there
     ├── ConflictError             a name is taken, or another process does the same work
     ├── WorkspaceError            the workspace folder cannot be used
     │   ├── WorkspaceVersionError it was made by a newer kbkit
-    │   └── StoreUnreachableError a server of vectors is away, or refuses; nothing is lost
+    │   └── StoreUnreachableError the index of vectors cannot be reached; nothing is lost
+    ├── BundleError               a bundle is none, not what it says, or not signed as asked
     ├── SourceError               a source cannot be read at all
     │   └── FetchError            one address cannot be fetched
     │       └── ForbiddenAddressError  the address is private, or robots.txt forbids it
@@ -37,7 +41,7 @@
     │   ├── ReadOnlyPathError     what lies there can only be read
     │   ├── EntryFormatError      an entry's folder is not as one has to be; names line and column
     │   └── SecretsError          a file holds what looks like a key or a password
-    ├── ExportError               a site cannot be written or built
+    ├── ExportError               a site, or a file of documents or chunks, cannot be written
     └── ServerError               a server cannot be reached, or failed
         └── RefusedError          it refuses a request, whatever that asks for
             ├── TokenError        the token is missing, unknown, revoked or expired
@@ -64,6 +68,10 @@ class ArgumentError(ConfigError, TypeError):
     """A method was called with arguments that it does not take; says how to call it."""
 
 
+class LocalOnlyError(ConfigError, AttributeError):
+    """A workspace of a server was asked for what is done only where its folder is."""
+
+
 class RecipeError(ConfigError):
     """A recipe file is wrong.
 
@@ -76,8 +84,24 @@ class RecipeError(ConfigError):
         super().__init__("\n".join(problems))
 
 
+class TrustError(ConfigError):
+    """A recipe asks for more than the public web and its own folder, and nobody agreed to it.
+
+    Attributes:
+        demands: One line for each thing that it asks for.
+    """
+
+    def __init__(self, recipe: object, demands: list[str]) -> None:
+        self.demands = demands
+        asked = "\n".join(f"- {each}" for each in demands)
+        super().__init__(
+            f"{recipe}: asks for more than the public web and its own folder:\n{asked}\n"
+            "If you trust whoever wrote it, give trust=True"
+        )
+
+
 class MissingExtraError(ConfigError):
-    """A package of one of kbkit's extras is not installed; the message has the command."""
+    """A package that kbkit needs for this is not installed; the message has the command."""
 
 
 class InvalidNameError(KbkitError):
@@ -105,7 +129,14 @@ class WorkspaceVersionError(WorkspaceError):
 
 
 class StoreUnreachableError(WorkspaceError):
-    """A server that keeps vectors is away, refuses, or is none; what the catalog holds stays."""
+    """The index of vectors cannot be reached: a server is away or refuses, or a disk is full.
+
+    What the catalog holds stays.
+    """
+
+
+class BundleError(KbkitError):
+    """A bundle cannot be read or written, is not what it says, or is not signed as was asked."""
 
 
 class SourceError(KbkitError):

@@ -14,7 +14,7 @@ from kbkit.errors import MissingExtraError
 
 Extra = Literal[
     "panels", "site", "office", "plots", "browser", "firecrawl", "multilingual", "lab", "server",
-    "mcp", "postgres", "dask",
+    "mcp", "postgres", "dask", "sign", "parquet",
 ]  # fmt: skip
 
 
@@ -41,6 +41,26 @@ def extra(name: Extra, package: str, ability: str) -> Iterator[None]:
         if (error.name or "").partition(".")[0] == "kbkit":
             raise  # a fault of ours
         raise missing(name, package, ability) from error
+
+
+@contextmanager
+def whole(ability: str) -> Iterator[None]:
+    """Around an import of what comes with all of kbkit, and not with its client alone.
+
+    Args:
+        ability: What needs it, the beginning of a sentence.
+
+    Raises:
+        MissingExtraError: Something is not installed.
+    """
+    try:
+        yield
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        if package == "kbkit":
+            raise  # a fault of ours
+        said = f"{ability} needs {package}, which comes with all of kbkit: pip install kbkit"
+        raise MissingExtraError(said) from error
 
 
 def missing(name: Extra, package: str, ability: str) -> MissingExtraError:

@@ -13,9 +13,6 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-import numpy as np
-from numpy.typing import NDArray
-
 from kbkit.models import (
     AnnotatedChunk,
     Annotation,
@@ -33,7 +30,9 @@ from kbkit.models.licenses import KEYS as LICENSE_KEYS
 from kbkit.models.typed import TIME, typed_frame
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 _TYPES = [kind.value for kind in DocumentType]
 _STATES = [state.value for state in DocumentState]
@@ -159,7 +158,7 @@ def sources_frame(sources: Iterable[SourceInfo]) -> pd.DataFrame:
     types = {
         "id": "string", "type": "category", "location": "string", "base": "string",
         "from_recipe": "bool", "created_at": TIME, "options": "object", "name": "string",
-        "enabled": "bool", "documents": "int64",
+        "enabled": "bool", "documents": "int64", "version": "string",
     }  # fmt: skip
     return typed_frame([asdict(source) for source in sources], types).set_index("id")
 
@@ -215,6 +214,8 @@ def _principal_plane(
     vectors: NDArray[np.float32],
 ) -> tuple[NDArray[np.float64], tuple[float, float]]:
     """Vectors on their first two principal axes, shape ``(n, 2)``, and what share each shows."""
+    import numpy as np
+
     centred = vectors.astype(np.float64)
     if len(centred):
         centred -= centred.mean(axis=0)

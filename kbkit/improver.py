@@ -1,9 +1,10 @@
 """The process in the background that has models embed what static vectors serve meanwhile.
 
 One a workspace is at work: ``python -m kbkit.improver ADDRESS``. It goes on when the process ends
-that started it, takes what processors nobody else wants, and ends when nothing is left. What it has
-embedded is kept by content, so one that is killed costs some seconds of work; the next ingest, or
-`kbkit improve`, starts another.
+that started it, takes what processors nobody else wants, and ends when nothing is left. Where
+documents keep coming it does all that came in a while at once, since part of its work takes as long
+as a knowledge base is large. What it has embedded is kept by content, so one that is killed costs
+some seconds of work; the next ingest, or `kbkit improve`, starts another.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ import contextlib
 import os
 import signal
 import sys
+import time
 
 from kbkit.errors import ConflictError, KbkitError
-from kbkit.knowledge_base.improving import PROCESS
+from kbkit.knowledge_base import handle_of
+from kbkit.knowledge_base.improving import PROCESS, Improving
 from kbkit.models import KnowledgeBaseInfo
 from kbkit.stores.stores import StoresAddress
 from kbkit.workspace import Workspace
@@ -22,6 +25,8 @@ from kbkit.workspace import Workspace
 _NICE = 15
 _PATIENCE = 2.0
 """Seconds to wait for the lock, which others hold for a moment to see whether it is free."""
+_RESTS, _LONGEST_REST = 4, 30.0
+"""How many times as long as it worked it lets documents come before it goes on; most seconds."""
 
 
 def main(address: str) -> None:
@@ -39,9 +44,11 @@ def main(address: str) -> None:
         while waiting := _waiting(workspace, failed):
             try:
                 with stores.locks.hold(PROCESS, wait=_PATIENCE):
-                    for info in waiting:
-                        if not _improve(workspace, info):
-                            failed.add(info.id)
+                    began = time.monotonic()
+                    failed |= {info.id for info in waiting if not _improve(workspace, info)}
+                    if _waiting(workspace, failed):
+                        worked = time.monotonic() - began
+                        time.sleep(min(_RESTS * worked, _LONGEST_REST))
             except ConflictError:
                 return
 
@@ -51,9 +58,11 @@ def _waiting(workspace: Workspace, failed: set[str]) -> list[KnowledgeBaseInfo]:
 
 
 def _improve(workspace: Workspace, info: KnowledgeBaseInfo) -> bool:
-    """Whether nothing is left; else it was deleted, its model cannot be had, or another does it."""
+    """Whether it got on; else it was deleted, its model cannot be had, or another does it."""
     try:
-        return not workspace[info.name].improve()
+        kb = workspace[info.name]
+        Improving(handle_of(kb)).once()
+        return kb.info() != info
     except KbkitError:  # `kbkit improve` says it to somebody
         return False
 

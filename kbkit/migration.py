@@ -30,8 +30,9 @@ def migrate(
     that is done. The source stays as it was. A migration that was interrupted or killed goes on
     where it was when it is called again; if the source was changed since, it begins anew.
 
-    To a folder, its files, entries and pictures come along, and the index of vectors is made; with
-    a server, they stay in the folder of the workspace, which is still the one to name.
+    Pictures of documents come along. To a folder, files and entries do too, and the index of
+    vectors is made; with a server, they stay in the folder of the workspace, which is still the one
+    to name.
 
     Args:
         workspace: Its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``. Where
@@ -58,7 +59,8 @@ def migrate(
         raise WorkspaceError(f"{folder}: there is no workspace; name the folder of one")
     with ExitStack() as stack:
         tell = stack.enter_context(progress_bar(on_progress)) or _tell_nobody
-        source = stack.enter_context(closing(Stores.open(folder, settings.database_url)))
+        opened = Stores.open(folder, settings.database_url, pgvector=False)
+        source = stack.enter_context(closing(opened))
         address = source.catalog_address
         destination = _opened(to, address)
         stack.enter_context(closing(destination.database))
@@ -74,7 +76,7 @@ def migrate(
             place=destination.address,
             tell=tell,
         )
-        tables = copier.run(lambda: folders.extend(destination.prepare(folder)))
+        tables = copier.run(lambda: folders.extend(destination.prepare(folder, source.images)))
         there = replace(settings, database_url="" if destination.folder else str(to))
         _index(destination.folder or folder, there, tell)
     seconds = round(time.monotonic() - began, 3)

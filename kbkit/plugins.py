@@ -69,19 +69,8 @@ def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ..
         ImpossibleError: There is no such plugin, two packages bring one, it cannot be imported,
             does not take the options, or makes something else.
     """
-    kind = group.removeprefix("kbkit.").removesuffix("s")
-    points = {point.value: point for point in entry_points(group=group, name=name)}
-    if not points:
-        names = ", ".join(plugin.name for plugin in installed(group)) or "none"
-        raise ImpossibleError(
-            f"{name!r}: no installed package brings {_a(kind)} of that name (there are: {names})"
-        )
-    if len(points) > 1:
-        makers = " and ".join(sorted(_maker(point) for point in points.values()))
-        raise ImpossibleError(
-            f"{name!r}: {makers} both bring {_a(kind)} of that name; uninstall one"
-        )
-    (point,) = points.values()
+    point = find(group, name)
+    kind = _kind(group)
     where = f"the {kind} {name!r} of {_maker(point)}"
     try:
         made = point.load()(**options)
@@ -94,6 +83,32 @@ def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ..
     if missing:
         raise ImpossibleError(f"{where} is no {kind}: it lacks {', '.join(missing)}")
     return made
+
+
+def find(group: str, name: str) -> EntryPoint:
+    """Where a plugin is; nothing of it is imported.
+
+    Raises:
+        ImpossibleError: There is no such plugin, or two packages bring one.
+    """
+    kind = _kind(group)
+    points = {point.value: point for point in entry_points(group=group, name=name)}
+    if not points:
+        names = ", ".join(plugin.name for plugin in installed(group)) or "none"
+        raise ImpossibleError(
+            f"{name!r}: no installed package brings {_a(kind)} of that name (there are: {names})"
+        )
+    if len(points) > 1:
+        makers = " and ".join(sorted(_maker(point) for point in points.values()))
+        raise ImpossibleError(
+            f"{name!r}: {makers} both bring {_a(kind)} of that name; uninstall one"
+        )
+    (point,) = points.values()
+    return point
+
+
+def _kind(group: str) -> str:
+    return group.removeprefix("kbkit.").removesuffix("s")
 
 
 def _maker(point: EntryPoint) -> str:

@@ -18,10 +18,12 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import IO, Any, Protocol
+
+_LOOK_SECONDS = 1.0
 
 
 class Task(Protocol):
@@ -109,6 +111,7 @@ class Workers:
             task, future = item
             if self._closed:
                 future.cancel()
+            if not future.set_running_or_notify_cancel():
                 continue
             late = threading.Event()
             try:
@@ -156,7 +159,8 @@ def run_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
 def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
     """A process as `run_module` has it, but without pipes, that goes on when this one ends.
 
-    It is in no group of this process's, so that no Ctrl-C of a terminal reaches it.
+    It is a group of its own, so that no Ctrl-C of a terminal reaches it, but no session of its own:
+    Linux shares processors out among sessions before it asks how nice the processes of one are.
 
     Raises:
         OSError: It cannot be started.
@@ -171,7 +175,7 @@ def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=_environment(),
-        start_new_session=True,
+        process_group=0,
         creationflags=sum(getattr(subprocess, flag, 0) for flag in flags),
     )
     _started.append(process)
@@ -180,6 +184,70 @@ def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
 
 _started: list[subprocess.Popen[bytes]] = []
 """Those that may still be running, so that none stays a zombie."""
+
+
+def ending_signals() -> list[signal.Signals]:
+    """Signals that a server ends at: an interrupt, being told to, and a terminal that was closed.
+
+    A shell has what it starts behind itself ignore interrupts, which a server is to hear all the
+    same; who wants it to outlive a terminal has it ignore its end (``nohup``).
+    """
+    signals = [signal.SIGINT, signal.SIGTERM]
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
+        signals.append(hangup)
+    return signals
+
+
+@contextlib.contextmanager
+def waiting_for_end() -> Iterator[Callable[[], None]]:
+    """In the main thread, hear when this process is told to end; see `ending_signals`.
+
+    Yields:
+        Waits until it is, or returns at once where it was already.
+    """
+    told = threading.Event()
+    before = {number: signal.signal(number, lambda *_: told.set()) for number in ending_signals()}
+
+    def wait() -> None:
+        while not told.wait(_LOOK_SECONDS):  # Windows would not hear of an interrupt meanwhile
+            pass
+
+    try:
+        yield wait
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def end_with_input() -> None:
+    """Have this process be told to end as soon as its standard input does.
+
+    Whoever starts a server from a program keeps a pipe to it open; the system closes that when the
+    program is gone, however it ended. Nothing is made of what comes.
+
+    Raises:
+        ConfigError: A terminal is there, which stops what reads it in the background.
+    """
+    if sys.stdin is not None and sys.stdin.isatty():
+        from kbkit.errors import ConfigError  # workers do without
+
+        raise ConfigError(
+            "--until-stdin-closes: standard input is a terminal, where Ctrl+C ends a server; the "
+            "option is for programs that start it and keep a pipe to it open"
+        )
+    threading.Thread(target=_end_with_input, name="stdin", daemon=True).start()
+
+
+def _end_with_input() -> None:
+    with contextlib.suppress(OSError):
+        while os.read(0, 1 << 16):
+            pass
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGTERM)  # which may wait for something
+    else:
+        signal.raise_signal(signal.SIGTERM)
 
 
 def _environment() -> dict[str, str]:

@@ -28,6 +28,7 @@ from kbkit.recipes import (
     OpenApiSource,
     PackageSource,
     PageSource,
+    ParquetSource,
     Question,
     Recipe,
     golden_questions,
@@ -111,7 +112,7 @@ def _source(source: AnySource, where: str, base: Path) -> Iterator[Finding]:
     if isinstance(source, CrawlSource):
         yield from _crawl(source, where)
     path = getattr(source, "path", None)
-    if isinstance(source, MirrorSource | JsonlSource | OpenApiSource) and path:
+    if isinstance(source, MirrorSource | JsonlSource | ParquetSource | OpenApiSource) and path:
         if not (base / Path(path).expanduser()).exists():
             yield Finding("error", f"{where}.path", f"{path}: no such file or folder")
     elif isinstance(source, FilesSource):

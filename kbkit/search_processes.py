@@ -7,10 +7,13 @@ processes do that have the workspace open.
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
+import sys
 import threading
 from collections.abc import Mapping
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,6 +29,15 @@ from kbkit.workspace import Workspace, settings_of
 _SECONDS = 300.0
 _WARMED = 20
 """Knowledge bases whose snapshots a process has mapped when it takes its first search."""
+_FIRST = 5
+"""Questions after which what embeds them has opened its model: the first are answered without."""
+_PATIENCE = 10.0
+"""Seconds that a search waits for processes which are being started. All that come meanwhile would
+else read what they need in this process, one in the way of the other, and of all who write."""
+SWITCH_SECONDS = 0.0005
+"""After which a thread that computes lets others do so. Python's 5 ms are long for a search, which
+lets go often and would wait so long each time while somebody writes, or a graph is read behind it:
+with 50 clients it took twenty times as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +88,14 @@ class WarmTask:
         return _SECONDS
 
     def perform(self) -> bool:
-        """Search once in each knowledge base."""
+        """Search once in each knowledge base, and a few times in one."""
         workspace = _opened(self.folder, self.settings)
-        for name in list(workspace)[:_WARMED]:
+        names = list(workspace)[:_WARMED]
+        for number, name in enumerate(names + names[:1] * _FIRST):
             with suppress(KbkitError):  # whoever searches is told
-                workspace.context("first", kbs=[name])
+                workspace.context(f"first {number}", kbs=[name])
+        gc.collect()
+        gc.freeze()  # what stays in memory is not looked through again, while searches wait
         return True
 
     def broken(self, reason: str) -> bool:
@@ -101,15 +116,25 @@ class SearchProcesses:
         self._settings = settings_of(workspace)
         self._count = processes
         self._workers: Workers | None = None
-        self._ready = threading.Event()
+        self._warm = False
+        self._settled = threading.Event()
+        self._settled.set()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a search would begin at once: no process is being started."""
+        return self._settled.is_set()
 
     def start(self) -> None:
-        """Begin to start the processes; until they are ready this one searches."""
+        """Begin to start the processes; searches wait for them a while."""
         if not self._count:
             return
         with suppress(OSError):  # then this process goes on searching
             self._workers = Workers(self._count, preload="kbkit.workspace")
-            threading.Thread(target=self._warm, name="kbkit-search-processes", daemon=True).start()
+            self._settled.clear()
+            threading.Thread(
+                target=self._warm_up, name="kbkit-search-processes", daemon=True
+            ).start()
 
     def close(self) -> None:
         """End the processes."""
@@ -128,21 +153,47 @@ class SearchProcesses:
             KbkitError: As the method raises it.
         """
         task = SearchTask(self._workspace.path, self._settings, method, query, arguments)
+        self._settled.wait(_PATIENCE)
         found: bytes | KbkitError | None = None
-        if self._workers is not None and self._ready.is_set():
+        if asked := self._asked(task):
             with suppress(CancelledError):  # the server ends, and this is its last answer
-                found = self._workers.submit(task).result()
-        if isinstance(found, KbkitError):
-            raise found
-        return _answered(self._workspace, task) if found is None else found
+                found = asked.result()
+        return _checked(_answered(self._workspace, task) if found is None else found)
 
-    def _warm(self) -> None:
+    async def answer_async(self, method: str, query: str, **arguments: Any) -> bytes:
+        """As `answer`, while no thread waits: those that write have need of them all."""
+        task = SearchTask(self._workspace.path, self._settings, method, query, arguments)
+        if not self._settled.is_set():
+            await asyncio.to_thread(self._settled.wait, _PATIENCE)
+        found: bytes | KbkitError | None = None
+        if asked := self._asked(task):
+            waiting = asyncio.wrap_future(asked)
+            await asyncio.wait([waiting])
+            found = None if waiting.cancelled() else waiting.result()
+        if found is None:
+            found = await asyncio.to_thread(_answered, self._workspace, task)
+        return _checked(found)
+
+    def _asked(self, task: SearchTask) -> Future[Any] | None:
+        """What a process will answer; ``None`` where none is there."""
+        if self._workers is None or not self._settled.is_set() or not self._warm:
+            return None
+        return self._workers.submit(task)
+
+    def _warm_up(self) -> None:
         assert self._workers is not None
         task = WarmTask(self._workspace.path, self._settings)
         # one for each, since none takes a second before its first is done
         warming = [self._workers.submit(task) for _ in range(self._count)]
-        if all(each.result() for each in warming):
-            self._ready.set()
+        with suppress(CancelledError):  # the server ends
+            self._warm = all(each.result() for each in warming)
+        self._settled.set()
+
+
+def _checked(found: bytes | KbkitError) -> bytes:
+    if isinstance(found, KbkitError):
+        raise found
+    return found
 
 
 def _answered(workspace: Workspace, task: SearchTask) -> bytes:
@@ -154,4 +205,5 @@ def _answered(workspace: Workspace, task: SearchTask) -> bytes:
 @lru_cache(maxsize=1)
 def _opened(folder: Path, settings: Settings) -> Workspace:
     """That of a process which searches."""
+    sys.setswitchinterval(SWITCH_SECONDS)
     return Workspace(folder, settings=settings)

@@ -28,6 +28,7 @@ from urllib.parse import quote
 from kbkit.config import Settings
 from kbkit.errors import ConfigError
 from kbkit.extras import missing
+from kbkit.processes import ending_signals
 from kbkit.workspace import Workspace
 
 LOOPBACK = "127.0.0.1"
@@ -50,6 +51,9 @@ _EXTENSIONS = [
     "@jupyter-widgets/jupyterlab-manager",
     "anywidget",
 ]
+
+_COOKIES = {"samesite": "Strict"}
+"""Pages of other sites send none of them, whatever they ask for."""
 
 # What a page may load: nothing of third parties. Views are modules made of text (blob:), and the
 # kernel's websocket is of the same origin (which 'self' covers; in Safari from 15.4 on).
@@ -209,6 +213,7 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
             "config_file_paths": [],
             "tornado_settings": {
                 "headers": {"Content-Security-Policy": _POLICY},
+                "xsrf_cookie_kwargs": _COOKIES,
                 "ws_ping_timeout": 30_000,  # ms; the default is longer than it may be
                 "websocket_max_message_size": _LARGEST_MESSAGE,
             },
@@ -223,6 +228,7 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
             "default_pool_size": _WARM_KERNELS,
             "file_allowlist": [],
         },
+        "IdentityProvider": {"cookie_options": _COOKIES},
         "MappingKernelManager": {"cull_idle_timeout": _IDLE_SECONDS, "cull_interval": 60},
     }
     if os.name == "posix":
@@ -247,7 +253,7 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
             """Keep the pool full too when kernels in it were ended for being idle."""
             loop = IOLoop.current()
             with suppress(ValueError):  # where it is not the main thread
-                for number in (signal.SIGINT, signal.SIGTERM):
+                for number in ending_signals():
                     # between two steps, and not in the middle of one
                     signal.signal(number, lambda *_: loop.add_callback_from_signal(loop.stop))
             kernels = self.kernel_manager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import sys
@@ -12,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kbkit.models.plain import plain, plain_lines, pluralize
+from kbkit.logs import is_json
+from kbkit.models.plain import (
+    escaped_controls,
+    plain,
+    plain_lines,
+    pluralize,
+    without_controls,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -47,7 +55,7 @@ def progress() -> Iterator[OnProgress | None]:
     if _Verbosity.level > 0:
         yield _tell_step
         return
-    if _Verbosity.level < 0 or not sys.stderr.isatty():
+    if _Verbosity.level < 0 or not sys.stderr.isatty() or is_json():
         yield None
         return
     from rich.markup import escape
@@ -56,9 +64,8 @@ def progress() -> Iterator[OnProgress | None]:
 
         def tell(progress: Progress) -> None:
             total = f" of {progress.total:,}" if progress.total else ""
-            status.update(
-                f"{progress.stage} {progress.done:,}{total} [dim]{escape(progress.message[-70:])}"
-            )
+            message = escape(plain(progress.message)[-70:])
+            status.update(f"{progress.stage} {progress.done:,}{total} [dim]{message}")
 
         yield tell
 
@@ -87,29 +94,37 @@ def console(*, stderr: bool = False) -> Console:
 def print_table(renderable: RenderableType) -> None:
     """Print a result for a person to read: as wide as the terminal, or a row a line in a pipe."""
     terminal = console()
-    if terminal.is_terminal:
-        terminal.print(renderable)
-        return
     with terminal.capture() as captured:
         terminal.print(renderable)
-    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    lines = without_controls(captured.get(), colours=True).split("\n")
+    if not terminal.is_terminal:
+        lines = [line.rstrip() for line in lines]
+    typer.echo("\n".join(lines), nl=False, color=terminal.is_terminal or None)
 
 
 def say(text: str) -> None:
     """Tell the person something; standard output is for results."""
     if _Verbosity.level >= 0:
-        complain(text)
+        complain(text, logging.INFO)
 
 
-def complain(text: str) -> None:
-    """Tell the person what went wrong, however little they want to hear."""
-    typer.echo(text, err=True)
+def complain(text: str, level: int = logging.ERROR) -> None:
+    """Tell the person what went wrong, however little they want to hear.
+
+    Args:
+        text: In words.
+        level: Of the line, where a program reads JSON.
+    """
+    if is_json():
+        logging.getLogger(__name__).log(level, "%s", text.removeprefix("kbkit: "))
+    else:
+        typer.echo(without_controls(text, colours=True), err=True)
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
     """JSON that standard output can carry."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    return json.dumps(value, ensure_ascii=not unicode, indent=indent)
+    return escaped_controls(json.dumps(value, ensure_ascii=not unicode, indent=indent))
 
 
 def print_json(value: Any) -> None:
@@ -283,14 +298,14 @@ def print_figures(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 _WORD = re.compile(r"[^\W\d]")
-_ARGUMENT = re.compile(r"\b(allow_private)\b|^([a-z_]+)=")
+_ARGUMENT = re.compile(r"\b(allow_private)\b|^([a-z_]+)=|\b(trust)=True")
 
 
 def to_options(message: str) -> str:
     """A message of Python's interface with its arguments as the command line spells them."""
 
     def spell(match: re.Match[str]) -> str:
-        name, ending = (match[1], "") if match[1] else (match[2], " ")
+        name, ending = (match[2], " ") if match[2] else (match[1] or match[3], "")
         return f"--{name.replace('_', '-')}{ending}"
 
     return _ARGUMENT.sub(spell, message)

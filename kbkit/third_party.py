@@ -8,10 +8,12 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from kbkit.errors import KbkitError
+from kbkit.models.references import variable, variables
 
 T = TypeVar("T")
 
@@ -19,6 +21,8 @@ SECRET_NAME = re.compile(r"key|token|secret|password|credential|auth", re.IGNORE
 """Names of arguments and variables whose values are secret."""
 
 _SECRET_VALUE = re.compile(r"\b(?:sk|pk|hf|gsk|pa)[-_][\w*-]{4,}|(?i:bearer)\s+\S+")
+_IN_ADDRESS = re.compile(r"(?<=://)[^\s/@]+@|(?<=[?&;])[^\s=&#?]*(?:key|token|secret|password|"
+                         r"signature)[^\s=&#]*=[^\s&#]+", re.IGNORECASE)  # fmt: skip
 _LEAST_SECRET = 6  # shorter values would blot out ordinary words
 
 
@@ -48,6 +52,7 @@ def open_class(
     Raises:
         KbkitError: It cannot be imported, is no such class, or cannot be made.
     """
+    arguments = {key: _given(name, key, value, error) for key, value in arguments.items()}
     module_name, _, class_name = path.replace(":", ".").rpartition(".")
     try:
         module = importlib.import_module(module_name)
@@ -71,6 +76,39 @@ def open_class(
         ) from None
 
 
+def is_there(path: str) -> bool:
+    """Whether the module of a class that `open_class` takes is installed; nothing is imported."""
+    module_name, _, _ = path.replace(":", ".").rpartition(".")
+    name, places = "", None
+    for part in module_name.split("."):
+        name = f"{name}.{part}".lstrip(".")
+        if loaded := sys.modules.get(name):
+            places = getattr(loaded, "__path__", ())
+            continue
+        finders = (finder.find_spec(name, places) for finder in sys.meta_path)
+        spec = next(filter(None, finders), None)
+        if spec is None:
+            return False
+        places = spec.submodule_search_locations or ()
+    return True
+
+
+def _given(name: str, key: str, value: Any, error: type[KbkitError]) -> Any:
+    """What a constructor gets for an argument: for ``${NAME}``, that variable's value."""
+    if not (referred := variable(value)):
+        return value
+    if referred not in os.environ:
+        raise error(f"{name}: {key}: the environment has no {referred}; set it")
+    return os.environ[referred]
+
+
+def without_secrets(text: str) -> str:
+    """A text for a log: ``***`` for what looks like a key, and for secrets of the environment."""
+    for secret in _secrets({}):
+        text = text.replace(secret, "***")
+    return _IN_ADDRESS.sub("***", _SECRET_VALUE.sub("***", text))
+
+
 def safe_message(error: Exception, arguments: Mapping[str, Any]) -> str:
     """One line about an error, without keys.
 
@@ -86,6 +124,7 @@ def safe_message(error: Exception, arguments: Mapping[str, Any]) -> str:
 
 def _secrets(arguments: Mapping[str, Any]) -> list[str]:
     """Values that must not show in messages: from the arguments and from the environment."""
-    values = {str(value) for name, value in arguments.items() if SECRET_NAME.search(name)}
+    values = {os.environ.get(name, "") for name in variables(arguments)}
+    values |= {str(value) for name, value in arguments.items() if SECRET_NAME.search(name)}
     values |= {value for name, value in os.environ.items() if SECRET_NAME.search(name)}
     return sorted((value for value in values if len(value) >= _LEAST_SECRET), key=len, reverse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -12,10 +13,12 @@ from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from kbkit.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
+_OWN_NAMES = frozenset({LOOPBACK, "localhost", "[::1]"})
 
 
 class _Server(ThreadingHTTPServer):
@@ -41,10 +44,29 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def parse_request(self) -> bool:
         """Tell who wants to know what is asked for."""
-        understood = super().parse_request()
-        if understood:
-            self._on_request(self.path)
-        return understood
+        if not super().parse_request():
+            return False
+        if not self._is_ours(self.headers.get("Host", LOOPBACK)):
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "not a name of this machine")
+            return False
+        self._on_request(self.path)
+        return True
+
+    def _is_ours(self, host: str) -> bool:
+        """Whether a request means this machine.
+
+        A page whose name was made to lead here (DNS rebinding) says its own name in ``Host``.
+        """
+        name, port = re.fullmatch(r"(.*?)(?::(\d+))?", host.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
+        return name.lower() in _OWN_NAMES and port in (None, str(self.connection.getsockname()[1]))
+
+    def send_head(self) -> Any:
+        """Refuse what no file of a site is called: names with a dot in front are tools' own."""
+        parts = re.split(r"[/\\]", unquote(re.split(r"[?#]", self.path)[0]))
+        if any((part.startswith(".") and part != ".well-known") or "\0" in part for part in parts):
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return None
+        return super().send_head()
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
@@ -80,7 +102,8 @@ def serve_folder(
 ) -> Iterator[str]:
     """Serve a folder on loopback while the block runs.
 
-    Pages carry ``Last-Modified``, and a request that knows it is answered with 304.
+    Requests that name another host than this machine (``Host``) are refused, and so are names with
+    a dot in front. Pages carry ``Last-Modified``, and a request that knows it is answered with 304.
 
     Args:
         folder: The folder.

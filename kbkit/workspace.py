@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -16,18 +16,20 @@ from kbkit.config import Settings
 from kbkit.embedding.embedders import Embedders
 from kbkit.engine import LOCAL, open_engine
 from kbkit.errors import ConflictError, InvalidNameError, KbkitError
-from kbkit.frames import workspace_frame, workspace_html
-from kbkit.ingest.pipeline import Pipeline, Stop
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of, ingestion_of
-from kbkit.knowledge_base.new import NewKnowledgeBase
 from kbkit.models import (
+    BundleInfo,
     Compaction,
     DeletedKnowledgeBase,
+    Health,
     IngestReport,
     KnowledgeBaseInfo,
+    Problem,
+    Restoration,
+    Run,
     SourceDocument,
 )
-from kbkit.progress import OnProgress
+from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import (
     AnyEmbedding,
     KnowledgeBaseSpec,
@@ -37,6 +39,7 @@ from kbkit.recipes import (
 from kbkit.retrieval.context import Leg
 from kbkit.stores.catalog import knowledge_bases, trash
 from kbkit.stores.catalog.built_in import BUILT_IN, ENTRIES, FILES
+from kbkit.stores.catalog.commitments import JOURNAL
 from kbkit.stores.stores import Stores
 from kbkit.validation import check_text
 from kbkit.workspace_searches import WorkspaceSearches
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from kbkit.entries.entries import Entries
     from kbkit.files.files import Files
     from kbkit.graph.graph import Graph
+    from kbkit.ingest.pipeline import Stop
 
 
 @explained
@@ -96,6 +100,10 @@ class Workspace(WorkspaceSearches):
         self._knowledge_bases: dict[str, KnowledgeBase] = {}
         self._named_at: dict[str, tuple[int, KnowledgeBase]] = {}
         self._stores.vectors.sweep()  # what a deletion that was killed has left
+        if (self.path / JOURNAL).exists():
+            from kbkit.bundles.placing import settle_alone
+
+            settle_alone(self._stores)
         if (self.path / FILES).is_dir():
             from kbkit.files.files import take_over
 
@@ -173,6 +181,8 @@ class Workspace(WorkspaceSearches):
         self, name: str, description: str, spec: KnowledgeBaseSpec, known_as: str = ""
     ) -> KnowledgeBase:
         """Make a knowledge base, of an id of its own where one is given."""
+        from kbkit.knowledge_base.new import NewKnowledgeBase
+
         new = NewKnowledgeBase.of(self._resources, name, description, spec, known_as)
         with self._stores.database.write() as transaction:
             row = new.enter(transaction)
@@ -244,10 +254,12 @@ class Workspace(WorkspaceSearches):
 
     def to_frame(self) -> pd.DataFrame:
         """Figures of all knowledge bases as a DataFrame, indexed by name."""
+        from kbkit.frames import workspace_frame
+
         return workspace_frame(self.list())
 
     def delete(self, name: str, *, forever: bool = False, if_match: str | None = None) -> None:
-        """Put a knowledge base into the trash, from which `restore` brings it back.
+        """Put a knowledge base into the trash, from which `undelete` brings it back.
 
         Args:
             name: Its name, which is free for another one then.
@@ -271,7 +283,7 @@ class Workspace(WorkspaceSearches):
         self._stores.snapshots.drop(row.id)
         self._stores.vectors.sweep()
 
-    def restore(self, name: str, *, to: str = "") -> KnowledgeBase:
+    def undelete(self, name: str, *, to: str = "") -> KnowledgeBase:
         """Bring a deleted knowledge base back with all that it held.
 
         Args:
@@ -286,14 +298,86 @@ class Workspace(WorkspaceSearches):
         if to:
             _check(to)
         with self._stores.database.write() as transaction:
-            row = trash.restore_knowledge_base(transaction, name, to)
+            row = trash.undelete_knowledge_base(transaction, name, to)
         self._stores.vectors.apply(row.id)
         return self._knowledge_base(row)
 
     def trash(self) -> builtins.list[DeletedKnowledgeBase]:
-        """The deleted knowledge bases that `restore` can bring back, the last first."""
+        """The deleted knowledge bases that `undelete` can bring back, the last first."""
         with self._stores.database.read() as transaction:
             return trash.knowledge_bases_in_trash(transaction)
+
+    def bundle(
+        self,
+        place: str | Path,
+        *,
+        kbs: Sequence[str] | None = None,
+        sign: str | Path | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BundleInfo:
+        """Write knowledge bases into one portable file, which `restore` reads anywhere.
+
+        The file shows one moment of the workspace, whatever others write meanwhile. It has
+        documents, chunks, vectors, ratings (and so judgements), annotations, the graph, sources and
+        settings; not the trash, nor tokens of a server. The same content gives the same bytes.
+
+        Args:
+            place: A file that is not there yet; or a folder, in which it is named after the time.
+            kbs: Names of knowledge bases; by default all, with files and entries: a backup.
+            sign: A private Ed25519 key (PEM) to sign it with.
+            on_progress: Called as the work goes on; by default notebooks show a bar.
+
+        Raises:
+            NotFoundError: There is no such knowledge base.
+            ImpossibleError: One of them is that of the files or the entries.
+            BundleError: The file cannot be written.
+            ConflictError: The file is there, or others write files all the time.
+            ConfigError: The key is none.
+            MissingExtraError: To sign, ``kbkit[sign]`` is needed.
+            WorkspaceError: Files and entries lie in the folder of another machine.
+        """
+        from kbkit.bundles.making import make_bundle
+
+        with progress_bar(on_progress) as tell:
+            return make_bundle(
+                self._stores, place, kbs=kbs, key_file=sign, tell=tell or (lambda progress: None)
+            )
+
+    def restore(
+        self,
+        path: str | Path,
+        *,
+        name: str = "",
+        verify: str | Path | None = None,
+        trust: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> Restoration:
+        """Store what a bundle holds, all of it or nothing; nothing is crawled or embedded.
+
+        A knowledge base that is not here comes with all its ids. Of one that is here, the documents
+        that it lacks come, and the ratings that it lacks; what it has, and what was deleted from it
+        by hand, stays as it is. Files and entries come where nothing is at their place.
+
+        Args:
+            path: The file.
+            name: What its one knowledge base is to be called; beside one that is here, it is a copy
+                with ids of its own.
+            verify: The public Ed25519 key (PEM) of who has to have signed it, and is trusted.
+            trust: Trust whoever made it: refreshes read its sources, and what it names to embed
+                or annotate is used. Else its sources are disabled (`KnowledgeBase.sources`), and a
+                knowledge base that needs more than kbkit itself is refused.
+            on_progress: Called as the work goes on; by default notebooks show a bar.
+
+        Raises:
+            BundleError: It is no bundle, not what it says, of a newer kbkit, not signed as asked,
+                or would run or ask what nobody trusted.
+            ConflictError: A name is taken, or that of another knowledge base; one is in the trash;
+                one works in another way here; or another process restores right now.
+            WorkspaceError: The workspace cannot be written.
+        """
+        with progress_bar(on_progress) as tell:
+            heard = tell or (lambda progress: None)
+            return restored(self, path, name=name, verify=verify, trust=trust, tell=heard)
 
     def compact(self) -> Compaction:
         """Empty the trash (of all kinds), and make the workspace smaller.
@@ -323,6 +407,57 @@ class Workspace(WorkspaceSearches):
             entries = of_entries.empty_trash(self.entries)
         size += self._stores.database.compact()
         return Compaction(documents, len(gone), images, size, files, entries)
+
+    def doctor(self, *, repair: bool = False) -> Health:
+        """Examine all that is kept, by content, and say what is wrong and what to do.
+
+        The catalog (its file, rows, vectors, words), embedders, the index of vectors (each id and
+        each vector), snapshots, files and entries are looked at, which takes about as long as
+        reading all of it.
+
+        Args:
+            repair: Make anew what derives from the catalog and is not as it should be.
+
+        Raises:
+            ConflictError: Another process wrote for very long.
+        """
+        from kbkit.workspace_doctor import Doctor
+
+        skipped: dict[str, Callable[[], Iterable[Problem]]] = {
+            FILES: lambda: self.files.sync().skipped,
+            ENTRIES: lambda: self.entries.sync().skipped,
+        }
+        return Doctor(self._stores, repair, lambda name: handle_of(self[name]), skipped).examine()
+
+    def rebuild(self, names: Iterable[str] | None = None) -> builtins.list[str]:
+        """Make anew what derives from the catalog: index of words and of vectors, snapshots.
+
+        Args:
+            names: Of the knowledge bases; by default all.
+
+        Returns:
+            The names of those.
+
+        Raises:
+            NotFoundError: There is none of that name.
+            StoreUnreachableError: A server of vectors is away; what waits is searched meanwhile.
+        """
+        from kbkit.workspace_doctor import rebuild
+
+        return rebuild(self._stores, builtins.list(self) if names is None else names)
+
+    def runs(self, names: Iterable[str] | None = None) -> builtins.list[Run]:
+        """When sources were read, how long that took and what came of it, the last first.
+
+        Args:
+            names: Of the knowledge bases; by default all.
+
+        Raises:
+            NotFoundError: There is none of that name.
+        """
+        from kbkit.workspace_doctor import history
+
+        return history(self._stores, builtins.list(self) if names is None else names)
 
     def rename(self, name: str, *, to: str, if_match: str | None = None) -> KnowledgeBase:
         """Give a knowledge base another name; all else stays.
@@ -401,6 +536,8 @@ class Workspace(WorkspaceSearches):
         return f"<Workspace {str(self.path)!r}>"
 
     def _repr_html_(self) -> str:
+        from kbkit.frames import workspace_html
+
         return workspace_html(f"Workspace {str(self.path)!r}", self.list())
 
     def _knowledge_base(self, row: knowledge_bases.KnowledgeBaseRow) -> KnowledgeBase:
@@ -437,7 +574,7 @@ def _refuse_built_in(row: knowledge_bases.KnowledgeBaseRow) -> None:
         holds = BUILT_IN[row.id].holds
         raise ConflictError(
             f"{row.name}: holds the {holds} of this workspace and goes with them; delete {holds} "
-            f"with workspace.{row.id}.delete(...), or the folder `{row.id}`"
+            f"one by one, or the folder `{row.id}`"
         )
 
 
@@ -449,6 +586,41 @@ def stores_of(workspace: Workspace) -> Stores:
 def settings_of(workspace: Workspace) -> Settings:
     """The settings of a workspace, for kbkit's own interfaces."""
     return workspace._resources.settings
+
+
+def restored(
+    workspace: Workspace,
+    path: str | Path,
+    *,
+    name: str,
+    verify: str | Path | None,
+    trust: bool,
+    paths: bool = True,
+    tell: OnProgress,
+) -> Restoration:
+    """Store what a bundle holds, for kbkit's own interfaces; see `Workspace.restore`.
+
+    Args:
+        workspace: Where.
+        path: The file.
+        name: What its one knowledge base is to be called; ``""`` for as it was.
+        verify: The public key of who has to have signed it.
+        trust: Whether whoever made it is trusted.
+        paths: Whether sources of theirs may read this machine's disk then.
+        tell: Called as the work goes on.
+    """
+    from kbkit.bundles.restoring import restore_bundle
+
+    if name:
+        _check(name)
+    done = restore_bundle(
+        workspace._stores, path, name=name, key_file=verify, trust=trust, paths=paths, tell=tell
+    )
+    if (workspace.path / FILES).is_dir():
+        workspace.files.sync()
+    if (workspace.path / ENTRIES).is_dir():
+        workspace.entries.sync()
+    return done
 
 
 def create_whole(
@@ -475,6 +647,9 @@ def create_whole(
         ConflictError: The name is taken.
         EmbedderError: The embedder failed; there is no knowledge base.
     """
+    from kbkit.ingest.pipeline import Pipeline
+    from kbkit.knowledge_base.new import NewKnowledgeBase
+
     _check(name)
     spec, resources = KnowledgeBaseSpec(), workspace._resources
     new = NewKnowledgeBase.of(resources, name, description, spec, uuid4().hex)

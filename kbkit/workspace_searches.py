@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
 from kbkit.errors import ConfigError, NotFoundError
-from kbkit.graph.facts import EntityFacts
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
-from kbkit.knowledge_base.subjects import about, list_subjects
 from kbkit.models import About, Answer, Context, Filters, Hits, Mode, Subject, SubjectKind
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.answering import ask
@@ -154,6 +152,8 @@ class WorkspaceSearches(ABC):
         legs: dict[str, Leg] = {}
         at_hand: list[str] = []
         if settings.max_entities and asked.filters == Filters():
+            from kbkit.graph.facts import EntityFacts
+
             facts = EntityFacts(self._stores.database, retrievers, settings.max_entities)
             legs["graph"] = lambda: facts.find(asked.text)
             at_hand += ["graph"] if facts.is_at_hand() else []
@@ -182,6 +182,8 @@ class WorkspaceSearches(ABC):
             NotFoundError: A name of a knowledge base is not there.
         """
         handles = [handle_of(self[name]) for name in self._named(kbs)]
+        from kbkit.knowledge_base.subjects import list_subjects
+
         return list_subjects(self._stores, handles, kind=kind, like=like, limit=limit)
 
     def about(self, query: str, *, kbs: Sequence[str] | None = None, limit: int = 20) -> About:
@@ -197,6 +199,8 @@ class WorkspaceSearches(ABC):
             NotFoundError: Nothing is called so; the message says what is called nearly so.
         """
         handles = [handle_of(self[name]) for name in self._named(kbs)]
+        from kbkit.knowledge_base.subjects import about
+
         return about(self._stores, handles, query, limit=limit)
 
     def as_retriever(

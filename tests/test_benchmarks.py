@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
+
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 WITHOUT_DATA = {"chunking": "none: see above", "quality": "failed with exit code 1"}
 """What the index says of them where nothing is there to be measured."""
@@ -96,3 +98,37 @@ def test_paraphrases_are_complete_and_no_question_stands_twice() -> None:
     assert {len(row) for row in rows} == {5}
     asked = [(row[0], question) for row in rows for question in row[2:]]
     assert len(set(asked)) == len(asked)
+
+
+def test_copies_in_the_catalog_are_as_an_ingest_would_store_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    monkeypatch.setenv("KBKIT_IMPROVE", "off")
+    copies = importlib.import_module("_scale_copies")
+    words = "coroutine cancelled shield waiter protected event future thread queue signal handler"
+    text = f"# Timeouts\n\nEach {words}.\n\n## Shields\n\nNo {words} any more.\n"
+    with copies.without_chroma(tmp_path / "kb") as workspace:
+        spec = KnowledgeBaseSpec(card_embedding=StaticEmbedding())  # which opens no model
+        kb = workspace.create("scale", spec=spec)
+        for number in range(3):
+            kb.add(f"Page {number}", text * 5, source=f"copy0:tasks/{number}.md")
+        before = kb.info()
+        copies.copy(kb, before.chunks + 1)
+        assert (kb.info().documents, kb.info().chunks) == (6, 2 * before.chunks)
+        copies.copy(kb, kb.info().chunks + 1)  # which goes on with the next copy
+        info = kb.info()
+        assert (info.documents, info.chunks) == (9, 3 * before.chunks)
+        assert (info.pending, info.cards_waiting, info.chunks_waiting) == (0, 0, 0)
+        contents = {document.id: document.content for document in kb.documents}
+        assert len(set(contents.values())) == 3
+        chunks = list(kb.chunks)
+        assert all(c.text == contents[c.document_id][c.start : c.end] for c in chunks)
+        renamed = {word for content in contents.values() for word in content.split()}
+        new = next(word for word in renamed - set(text.split()) if word.isalpha())
+        hits = kb.search(new, mode="lexical").hits
+        assert hits
+        assert all(new in contents[hit.chunk.document_id] for hit in hits)
+        assert kb.search(chunks[-1].text, mode="dense").hits
+        assert kb.search("tasks", filters={"path": "tasks/*"}, mode="dense").hits
+        assert not (tmp_path / "kb" / "chroma").exists()

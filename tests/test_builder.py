@@ -11,7 +11,7 @@ import yaml
 
 import kbkit
 from kbkit.builder import build
-from kbkit.errors import RecipeError
+from kbkit.errors import ConflictError, RecipeError
 from kbkit.models import IngestReport, Problem
 from kbkit.testing import serve_folder
 
@@ -59,7 +59,7 @@ class House:
     def build(self, **options):
         self.recipe.write_text(yaml.safe_dump(self.values))
         self.requests.clear()
-        return build(self.recipe, self.folder / "kb", **{"site": False, **options})
+        return build(self.recipe, self.folder / "kb", **{"site": False, "trust": True, **options})
 
     def open(self):
         return kbkit.open(self.folder / "kb")
@@ -126,6 +126,32 @@ def test_a_report_is_json_and_lines(house):
     assert lines["questions"].startswith("2: nDCG@10 ")
     assert "total" in lines["seconds"]
     assert "site" not in lines
+
+
+@pytest.mark.parametrize("shared", ["folder", "database"])
+def test_one_of_two_builds_at_once_is_told_so(house, shared, request, monkeypatch):
+    """Two processes of one folder, and two machines whose folders have one database."""
+    if shared == "database":
+        if os.environ.get("KBKIT_TEST_DATABASE"):
+            pytest.skip("there each folder has a database of its own")
+        server = request.getfixturevalue("postgres")
+        monkeypatch.setenv("KBKIT_DATABASE_URL", server.catalog())
+    other = house.folder / ("kb" if shared == "folder" else "elsewhere")
+    refused = []
+
+    def begin_another(progress):
+        if not refused:
+            with pytest.raises(ConflictError) as caught:
+                build(house.recipe, other, site=False, trust=True)
+            refused.append(str(caught.value))
+
+    report = house.build(on_progress=begin_another)
+    said = "another process is building house; wait for it to end, and run this again"
+    assert refused == [said]
+    assert counts(report) == (5, 0, 0, 0)
+    again = build(house.recipe, other, site=False, trust=True)
+    assert again.info.documents == 5
+    assert counts(again)[0] == 0
 
 
 def test_a_second_build_does_nothing(house):
@@ -301,7 +327,7 @@ def test_a_loaded_recipe_builds_into_an_open_workspace(house):
     house.recipe.write_text(yaml.safe_dump(house.values))
     recipe = kbkit.load_recipe(house.recipe)
     with house.open() as workspace:
-        assert build(recipe, workspace, site=False).info.documents == 5
+        assert build(recipe, workspace, site=False, trust=True).info.documents == 5
         assert "house" in workspace  # still open
 
 

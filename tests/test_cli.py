@@ -5,7 +5,7 @@ import re
 import sqlite3
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -15,6 +15,7 @@ import yaml
 
 import kbkit
 from kbkit import cli
+from kbkit.cli.app import load_commands
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.testing import serve_folder
 
@@ -257,7 +258,7 @@ def test_search_is_narrowed_by_knowledge_base_and_limit(run, made):
 def test_context_is_printed_for_agents_within_its_budget(run, made, monkeypatch):
     outcome = run("context", "how long does black tea steep", "--limit", "2", workspace=made)
     assert outcome.code == 0
-    assert outcome.out.startswith("2 passages, best first. What stands between <quote-")
+    assert outcome.out.startswith("2 passages, best first. What stands in <quote-")
     assert "source: http://x.org/tea.html#black\n" in outcome.out
     found = run("context", "black tea", "--max-tokens", "200", "--json", workspace=made).json
     assert found["tokens"] <= found["max_tokens"] == 200
@@ -386,7 +387,8 @@ def test_list_and_show_tell_the_figures(run, made):
 
 def test_documents_are_listed_whole_or_by_line(run, made):
     found = run("documents", "drinks", "--jsonl", workspace=made).lines
-    keys = {"id", "uri", "title", "description", "document_type", "tags", "state", "content"}
+    keys = {"id", "uri", "title", "description", "document_type", "tags", "state", "metadata",
+            "content"}  # fmt: skip
     assert all(line.keys() == keys for line in found)
     assert found[1]["content"].startswith("# Tea")
     assert found[1]["tags"] == ["hot"]
@@ -394,11 +396,14 @@ def test_documents_are_listed_whole_or_by_line(run, made):
     assert head.split() == ["type", "state", "title", "URI"]
     assert [line.split()[-2:] for line in plain] == [[x["title"], x["uri"]] for x in found]
     listed = run("documents", "drinks", "--json", workspace=made).json
-    assert listed == [{k: v for k, v in x.items() if k != "content"} for x in found]
+    assert listed == [
+        {k: v for k, v in x.items() if k not in ("metadata", "content")} for x in found
+    ]
 
 
 def listing_commands():
     """Every command that lists something, as the application itself says."""
+    load_commands()
     waiting = [((), typer.main.get_command(cli.app))]
     while waiting:
         path, command = waiting.pop()
@@ -417,6 +422,57 @@ def test_every_listing_has_json_that_is_one_value(run, made):
         given = [values[name] for name in needed]
         outcome = run(*path, *given, "--json", workspace=made)
         assert (outcome.code, type(outcome.json)) == (0, list), path
+
+
+def test_documents_that_are_printed_as_lines_come_back_equal(here, tmp_path):
+    write_lines(
+        tmp_path / "a.jsonl",
+        {"uri": "https://a.example/1.2/tea", "title": "Tee ☕ \u2028 \u202e", "tags": ["hot", "Ü"],
+         "text": "# Tea\n\n```\n\u001b[1m  code\t\n```\r\n  \u0085end \U0001f375 \n\n",
+         "document_type": "faq", "license": "MIT",
+         "metadata": {"language": "de", "description": "Of tea.", "n": [1.5, None, {"é": True}]}},
+        {"uri": "note:2", "text": "Milk.", "metadata": {"license": "my own", "version": "3"}},
+    )  # fmt: skip
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "b.md").write_text("---\nowner: me\n---\n# Bread\n\nBaked for an hour.\n")
+    assert here("new", "one", "--jsonl", "a.jsonl", "--files", "docs").code == 0
+    (tmp_path / "b.jsonl").write_text(here("documents", "one", "--jsonl").out)
+    assert here("new", "two", "--jsonl", "b.jsonl").code == 0
+    with kbkit.open(tmp_path / "kb") as workspace:
+        whole = "".join(json.dumps(one.to_dict()) + "\n" for one in workspace["two"].documents)
+        (tmp_path / "c.jsonl").write_text(whole)
+        assert here("new", "three", "--jsonl", "c.jsonl").code == 0
+        one, two, three = (
+            [replace(found, id="", fetched_at=None) for found in workspace[name].documents]
+            for name in ("one", "two", "three")
+        )
+    assert len(one) == 3
+    assert one[1].metadata["license"] == "MIT"
+    assert one == two == three
+
+
+def test_documents_and_chunks_go_into_files(here, run, made, tmp_path):
+    pytest.importorskip("pyarrow")
+    for ending in ("jsonl", "parquet"):
+        path = tmp_path / f"a.{ending}"
+        assert run("documents", "drinks", "--output", path, workspace=made).code == 0
+        assert here("new", ending, f"--{ending}", path).code == 0
+        found = here("documents", ending, "--jsonl").lines
+        assert [line["uri"] for line in found] == [
+            line["uri"] for line in run("documents", "drinks", "--jsonl", workspace=made).lines
+        ]
+    assert run("documents", "drinks", "--output", path, workspace=made).code == 1
+    said = run("chunks", "drinks", "--vectors", "-o", tmp_path / "c.jsonl", workspace=made)
+    assert said.code == 0
+    rows = [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
+    told = run("chunks", "drinks", "--jsonl", workspace=made).lines
+    assert [row["id"] for row in rows] == [line["id"] for line in told]
+    assert all(row["vector"] for row in rows)
+    assert (
+        told[0]["id"]
+        in run("chunks", "drinks", workspace=made).err + run("chunks", "drinks", workspace=made).out
+    )
+    assert "--output" in run("chunks", "drinks", "--vectors", workspace=made).err
 
 
 def test_queries_of_a_file_print_json_lines(run, made, tmp_path):

@@ -158,11 +158,10 @@ def on_a_terminal(*arguments, width=80, **variables):
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a terminal of POSIX")
 def test_on_a_terminal_titles_stand_out_and_no_color_has_no_codes(made):
-    search = ("--workspace", made, "search", "bread")
-    assert "\x1b[1mBread\x1b[0m" in on_a_terminal(*search)
-    for arguments in (search, ("--workspace", made, "show", "food")):
-        assert "\x1b" in on_a_terminal(*arguments)
-        assert "\x1b" not in on_a_terminal(*arguments, NO_COLOR="1")
+    shown = {("search", "bread"): "\x1b[1mBread\x1b[0m", ("show", "food"): "\x1b"}
+    for arguments, code in shown.items():
+        assert code in on_a_terminal("--workspace", made, *arguments)
+        assert "\x1b" not in on_a_terminal("--workspace", made, *arguments, NO_COLOR="1")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a terminal of POSIX")
@@ -186,7 +185,7 @@ def test_a_site_is_served_until_interrupted(tmp_path):
     assert finished(process)[0] == 0
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def bound():
     """What to put before a command so that permissions bind it; they do not bind root."""
     if os.name == "nt":
@@ -201,7 +200,7 @@ def bound():
     return before
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def readonly():
     """A workspace that others may read and not write; pytest's own folders are root's alone."""
     folder = Path(tempfile.mkdtemp())
@@ -227,6 +226,14 @@ def test_a_workspace_that_cannot_be_written_is_explained(bound, readonly, comman
     assert err.startswith("kbkit: ")
     assert str(readonly) in err
     assert "writ" in err
+
+
+def test_a_workspace_that_may_not_be_entered_is_explained(bound, readonly):
+    shut = readonly.with_name("shut")
+    shut.mkdir(0o444)
+    code, _, err = finished(start("--workspace", shut, "list", before=bound))
+    assert code == 1
+    assert err == f"kbkit: {shut}: Permission denied; name a folder that you may write to\n"
 
 
 def test_a_workspace_that_cannot_be_made_is_explained(bound):

@@ -21,6 +21,7 @@ def test_every_setting_is_read():
             "KBKIT_RATER": "ann",
             "KBKIT_PANEL_TOKEN": "secret-of-mine",
             "KBKIT_DATABASE_URL": "postgresql://ann:secret@db/kb",
+            "KBKIT_PGVECTOR": "0",
             "KBKIT_CHROMA_URL": "https://secret.example",
             "KBKIT_CHROMA_TOKEN": "secret",
             "KBKIT_TOP_K": "7",
@@ -32,7 +33,7 @@ def test_every_setting_is_read():
     assert settings == Settings(
         Path("/data/kb"), "mine/1", 2.5, "ann", top_k=7, max_entities=0, max_entries=1000,
         panel_token="secret-of-mine", database_url="postgresql://ann:secret@db/kb",
-        chroma_url="https://secret.example", chroma_token="secret",
+        pgvector=False, chroma_url="https://secret.example", chroma_token="secret",
     )  # fmt: skip
     assert "secret" not in repr(settings)
 

@@ -22,6 +22,10 @@ import kbkit
 from kbkit.engine import open_engine, perform
 from kbkit.errors import ClusterError, ConfigError
 from kbkit.sources.html.extract_task import ExtractTask
+from kbkit.sources.web.downloads import Downloads, PageRequest, RateLimiter
+from kbkit.sources.web.fetch import Response
+from kbkit.stores.catalog import corpus
+from tests.waiting import until
 
 distributed = pytest.importorskip("distributed")
 
@@ -94,7 +98,7 @@ def site() -> Iterator[Site]:
 def begun(path: Path, workspace: Path, engine: str) -> Iterator[Future[kbkit.BuildReport]]:
     """A build in a thread of its own."""
     with ThreadPoolExecutor(1) as threads:
-        yield threads.submit(kbkit.build, path, workspace, site=False, engine=engine)
+        yield threads.submit(kbkit.build, path, workspace, site=False, engine=engine, trust=True)
 
 
 @contextmanager
@@ -123,8 +127,8 @@ def recipe(folder: Path, address: str) -> Path:
     return path
 
 
-def contents(workspace: Path) -> tuple[list[object], list[object]]:
-    """What a build makes of its sources: documents and chunks, with their ids."""
+def contents(workspace: Path) -> tuple[list[object], list[object], list[list[float]]]:
+    """What a build makes of its sources: documents and chunks with their ids, and vectors."""
     with kbkit.open(workspace) as opened:
         kb = opened["garden"]
         assert kb.search("sentence about gardens on page 17", limit=5).hits
@@ -132,12 +136,17 @@ def contents(workspace: Path) -> tuple[list[object], list[object]]:
             (each.id, each.uri, each.title, each.content, each.document_type, each.metadata)
             for each in sorted(kb.documents, key=lambda each: each.uri)
         ]
-        return documents, sorted(kb.chunks, key=lambda each: each.id)
+        chunks = sorted(kb.chunks, key=lambda each: each.id)
+        ids, width = [each.id for each in chunks], kb.info().dimensions
+        with kb._stores.database.read() as transaction:
+            vectors = corpus.vectors_by_id(transaction, kb.id, width, ids)
+        assert vectors.any(axis=1).all()
+        return documents, chunks, vectors.tolist()
 
 
 def test_a_cluster_that_loses_a_worker_builds_what_this_machine_builds(tmp_path, site, scheduler):
     path = recipe(tmp_path, site.address)
-    kbkit.build(path, tmp_path / "here", site=False)
+    kbkit.build(path, tmp_path / "here", site=False, trust=True)
     here = contents(tmp_path / "here")
     assert len(here[0]) == PAGES + 2
     assert len(here[1]) > PAGES
@@ -164,10 +173,36 @@ def test_a_cluster_that_is_lost_says_so_and_the_next_build_goes_on(tmp_path, sit
         with pytest.raises(ClusterError, match="what was stored stays, and building again"):
             work.result(120)
     first = len(site.asked)
-    report = kbkit.build(path, tmp_path / "kb", site=False)
-    assert len(contents(tmp_path / "kb")[0]) == PAGES + 2
+    report = kbkit.build(path, tmp_path / "kb", site=False, trust=True)
     assert not report.ingest.failed
+    assert len(contents(tmp_path / "kb")[0]) == PAGES + 2
     assert len(site.asked) - first <= PAGES + 5
+
+
+class _Lost:
+    """Stands for a fetcher while the cluster goes, which a real one does within milliseconds."""
+
+    def get(self, url: str, **options: object) -> Response:
+        raise ClusterError("its scheduler no longer answers")
+
+    def verdict(self, url: str) -> None:
+        pass
+
+    def delay(self, url: str) -> float:
+        return 0
+
+
+def test_a_page_is_not_called_unreadable_since_the_cluster_is_lost():
+    """Else the build that goes on would leave it out."""
+    lost = _Lost()
+    pace = RateLimiter(lost, 0, lambda: False)
+    downloads = Downloads(
+        lost, lost, pace, lambda task, url: None, lambda: False, concurrency=1
+    )  # fmt: skip
+    downloads.start(PageRequest("http://127.0.0.1:9/", 0, "", None))
+    with pytest.raises(ClusterError, match="no longer answers"):
+        downloads.poll(60)
+    downloads.close()
 
 
 BARE_WORKER = """
@@ -181,25 +216,129 @@ def version(name):
     return known(name)
 importlib.metadata.version = version
 version.__module__ = "importlib.metadata"
+sys.modules["kbkit"] = None
 from distributed.cli.dask_worker import main
 main([sys.argv[1], "--nthreads", "1", "--no-dashboard", "--no-nanny"])
 """
 
 
+@contextmanager
+def bare_worker(scheduler: str, version: str = "") -> Iterator[None]:
+    """A worker that has no kbkit, or says that it has another one."""
+    worker = subprocess.Popen(
+        [sys.executable, "-c", BARE_WORKER, scheduler, version], stderr=subprocess.DEVNULL
+    )
+    try:
+        yield
+    finally:
+        worker.kill()
+        worker.wait(20)
+
+
 @pytest.mark.parametrize("version", ["", "99.0"])
 def test_a_worker_without_this_kbkit_is_named(version):
     has = f"has kbkit {version}" if version else "has no kbkit"
-    with cluster(0) as made:
-        worker = subprocess.Popen(
-            [sys.executable, "-c", BARE_WORKER, made.scheduler_address, version],
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            with pytest.raises(ClusterError, match=f"its worker tcp://127.* {has}; install kbkit"):
-                open_engine(f"dask:{made.scheduler_address}")
-        finally:
-            worker.kill()
-            worker.wait(20)
+    with (
+        cluster(0) as made,
+        bare_worker(made.scheduler_address, version),
+        pytest.raises(ClusterError, match=f"its worker tcp://127.* {has}; install kbkit"),
+    ):
+        open_engine(f"dask:{made.scheduler_address}")
+
+
+PAGE = ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ())
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks at workers more often than is needed otherwise."""
+    monkeypatch.setattr("kbkit.dask_engine._LOOK", 0.2)
+    monkeypatch.setattr("kbkit.dask_workers._SILENT", 2)
+    monkeypatch.setattr("kbkit.dask_workers._ANSWER", 2)
+
+
+def test_a_worker_that_comes_later_without_kbkit_is_left_out(scheduler, quick, caplog):
+    engine = open_engine(f"dask:{scheduler}")
+    try:
+        with bare_worker(scheduler):
+            # before it has a task: one that it cannot read ends it, and nothing is left to tell of
+            until(lambda: "others do its tasks" in caplog.text)
+            made = perform(engine.pool(), [PAGE] * 20)
+    finally:
+        engine.close()
+    assert [each.content for each in made] == ["# T\n\nText.\n"] * 20
+    assert "has no kbkit; install kbkit" in caplog.text
+
+
+@pytest.mark.parametrize("stopped", ["before", "while it is asked"])
+def test_others_do_the_tasks_of_a_worker_that_hangs(scheduler, quick, caplog, stopped):
+    """Dask itself would wait for five minutes, which are what its schedulers are set to."""
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+        address, process = next(iter(client.run(os.getpid).items()))
+    if stopped == "before":
+        os.kill(process, signal.SIGSTOP)
+    engine = open_engine(f"dask:{scheduler}")
+    try:
+        os.kill(process, signal.SIGSTOP)
+        asked = [engine.pool().submit(PAGE) for _ in range(20)]
+        assert {each.result(100).content for each in asked} == {"# T\n\nText.\n"}
+    finally:
+        os.kill(process, signal.SIGCONT)
+        engine.close()
+    said = "does not answer" if stopped == "before" else "has given no sign of life for 2 s"
+    assert f"its worker {address} {said}; others do its tasks" in caplog.text
+
+
+def test_a_task_that_hangs_in_a_worker_costs_itself_only(scheduler):
+    class Hangs:
+        """Sent as it is: its module is not where workers could import it from."""
+
+        seconds = 0.2
+
+        def perform(self) -> None:
+            threading.Event().wait()
+
+        def broken(self, reason: str) -> str:
+            return reason
+
+    engine = open_engine(f"dask:{scheduler}")
+    try:
+        pool = engine.pool()
+        late = perform(pool, [Hangs()] * 4)
+        assert {each.partition(" on tcp://")[0] for each in late} == {"took longer than 0.2 s"}
+        assert perform(pool, [PAGE])[0].content
+    finally:
+        engine.close()
+
+
+def test_a_build_shows_nothing_of_dask(tmp_path):
+    (tmp_path / "notes.md").write_text("# Notes\n\nPrune in March.\n")
+    path = tmp_path / "garden.yaml"
+    path.write_text("name: garden\nsources:\n- type: files\n  path: notes.md\n")
+    command = [sys.executable, "-m", "kbkit.cli", "--workspace", tmp_path / "kb", "build", path]
+    built = subprocess.run(
+        [*command, "--no-site", "--engine", "dask"], capture_output=True, text=True, check=True
+    )
+    assert built.stderr.splitlines() == ["built garden"]
+
+
+LOGS = """
+import contextlib, logging, sys
+from kbkit import engine, errors, logs
+logs.configure(int(sys.argv[1]))
+with contextlib.suppress(errors.ClusterError):
+    engine.open_engine("dask:nonsense://x")
+logging.getLogger("distributed.scheduler").info("Lost all workers")
+"""
+
+
+@pytest.mark.parametrize(("level", "said"), [("0", ""), ("1", "kbkit: Lost all workers\n")])
+def test_what_dask_logs_is_shown_to_those_who_ask_for_it(level, said):
+    logged = subprocess.run(
+        [sys.executable, "-c", LOGS, level], capture_output=True, text=True, check=True
+    )
+    assert logged.stderr == said
 
 
 @pytest.mark.parametrize(
@@ -215,7 +354,9 @@ def test_an_engine_that_cannot_be_had_is_one_clear_error(
 ):
     monkeypatch.setattr("kbkit.dask_engine._CONNECT", 2)
     with pytest.raises(error) as raised:
-        kbkit.build(recipe(tmp_path, "http://127.0.0.1:1/"), tmp_path / "kb", engine=engine)
+        kbkit.build(
+            recipe(tmp_path, "http://127.0.0.1:1/"), tmp_path / "kb", engine=engine, trust=True
+        )
     assert said in str(raised.value)
     assert "\n" not in str(raised.value)
 
@@ -224,13 +365,12 @@ def test_a_task_that_crashes_costs_itself_only(scheduler):
     engine = open_engine(f"dask:{scheduler}")
     try:
         pool = engine.child_processes(preload="kbkit.sources.html.extract")
-        page = ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ())
-        assert [each.content for each in perform(pool, [page] * 4)] == ["# T\n\nText.\n"] * 4
+        assert [each.content for each in perform(pool, [PAGE] * 4)] == ["# T\n\nText.\n"] * 4
         for process in psutil.Process().children(recursive=True):
             with suppress(psutil.NoSuchProcess, psutil.ZombieProcess):  # one of another test
                 if "kbkit.processes" in process.cmdline():
                     process.kill()
-        after = perform(pool, [page] * 6)
+        after = perform(pool, [PAGE] * 6)
         assert {each.reason for each in after if each.failed} == {"the process that did it ended"}
         assert after[-1].content
     finally:

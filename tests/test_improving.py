@@ -6,16 +6,21 @@ import signal
 import subprocess
 import sys
 import time
+from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 
 import kbkit
-from kbkit import processes
+from kbkit import improver, processes
 from kbkit.cli import main
 from kbkit.embedding.onnx import OnnxEmbedder
 from kbkit.errors import ConfigError, EmbedderError, NotFoundError
 from kbkit.knowledge_base import handle_of
+from kbkit.knowledge_base.improving import Improving
 from kbkit.recipes import JsonlSource, KnowledgeBaseSpec, OnnxEmbedding, load_recipe
+from kbkit.workspace import stores_of
+from tests.waiting import until
 
 MINILM = OnnxEmbedding(preset="minilm")
 MANY = 60
@@ -64,14 +69,6 @@ def worker():
     return processes._started[-1]
 
 
-def until(what, process=None):
-    ends = time.monotonic() + 120
-    while not what():
-        assert time.monotonic() < ends
-        assert process is None or process.poll() is None or what()
-        time.sleep(0.05)
-
-
 def test_all_is_searched_at_once_and_by_the_model_when_it_has_embedded_all(open_in, tmp_path):
     kb = open_in("background").create("drinks")
     report = kb.ingest(lines(tmp_path / "a.jsonl", MANY))
@@ -103,8 +100,11 @@ def test_what_was_embedded_is_kept_when_the_process_is_killed(open_in, tmp_path)
     kb = open_in("background").create("drinks")
     kb.ingest(lines(tmp_path / "a.jsonl", 200))
     first = kb.info().cards_waiting
-    until(lambda: kb.info().cards_waiting < first, worker())
-    os.kill(worker().pid, signal.SIGKILL)
+    until(lambda: kb.info().cards_waiting < first)
+    # a group of its own, which no Ctrl-C reaches; in another session its niceness counted nothing
+    pid = worker().pid
+    assert (os.getpgid(pid), os.getsid(pid)) == (pid, os.getsid(0))
+    os.kill(pid, signal.SIGKILL)
     worker().wait()
     left = kb.info().cards_waiting
     assert 0 < left < first
@@ -117,6 +117,28 @@ def test_what_was_embedded_is_kept_when_the_process_is_killed(open_in, tmp_path)
     assert handle_of(kb).row().card_embedder.startswith("onnx:")
 
 
+def test_it_rests_where_documents_keep_coming(open_in, tmp_path, monkeypatch):
+    workspace = open_in("off")
+    kb = workspace.create("drinks")
+    rests, once = [], Improving.once
+    clock = SimpleNamespace(monotonic=iter(range(0, 1000, 3)).__next__, sleep=rests.append)
+    monkeypatch.setattr(improver, "time", clock)
+
+    def beside_others(self):
+        once(self)
+        if len(rests) < 2:  # as many as there were
+            kb.ingest(lines(tmp_path / f"{len(rests)}.jsonl", MANY, MANY * (len(rests) + 1)))
+
+    monkeypatch.setattr(Improving, "once", beside_others)
+    kb.ingest(lines(tmp_path / "a.jsonl", MANY))
+    address = stores_of(workspace).address.to_json()
+    working = Thread(target=improver.main, args=(address,))  # it would hear no interrupt any more
+    working.start()
+    working.join(120)
+    assert rests == [12, 12]
+    assert not kb.info().waiting
+
+
 def test_who_waits_sees_how_far_another_process_is(open_in, tmp_path):
     workspace = open_in("off")
     kb = workspace.create("drinks")
@@ -124,7 +146,7 @@ def test_who_waits_sees_how_far_another_process_is(open_in, tmp_path):
     assert not left.running
     command = [sys.executable, "-c", NEW_LOOK, str(workspace.path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
-        until(lambda: kb.improve(stop=lambda: True).running, other)
+        until(lambda: kb.improve(stop=lambda: True).running)
         told = []
         assert not kb.improve(on_progress=told.append)
         assert any(each.message == "in the background" for each in told)
@@ -205,7 +227,7 @@ def test_another_embedder_in_the_background(open_in, tmp_path):
     left = kb.improve(embedding="minilm", background=True)
     assert left.running
     assert kb.search("kettle 3")[0].title == "Tea 3"
-    until(lambda: kb.info().embedder.startswith("onnx:"), worker())
+    until(lambda: kb.info().embedder.startswith("onnx:"))
     assert kb.search("kettle 3")[0].title == "Tea 3"
     assert (kb.spec.embedding, kb.spec.retrieval.dense_weight) == (MINILM, 0.6)
     assert worker().wait(60) == 0
@@ -267,7 +289,7 @@ def test_an_interrupt_ends_who_waits_and_keeps_what_was_done(open_in, tmp_path):
     first = kb.ingest(lines(tmp_path / "a.jsonl", 250)).improvement.cards
     command = [sys.executable, "-c", NEW_LOOK, str(workspace.path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        until(lambda: kb.info().cards_waiting < first, other)
+        until(lambda: kb.info().cards_waiting < first)
         other.send_signal(signal.SIGINT)
         other.communicate(timeout=60)
     left = kb.info().cards_waiting

@@ -73,6 +73,17 @@ def test_every_mode_ranks_and_tells_how(kb):
         assert (parts.lexical > 0) == (mode != "dense")
 
 
+def test_a_chunk_that_stays_has_the_number_of_the_page_that_it_is_on_now(kb):
+    ids = set()
+    for number in (1, 3):
+        kb.add("Book", "Some words of a preface.\n" + "\f" * number + "\nA book of green tea.\n")
+        *_, chunk = kb.chunks
+        ids.add(chunk.id)
+        assert chunk.page == number + 1
+        assert kb.search("green tea")[0].chunk.page == chunk.page
+    assert len(ids) == 1
+
+
 def test_chroma_holds_ids_and_vectors_and_on_request_text_and_metadata(kb):
     kb.add("Tea", TEA, tags=["drinks"], document_type="faq")
     got = chroma_ids(kb)
@@ -83,6 +94,8 @@ def test_chroma_holds_ids_and_vectors_and_on_request_text_and_metadata(kb):
     assert set(got["documents"]) == {chunk.text for chunk in kb.chunks}
     assert got["metadatas"][0]["document_type"] == "faq"
     assert list(got["metadatas"][0]["tags"]) == ["drinks"]
+    kb.documents.update(next(iter(kb.documents)).id, tags=["hot", "cups"])
+    assert {tuple(each["tags"]) for each in chroma_ids(kb)["metadatas"]} == {("hot", "cups")}
 
 
 def test_unchanged_chunks_keep_id_vector_and_rating(kb, tmp_path):
@@ -332,3 +345,28 @@ def test_what_is_not_to_be_remembered_is_read_once(kb, tmp_path):
     missing = kb.ingest({"type": "files", "path": "nowhere"}, base=tmp_path, remember=False)
     assert [one.uri for one in missing.failed] == ["nowhere"]
     assert "no such file" in missing.failed[0].reason
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "chunking"),
+    [
+        ("Tea steeps.\n\fMilk is cold.", "New.\n\fTea steeps.\n\fMilk is cold.", "page"),
+        ("# Use\n\nTea.\n", "# Use\n\nMilk.\n\n# Use\n\nTea.\n", "headings"),
+    ],
+)
+def test_a_chunk_that_stays_is_where_it_is_now(kb, before, after, chunking):
+    """Its position, offsets, page and anchor are those of a document that is stored anew."""
+    kb.configure(KnowledgeBaseSpec(chunking=ChunkingSpec(strategy=chunking)))
+
+    def stored(text, source):
+        known = kb.add("Book", text, source=source).id
+        found = [chunk for chunk in kb.chunks if chunk.document_id == known]
+        return sorted(found, key=lambda chunk: chunk.start)
+
+    def place(chunk):
+        return chunk.text, chunk.position, chunk.start, chunk.end, chunk.page, chunk.anchor
+
+    kept = {chunk.id for chunk in stored(before, "doc:a")}
+    moved = stored(after, "doc:a")
+    assert {chunk.id for chunk in moved} > kept
+    assert [place(chunk) for chunk in moved] == [place(one) for one in stored(after, "doc:b")]

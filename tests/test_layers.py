@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ def test_layers():
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """Top-level names of every module that a file imports, wherever in it."""
     names: set[str] = set()

@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import psutil
 import pytest
 
 import kbkit
-from kbkit.processes import Workers
+from kbkit.processes import Workers, ending_signals
 from kbkit.sources.html.extract_task import ExtractTask
 
 TASKS = """
@@ -166,6 +167,8 @@ def test_close_ends_processes_and_cancels_what_waits(call):
     children = [psutil.Process(do(workers, call("pid")))]
     for n in range(20):
         results.append(workers.submit(call("hang", n)))
+    while sum(each.running() for each in results) < 2:
+        time.sleep(0.01)
     known = [*others, *children]
     children += [child for child in psutil.Process().children() if child not in known]
     workers.close()
@@ -176,6 +179,20 @@ def test_close_ends_processes_and_cancels_what_waits(call):
         assert not thread.is_alive()
     assert all(each.done() for each in results)
     assert [each.cancelled() for each in results] == [False] * 2 + [True] * 18
+
+
+def test_a_task_that_was_cancelled_before_it_began_costs_nothing(call):
+    workers = Workers(1)
+    first = workers.submit(call("hang"))
+    while not first.running():
+        time.sleep(0.01)
+    second, third = workers.submit(call("pid")), workers.submit(call("pid"))
+    assert second.cancel()
+    for process in list(workers._processes):
+        process.kill()
+    assert third.result(60)
+    assert second.cancelled()
+    workers.close()
 
 
 def test_no_process_outlives_a_parent_that_is_killed(call, tmp_path):
@@ -255,3 +272,13 @@ def test_a_script_without_a_main_guard_may_crawl_with_processes(tmp_path) -> Non
         [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False
     )
     assert run.stdout.split() == ["once", "40"], run.stderr
+
+
+def test_a_server_ends_with_its_terminal_unless_it_is_to_outlive_it():
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        assert ending_signals() == [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup has it
+        assert ending_signals() == [signal.SIGINT, signal.SIGTERM]
+    finally:
+        signal.signal(signal.SIGHUP, before)

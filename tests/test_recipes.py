@@ -67,7 +67,7 @@ def test_a_problem_is_named_with_line_and_field(tmp_path, change, line, field, s
         (
             "sources: [{typ: crawl, url: http://x.org}]",
             ["1: sources[0].type: is missing; give one of crawl, page, mirror, files, jsonl, "
-             "openapi, package, plugin; 'typ' is an unknown key"],
+             "parquet, openapi, package, plugin; 'typ' is an unknown key"],
         ),
         (
             "sources: [{type: crawl, ulr: http://x.org}]",

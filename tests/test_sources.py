@@ -9,7 +9,7 @@ import pytest
 
 import kbkit
 from kbkit import cli
-from kbkit.errors import ConfigError, ConflictError, NotFoundError
+from kbkit.errors import ConfigError, ConflictError, NotFoundError, VersionConflictError
 from kbkit.recipes import FilesSource, PackageSource
 
 
@@ -90,6 +90,25 @@ def test_a_mistyped_source_is_corrected(kb):
         kb.sources.update("dox", limit=3)
     # the place that it had is free for another source
     assert kb.sources.add(FilesSource(path="dox"))[0].id != changed.id
+
+
+def test_two_who_change_a_source_at_once_lose_nothing(kb, folder):
+    kb.ingest(FilesSource(path="docs"))
+    with kbkit.open("kb") as other:
+        theirs = other["notes"].sources
+        find = kb.sources._find
+
+        def find_early(source):
+            """Another change comes between reading a source and writing it."""
+            found = find(source)
+            theirs.disable("docs")
+            return found
+
+        kb.sources._find = find_early
+        with pytest.raises(VersionConflictError, match="was changed since it was looked at"):
+            kb.sources.update("docs", tags=["mine"])
+        (left,) = theirs
+    assert (left.enabled, left.options["tags"]) == (False, [])
 
 
 def test_a_disabled_source_is_not_read(kb, folder):
@@ -185,3 +204,15 @@ def test_sources_are_looked_after_on_the_command_line(run, folder):
     assert [one["uri"] for one in json.loads(run("documents", "b3", "--json")[1])] == ["more/a.md"]
     assert json.loads(run("sources", "list", "b3", "--json")[1]) == []
     assert run("sources", "remove", "b3", "docs")[0] == 1
+
+
+def test_a_refresh_that_is_stopped_takes_nothing_for_gone(kb, folder):
+    for number in range(30):
+        (folder / "docs" / f"{number}.md").write_text(f"# Page {number}\n\nText {number}.\n")
+    assert kb.ingest(FilesSource(path="docs")).new == 31
+    told = []
+    report = kb.refresh(on_progress=told.append, stop=lambda: len(told) > 5)
+    assert report.interrupted
+    assert report.gone == 0
+    assert {document.state for document in kb.documents} == {"current"}
+    assert kb.refresh().gone == 0

@@ -54,7 +54,7 @@ def test_a_deleted_document_comes_back_with_its_ratings(kb):
     assert len(kb.documents) == 1
     assert [(each.uri, each.title) for each in kb.documents.trash()] == [("docs/tea.md", "Tea")]
     assert len(kb.feedback.judgements()) == 0
-    back = kb.documents.restore("docs/tea.md")
+    back = kb.documents.undelete("docs/tea.md")
     assert (back.id, back.tags) == (document.id, ("hot",))
     assert kb.chunks.of(back.id)[0].id == chunk
     assert found(kb) == {"Tea", "Bread"}
@@ -70,7 +70,7 @@ def test_a_refresh_does_not_bring_back_what_was_deleted_by_hand(kb, tmp_path):
     (tmp_path / "docs/tea.md").write_text("# Tea\n\nAll about tea, said anew.\n")
     assert kb.refresh().new == 0
     assert found(kb) == {"Bread"}
-    kb.documents.restore("docs/tea.md")
+    kb.documents.undelete("docs/tea.md")
     assert kb.refresh().changed == 1
     assert "anew" in kb.documents["docs/tea.md"].content
 
@@ -88,17 +88,17 @@ def test_who_names_a_deleted_document_again_gets_it(kb):
 def test_documents_of_a_removed_source_come_back_without_it(kb):
     kb.sources.remove("docs")
     assert {each.uri for each in kb.documents.trash()} == {"docs/tea.md", "docs/bread.md"}
-    kb.documents.restore("docs/tea.md")
+    kb.documents.undelete("docs/tea.md")
     assert found(kb) == {"Tea"}
     assert len(kb.sources) == 0
 
 
 def test_what_the_trash_does_not_hold_is_a_clear_error(kb):
     with pytest.raises(NotFoundError, match="the trash is empty"):
-        kb.documents.restore("docs/tea.md")
+        kb.documents.undelete("docs/tea.md")
     kb.documents.delete("docs/tea.md")
     with pytest.raises(NotFoundError, match=r"did you mean docs/tea\.md"):
-        kb.documents.restore("docs/tee.md")
+        kb.documents.undelete("docs/tee.md")
     with pytest.raises(NotFoundError):
         kb.documents.delete("docs/tea.md")
 
@@ -131,10 +131,10 @@ def test_compact_empties_the_trash_and_what_was_deleted_stays_away(workspace, kb
         assert text not in dump
     assert kb.refresh().new == 0
     assert found(kb) == {"Bread"}
-    assert kb.documents.restore("docs/tea.md") is None  # its source is asked again
+    assert kb.documents.undelete("docs/tea.md") is None  # its source is asked again
     assert kb.refresh().new == 1
     with pytest.raises(NotFoundError):
-        kb.documents.restore("note")
+        kb.documents.undelete("note")
 
 
 def test_compact_removes_pictures_that_no_document_shows(workspace, tmp_path):
@@ -173,7 +173,7 @@ def test_a_picture_in_the_trash_stays_until_it_is_emptied(workspace, tmp_path):
     (name,) = kb.documents["docs/red.md"].images.values()
     kb.documents.delete("docs/red.md")
     assert handle_of(kb).stores.sweep_images() == (0, 0)
-    kb.documents.restore("docs/red.md")
+    kb.documents.undelete("docs/red.md")
     os.utime(tmp_path / "kb/images" / name, (0, 0))
     assert workspace.compact().images == 0
     assert (tmp_path / "kb/images" / name).is_file()
@@ -192,19 +192,19 @@ def test_a_deleted_knowledge_base_comes_back_whole(workspace, kb):
     (deleted,) = workspace.trash()
     assert (deleted.name, deleted.documents, deleted.description) == ("food", 1, "Of food")
     with pytest.raises(ConflictError, match="choose another name"):
-        workspace.restore("food")
+        workspace.undelete("food")
     with pytest.raises(InvalidNameError):
-        workspace.restore("food", to="Not A Slug")
+        workspace.undelete("food", to="Not A Slug")
     with pytest.raises(NotFoundError, match="but food"):
-        workspace.restore("fod")
-    back = workspace.restore("food", to="old-food")
+        workspace.undelete("fod")
+    back = workspace.undelete("food", to="old-food")
     assert found(back) == {"Tea"}
     assert [rating.score for rating in back.ratings] == [5]
     assert [each.uri for each in back.documents.trash()] == ["docs/bread.md"]
     assert back.refresh().same == 1
     assert found(workspace["food"]) == {"Milk"}
     workspace.delete("old-food")
-    assert workspace.restore("old-food").name == "old-food"
+    assert workspace.undelete("old-food").name == "old-food"
 
 
 def test_deleted_forever_is_deleted(workspace, kb):
@@ -259,19 +259,19 @@ def test_the_command_line_deletes_and_brings_back(workspace, kb, monkeypatch, ca
     listed = json.loads(run("trash", "food", "--json")[1])
     assert [each["uri"] for each in listed] == ["docs/tea.md"]
     assert "docs/tea.md" in run("trash", "food")[1]
-    assert run("restore", "food", "--document", "docs/tea.md")[0] == 0
+    assert run("undelete", "food", "--document", "docs/tea.md")[0] == 0
     assert found(kb) == {"Tea", "Bread"}
     assert run("delete", "food", "--document", "docs/no.md")[0] == 1
     assert run("delete", "food", "--yes")[0] == 0
     assert json.loads(run("trash", "--json")[1])[0]["name"] == "food"
-    assert run("restore", "food", "--to", "meals")[0] == 0
+    assert run("undelete", "food", "--to", "meals")[0] == 0
     assert run("rename", "meals", "food")[0] == 0
     assert run("describe", "food", "Of bread and tea")[0] == 0
     assert json.loads(run("show", "food", "--json")[1])["description"] == "Of bread and tea"
     assert run("delete", "food", "--yes")[0] == 0
     assert run("compact", "--yes")[0] == 0
     assert json.loads(run("trash", "--json")[1]) == []
-    code, _, err = run("restore", "food")
+    code, _, err = run("undelete", "food")
     assert code == 1
     assert "but nothing" in err
     assert run("new", "models", "--embedding", "none-such")[0] == 1

@@ -18,12 +18,15 @@ from kbkit.models import Annotation, Progress
 from kbkit.progress import OnProgress
 from kbkit.recipes import NameSpec
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, names, reading, subjects
+from kbkit.stores.catalog.applying import apply
 from kbkit.stores.catalog.database import Database
 from kbkit.text.subject_keys import subject_key
 
 CHUNKS = 500
 """Chunks that are annotated at once where what annotates is quick."""
 
+_WRITTEN = 100
+"""Chunks whose annotations are written at once, in some hundredths of a second: others wait."""
 _DOCUMENTS = 64
 
 
@@ -97,11 +100,18 @@ class AnnotationMaker:
             if on_progress is not None:
                 on_progress(Progress("annotations", min(done, total), total, "chunks"))
         if gazetteer.surfaces != before:
-            with self.database.write() as transaction:
-                knowledge_bases.get_by_id(transaction, self.kb_id)
-                names.note_annotated(transaction, self.kb_id, gazetteer.surfaces)
-                subjects.sweep(transaction)
+            self._note(gazetteer)
         return done
+
+    def _note(self, gazetteer: NameGazetteer) -> None:
+        """Note what all chunks were searched for, and forget subjects that none speaks of now."""
+        packed = names.packed(gazetteer.surfaces)
+        with self.database.write() as transaction:
+            knowledge_bases.get_by_id(transaction, self.kb_id)
+            names.note_annotated(transaction, self.kb_id, packed)
+        with self.database.read() as transaction:
+            unused = subjects.unused(transaction)
+        apply(self.database, self.kb_id, unused, subjects.sweep)
 
     def _read_names(self, stop: Callable[[], bool]) -> bool:
         """Whether the names of all documents are known."""
@@ -149,6 +159,10 @@ class AnnotationMaker:
             seq: [replace(annotation, annotator=annotator) for annotation in each or (nothing,)]
             for seq, each in zip(found, said, strict=True)
         }
-        with self.database.write() as transaction:
-            knowledge_bases.get_by_id(transaction, self.kb_id)
-            return chunk_annotations.put(transaction, self.kb_id, made, subject_key)
+        kept, seqs = 0, list(made)
+        for start in range(0, len(seqs), _WRITTEN):
+            part = {seq: made[seq] for seq in seqs[start : start + _WRITTEN]}
+            with self.database.write() as transaction:
+                knowledge_bases.get_by_id(transaction, self.kb_id)
+                kept += chunk_annotations.put(transaction, self.kb_id, part, subject_key)
+        return kept

@@ -7,61 +7,48 @@ Exit codes: 0 done; 1 an error that the message explains; 2 the command was used
 
 from __future__ import annotations
 
+import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from kbkit.cli import (
-    config,
-    entries,
-    files,
-    graph,
-    graph_edits,
-    kept_sources,
-    manage,
-    mcp,
-    migrate,
-    models,
-    publish,
-    query,
-    recipes,
-    serve,
-    subjects,
-    trash,
-)
-from kbkit.cli.app import EXIT_BELOW_FLOOR, EXIT_ERROR, EXIT_NOTHING_READ, app, name_values
+from kbkit.cli.app import EXIT_BELOW_FLOOR, EXIT_ERROR, EXIT_NOTHING_READ, app
 from kbkit.errors import KbkitError
 from kbkit.terminal import complain, to_options
 
-__all__ = [
-    "EXIT_BELOW_FLOOR",
-    "EXIT_ERROR",
-    "EXIT_NOTHING_READ",
-    "app",
-    "config",
-    "entries",
-    "files",
-    "graph",
-    "graph_edits",
-    "kept_sources",
-    "main",
-    "manage",
-    "mcp",
-    "migrate",
-    "models",
-    "publish",
-    "query",
-    "recipes",
-    "serve",
-    "subjects",
-    "trash",
-]  # modules bring the commands
-
-name_values(app)
+__all__ = ["EXIT_BELOW_FLOOR", "EXIT_ERROR", "EXIT_NOTHING_READ", "app", "main"]
+_LOADED = 200_000
+"""More objects than a search loads and makes, none of which is garbage before it ends."""
 
 
 def main() -> NoReturn:
     """Run the command line; an error becomes one clear message."""
+    with _collected_late():
+        _run()
+
+
+@contextmanager
+def _collected_late() -> Iterator[None]:
+    """Python's collector looks neither through what is loaded, nor through what ends anyway."""
+    usual = gc.get_threshold()
+
+    def as_usual(*_: Any) -> None:
+        if as_usual in gc.callbacks:  # once: an interrupt that comes while it runs is lost
+            gc.callbacks.remove(as_usual)
+            gc.set_threshold(*usual)
+
+    gc.set_threshold(_LOADED, *usual[1:])
+    gc.callbacks.append(as_usual)  # from its first look on
+    try:
+        yield
+    finally:
+        as_usual()
+        gc.freeze()
+
+
+def _run() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # no text of a page may end the command
             stream.reconfigure(errors="backslashreplace")

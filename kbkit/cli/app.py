@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperArgument, TyperGroup
-from typer.models import ArgumentInfo, OptionInfo
+from typer.main import get_group
+from typer.models import ArgumentInfo, CommandInfo, OptionInfo, TyperInfo
 
+from kbkit.logs import configure as configure_logs
 from kbkit.terminal import complain, print_ingest, set_verbosity
 
 if TYPE_CHECKING:
@@ -21,8 +24,51 @@ EXIT_ERROR = 1
 EXIT_NOTHING_READ = 3
 EXIT_BELOW_FLOOR = 4
 
+_MODULES = (
+    ("bundles", "bundle backup restore"),
+    ("doctor", "doctor rebuild runs"),
+    ("manage", "new add list show documents chunks refresh improve expand annotate"),
+    ("mcp", "mcp"),
+    ("migrate", "migrate"),
+    ("publish", "build notebook export serve-site watch panel"),
+    ("query", "search context eval tune fidelity"),
+    ("recipes", "init"),
+    ("serve", "serve"),
+    ("subjects", "subjects about"),
+    ("trash", "delete undelete trash compact rename describe"),
+    ("config", "config"),
+    ("entries", "entries"),
+    ("files", "files"),
+    ("graph_edits", "graph"),
+    ("kept_sources", "sources"),
+    ("models", "models"),
+    ("recipes", "recipes"),
+    ("serve", "token"),
+)
+_MODULE_OF = {name: module for module, names in _MODULES for name in names.split()}
+"""The module of each command, in the order in which the help lists them."""
+
+
+# of click, which newer versions of typer have within themselves
+UsageError: Any = typer.BadParameter.__bases__[0]
+
 
 class _Commands(TyperGroup):
+    """Commands whose modules are imported when they are asked for: who runs one needs one."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command by its name; what is like a name that there is none of is found among all."""
+        if cmd_name not in self.commands:
+            load_commands(cmd_name if cmd_name in _MODULE_OF else None)
+            self.commands = get_group(app).commands
+        return super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of all commands."""
+        load_commands()
+        self.commands = get_group(app).commands
+        return super().list_commands(ctx)
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command; who interrupts a question interrupts the command, like anywhere else."""
         try:
@@ -31,6 +77,12 @@ class _Commands(TyperGroup):
             if isinstance(aborted.__context__, KeyboardInterrupt):
                 raise KeyboardInterrupt from aborted
             raise
+        except UsageError as error:
+            if not ctx.params.get("log_json"):
+                raise
+            configure_logs(as_json=True)  # it may be the command itself that is unknown
+            complain(error.format_message())
+            raise typer.Exit(error.exit_code) from None
 
 
 app = typer.Typer(
@@ -44,6 +96,14 @@ app = typer.Typer(
 
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="Name of the knowledge base.", show_default=False)
+]
+UntilClosed = Annotated[
+    bool,
+    typer.Option(
+        "--until-stdin-closes",
+        help="End when standard input does: for programs that start it, and keep a pipe to it open "
+        "for as long as they live.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AllowPrivate = Annotated[
@@ -71,6 +131,12 @@ def workspace_option(
         ),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell every step.")] = False,
+    log_json: Annotated[
+        bool,
+        typer.Option(
+            "--log-json", help="Log each step as a line of JSON, without keys; errors too."
+        ),
+    ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Tell nothing but results and errors.")
     ] = False,
@@ -85,6 +151,7 @@ def workspace_option(
     if verbose and quiet:
         raise typer.BadParameter("give either --verbose or --quiet")
     set_verbosity(verbose - quiet)
+    configure_logs(verbose - quiet, as_json=log_json)
     context.obj = workspace
 
 
@@ -127,6 +194,20 @@ def name_values(commands: typer.Typer) -> None:
             name_values(group.typer_instance)
 
 
+def load_commands(name: str | None = None) -> None:
+    """Import the modules of all commands, or that of one, whose functions belong to `app` then."""
+    for module in [_MODULE_OF[name]] if name else _MODULE_OF.values():
+        import_module(f"kbkit.cli.{module}")
+    names = list(_MODULE_OF)
+    for infos in (app.registered_commands, app.registered_groups):
+        infos.sort(key=lambda info: names.index(_name(info)))  # whichever was imported first
+    name_values(app)
+
+
+def _name(info: CommandInfo | TyperInfo) -> str:
+    return str(info.name or getattr(info.callback, "__name__", "").replace("_", "-"))
+
+
 def finish(report: IngestReport, as_json: bool, name: str) -> None:
     """Print what was done; the exit code tells when that was nothing, or a source failed."""
     print_ingest(report, as_json, name)
@@ -146,3 +227,6 @@ def workspace_folder(context: typer.Context) -> Path:
     from kbkit.config import Settings
 
     return Path(context.obj or Settings.load().workspace).absolute()
+
+
+name_values(app)

@@ -257,17 +257,17 @@ def rate(
 
 @entries.command()
 def rm(context: typer.Context, slug: Slug, as_json: AsJson = False) -> None:
-    """Put an entry into the trash, where `entries restore` finds it."""
+    """Put an entry into the trash, where `entries undelete` finds it."""
     with open_workspace(context) as workspace:
         deleted = workspace.entries.delete(slug)
     if as_json:
         print_json(deleted.to_dict())
     else:
-        say(f"deleted {slug}; `kbkit entries restore {slug}` brings it back until `kbkit compact`")
+        say(f"deleted {slug}; `kbkit entries undelete {slug}` brings it back until `kbkit compact`")
 
 
 @entries.command()
-def restore(
+def undelete(
     context: typer.Context,
     slug: Annotated[
         str | None,
@@ -282,7 +282,7 @@ def restore(
     """Bring back what was deleted or replaced; without a slug, list what can be brought back."""
     with open_workspace(context) as workspace:
         if slug is not None:
-            _tell(workspace.entries.restore(slug, to=to), "brought back", as_json)
+            _tell(workspace.entries.undelete(slug, to=to), "brought back", as_json)
             return
         deleted = workspace.entries.trash()
     if as_json:

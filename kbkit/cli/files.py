@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
-from kbkit.models.plain import plain
+from kbkit.models.plain import plain, without_controls
 from kbkit.terminal import print_figures, print_json, progress, say
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ def cat(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None
         return
     if sys.stdout.isatty():  # a terminal obeys what a file may hold
         text = "\n".join(plain(line) for line in text.split("\n"))
+    if sys.stdout.isatty():  # elsewhere it is data
+        text = without_controls(text)
     typer.echo(text, nl=not text.endswith("\n"))
 
 
@@ -130,13 +132,13 @@ def mkdir(context: typer.Context, path: FilePath, as_json: AsJson = False) -> No
 
 @files.command()
 def rm(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None:
-    """Put a file, or a folder with all in it, into the trash, where `files restore` finds it."""
+    """Put a file, or a folder with all in it, into the trash, where `files undelete` finds it."""
     with open_workspace(context) as workspace:
         deleted = workspace.files.delete(path)
     if as_json:
         print_json(deleted.to_dict())
     else:
-        say(f"deleted {path}; `kbkit files restore {path}` brings it back until `kbkit compact`")
+        say(f"deleted {path}; `kbkit files undelete {path}` brings it back until `kbkit compact`")
 
 
 @files.command()
@@ -152,7 +154,7 @@ def mv(
 
 
 @files.command()
-def restore(
+def undelete(
     context: typer.Context,
     path: Annotated[
         str | None,
@@ -167,7 +169,7 @@ def restore(
     """Bring back what was deleted; without a path, list what can be brought back."""
     with open_workspace(context) as workspace:
         if path is not None:
-            _tell(workspace.files.restore(path, to=to), "brought back", as_json)
+            _tell(workspace.files.undelete(path, to=to), "brought back", as_json)
             return
         deleted = workspace.files.trash()
     if as_json:

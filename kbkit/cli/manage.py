@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,6 +36,16 @@ if TYPE_CHECKING:
     from kbkit.models import Document, IngestReport
     from kbkit.recipes import AnySource
     from kbkit.workspace import Workspace
+
+
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE",
+        help="Write them into this file, JSON lines (.jsonl) or Parquet (.parquet), instead.",
+        show_default=False,
+    ),
+]  # fmt: skip
 
 
 @app.command()
@@ -129,15 +140,25 @@ def documents(
     name: Name,
     as_json: AsJson = False,
     as_jsonl: Annotated[
-        bool, typer.Option("--jsonl", help="Print one JSON object a line, with the content.")
+        bool,
+        typer.Option(
+            "--jsonl",
+            help="Print one JSON object a line, with the content, as the source jsonl reads them.",
+        ),
     ] = False,
+    output: Output = None,
 ) -> None:
     """List the documents of a knowledge base."""
     with open_workspace(context) as workspace:
         found = workspace[name].documents
+        if output is not None:
+            from kbkit.knowledge_base.tables import write_documents
+
+            say(f"wrote {pluralize(write_documents(found, output))} into {output}")
+            return
         if as_jsonl:
             for document in found:
-                typer.echo(to_json(_listed(document, "content")))
+                typer.echo(to_json(_listed(document, "metadata", "content")))
             return
         listed = found.list()
     if as_json:
@@ -152,6 +173,40 @@ def documents(
         title = Text(plain(document.title))
         table.add_row(document.document_type, document.state, title, Text(plain(document.uri)))
     print_table(table)
+
+
+@app.command()
+def chunks(
+    context: typer.Context,
+    name: Name,
+    output: Output = None,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="With the vector of each; goes with --output.")
+    ] = False,
+    as_json: AsJson = False,
+    as_jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="Print one JSON object a line.")
+    ] = False,
+) -> None:
+    """List the chunks of a knowledge base, in order of their documents."""
+    if vectors and output is None:
+        raise typer.BadParameter("--vectors goes with --output FILE")
+    with open_workspace(context) as workspace:
+        found = workspace[name].chunks
+        if output is not None:
+            from kbkit.knowledge_base.tables import write_chunks
+
+            count = write_chunks(found, output, vectors=vectors)
+            say(f"wrote {pluralize(count, 'chunk')} into {output}")
+        elif as_json:
+            print_json([chunk.to_dict() for chunk in found])
+        elif as_jsonl:
+            for chunk in found:
+                typer.echo(to_json(chunk.to_dict()))
+        else:
+            for chunk in found:
+                path = " › ".join(chunk.heading_path)
+                say(f"{chunk.id}  {plain(path)}: {plain(chunk.text)[:100]}")
 
 
 @app.command()

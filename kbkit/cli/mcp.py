@@ -10,6 +10,7 @@ import typer
 from kbkit.cli.app import app
 from kbkit.mcp.options import SET_NAMES, USUAL_TOKENS, check_sets
 from kbkit.mcp.stdio import serve
+from kbkit.replies import LEAST_TOKENS
 
 
 @app.command()
@@ -25,7 +26,8 @@ def mcp(
         bool, typer.Option("--allow-write", help="Also tools that change something.")
     ] = False,
     max_tokens: Annotated[
-        int, typer.Option(help="Most tokens of an answer, text and values together.")
+        int,
+        typer.Option(min=LEAST_TOKENS, help="Most tokens of an answer, text and values together."),
     ] = USUAL_TOKENS,
     roots: Annotated[
         list[Path] | None,

@@ -13,6 +13,7 @@ import typer
 from kbkit.cli.app import (
     EXIT_NOTHING_READ,
     AsJson,
+    UntilClosed,
     app,
     open_workspace,
     resumable,
@@ -46,6 +47,14 @@ Folder = Annotated[
     Path | None,
     typer.Option(help="Folder to write to (default: as the recipe says).", show_default=False),
 ]
+Trust = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="Agree to all that the recipe asks for: paths outside of its folder, private "
+        "addresses, a folder to write to, code that is run.",
+    ),
+]
 Build = Annotated[bool, typer.Option(help="Also run MkDocs, so that the site is ready.")]
 
 
@@ -61,6 +70,7 @@ def build(
             help="Ask the recipe's language model about more documents than its `limit` too.",
         ),
     ] = False,
+    trust: Trust = False,
     engine: Annotated[
         str,
         typer.Option(
@@ -79,7 +89,13 @@ def build(
     going_on = resumable(f"kbkit build {recipe}")
     with open_workspace(context) as workspace, going_on, progress() as on_progress:
         report = build_recipe(
-            loaded, workspace, site=site, expand_all=yes, engine=engine, on_progress=on_progress
+            loaded,
+            workspace,
+            site=site,
+            expand_all=yes,
+            engine=engine,
+            trust=trust,
+            on_progress=on_progress,
         )
     if as_json:
         print_json(report.to_dict())
@@ -106,12 +122,15 @@ def notebook(
         typer.Option(help="Folder of the workspace that it builds into.", show_default=False),
     ] = None,
     run: Annotated[bool, typer.Option("--run", help="Run it too, and keep the output.")] = False,
+    trust: Trust = False,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
 ) -> None:  # fmt: skip
     """Write the notebook of a recipe: it builds the recipe and looks at what came of it."""
     from kbkit.notebook import run_notebook, write_notebook
 
-    path = write_notebook(recipe, output, workspace=workspace or context.obj, force=force)
+    path = write_notebook(
+        recipe, output, workspace=workspace or context.obj, trust=trust, force=force
+    )
     say(f"wrote {path}")
     if run:
         with progress() as on_progress:
@@ -170,6 +189,7 @@ def export(
             show_default=False,
         ),
     ] = None,
+    trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Write a knowledge base as a MkDocs project and build its searchable site."""
@@ -178,7 +198,7 @@ def export(
     from kbkit.knowledge_base import handle_of
 
     with open_workspace(context) as workspace, progress() as on_progress:
-        kb = _built(workspace, target, on_progress)
+        kb = _built(workspace, target, on_progress, trust=trust)
         report = kb.export(
             folder=folder,
             build=build,
@@ -209,23 +229,24 @@ def serve_site(
         ),
     ],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback.")] = 8000,
+    until_closed: UntilClosed = False,
 ) -> None:
     """Serve an exported site on this machine until interrupted."""
-    import time
-
     from kbkit.export import find_site
     from kbkit.export import serve_site as serve
     from kbkit.knowledge_base import handle_of
+    from kbkit.processes import end_with_input, waiting_for_end
 
+    if until_closed:
+        end_with_input()
     folder = find_site(Path(site)) or Path(site)
     if not (folder / "index.html").is_file():  # a folder may happen to be named as one is
         with open_workspace(context) as workspace:
             if site in workspace or not folder.is_dir():
                 folder = handle_of(workspace[site]).site_folder() / "site"
-    with suppress(KeyboardInterrupt), serve(folder, port) as address:
+    with waiting_for_end() as wait, serve(folder, port) as address:
         say(f"serving {folder} at {address} (Ctrl+C ends it)")
-        while True:
-            time.sleep(3600)
+        wait()
 
 
 @app.command()
@@ -241,6 +262,7 @@ def watch(
     interval: Annotated[
         float, typer.Option(min=0.1, max=3600, help="Seconds between two looks.")
     ] = 1.0,
+    trust: Trust = False,
 ) -> None:
     """Export again whenever files or the catalog change, until interrupted.
 
@@ -254,7 +276,7 @@ def watch(
 
     with open_workspace(context) as workspace, ExitStack() as stack, suppress(KeyboardInterrupt):
         with progress() as on_progress:
-            kb = _built(workspace, target, on_progress)
+            kb = _built(workspace, target, on_progress, trust=trust)
         served: list[str] = []
 
         def tell(report: ExportReport) -> None:
@@ -331,10 +353,14 @@ def panel(
     open_browser: Annotated[
         bool, typer.Option("--open", help="Show the page in the browser.")
     ] = False,
+    until_closed: UntilClosed = False,
 ) -> None:  # fmt: skip
     """Serve search, documents, ingest, judging and evaluation as a web page, until interrupted."""
+    from kbkit.processes import end_with_input
     from kbkit.serving import serve_panel
 
+    if until_closed:
+        end_with_input()
     with suppress(KeyboardInterrupt):
         serve_panel(
             workspace or context.obj, host=host, port=port, token=token, theme=theme,
@@ -342,7 +368,9 @@ def panel(
         )  # fmt: skip
 
 
-def _built(workspace: Workspace, target: str, on_progress: OnProgress | None) -> KnowledgeBase:
+def _built(
+    workspace: Workspace, target: str, on_progress: OnProgress | None, *, trust: bool
+) -> KnowledgeBase:
     """The knowledge base of that name, or of a recipe, built where it is not there."""
     from kbkit.builder import build as build_recipe
     from kbkit.recipes import load_recipe
@@ -352,5 +380,5 @@ def _built(workspace: Workspace, target: str, on_progress: OnProgress | None) ->
         return workspace[target]
     recipe = load_recipe(target)
     if recipe.name not in workspace:
-        build_recipe(recipe, workspace, site=False, on_progress=on_progress)
+        build_recipe(recipe, workspace, site=False, trust=trust, on_progress=on_progress)
     return workspace[recipe.name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from kbkit.cli.app import (
     open_workspace,
 )
 from kbkit.errors import ConfigError, NotFoundError, SourceError
+from kbkit.models.plain import without_controls
 from kbkit.terminal import (
     print_evaluation,
     print_figures,
@@ -106,6 +108,8 @@ def search(
         raise typer.BadParameter("give a query, or --queries FILE")
     if queries is not None and not (as_json or as_jsonl):
         raise typer.BadParameter("--queries prints JSON lines only; add --jsonl")
+    # threads of BLAS, of which a search has no use, would take a tenth of a second to start
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from kbkit.models import Filters
 
     filters = Filters.of({
@@ -162,7 +166,7 @@ def context_(
     if as_json:
         print_json(found.to_dict())
     else:
-        typer.echo(found.text)
+        typer.echo(without_controls(found.text))
 
 
 Target = Annotated[

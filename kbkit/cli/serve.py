@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from typing import Annotated
 
 import typer
 
-from kbkit.cli.app import AsJson, app, open_workspace
+from kbkit.cli.app import AsJson, UntilClosed, app, open_workspace
+from kbkit.mcp.options import USUAL_TOKENS
+from kbkit.replies import LEAST_TOKENS
 from kbkit.terminal import print_figures, print_json, say
 
 token_app = typer.Typer(
@@ -63,8 +64,8 @@ def serve(
         ),
     ] = False,
     max_tokens: Annotated[
-        int, typer.Option(min=400, help="Most tokens of an answer of MCP.")
-    ] = 2500,
+        int, typer.Option(min=LEAST_TOKENS, help="Most tokens of an answer of MCP.")
+    ] = USUAL_TOKENS,
     max_body: Annotated[
         int, typer.Option(min=1, help="Megabytes of the longest request.")
     ] = 100,
@@ -84,11 +85,14 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    until_closed: UntilClosed = False,
 ) -> None:  # fmt: skip
     """Serve a workspace to programs (REST) and agents (MCP), and its sites, until interrupted."""
+    from kbkit.processes import end_with_input
     from kbkit.server import ServerSettings, serve
 
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
+    if until_closed:
+        end_with_input()
     settings = ServerSettings(
         host=host, port=port, allow_hosts=tuple(allow_host or ()), public_url=public_url,
         allow_origins=tuple(allow_origin or ()), max_body=max_body * 1_000_000, rate=rate,

@@ -47,9 +47,13 @@ OpenApi = Annotated[
 ]
 Jsonl = Annotated[
     list[str] | None,
-    typer.Option(metavar="PATH", help="Read JSON lines with uri, title, text, and optional "
+    typer.Option(metavar="PATH", help="Read JSON lines with uri, title, content, and optional "
                  "document_type, tags, metadata."),
 ]  # fmt: skip
+Parquet = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PATH", help="Read the rows of a Parquet file, with the same columns."),
+]
 Limit = Annotated[
     int | None,
     typer.Option(
@@ -104,6 +108,7 @@ def named_sources(
     introspect: Introspect = False,
     openapi: OpenApi = None,
     jsonl: Jsonl = None,
+    parquet: Parquet = None,
     limit: Limit = None,
     include: Include = None,
     exclude: Exclude = None,
@@ -154,6 +159,7 @@ def named_sources(
           else {"type": "openapi", "path": place, **most}
           for place in openapi or ()),
         *({"type": "jsonl", "path": path} for path in jsonl or ()),
+        *({"type": "parquet", "path": path} for path in parquet or ()),
     ]  # fmt: skip
     if mirror is not None:
         wanted.append({"type": "mirror", "path": mirror, "base_url": base_url, **narrowed, **most})

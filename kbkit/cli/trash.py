@@ -28,24 +28,24 @@ def delete(
     documents: Documents = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Put a knowledge base, or documents of it, into the trash, where `restore` finds them."""
+    """Put a knowledge base, or documents of it, into the trash, where `undelete` finds them."""
     with open_workspace(context) as workspace:
         kb = workspace[name]
         if documents:
             for document in documents:
                 uri = kb.documents[document].uri
                 kb.documents.delete(uri)
-                say(f"deleted {uri}; `kbkit restore {name} --document {uri}` brings it back")
+                say(f"deleted {uri}; `kbkit undelete {name} --document {uri}` brings it back")
             return
         info = kb.info()
         if not yes:
             typer.confirm(f"Delete {name} with its {pluralize(info.documents)}?", abort=True)
         workspace.delete(name)
-    say(f"deleted {name}; `kbkit restore {name}` brings it back until `kbkit compact`")
+    say(f"deleted {name}; `kbkit undelete {name}` brings it back until `kbkit compact`")
 
 
 @app.command()
-def restore(
+def undelete(
     context: typer.Context,
     name: Name,
     documents: Documents = None,
@@ -58,12 +58,12 @@ def restore(
         raise typer.BadParameter("--to goes with a knowledge base, not with --document")
     with open_workspace(context) as workspace:
         if not documents:
-            kb = workspace.restore(name, to=to)
+            kb = workspace.undelete(name, to=to)
             say(f"{kb.name} is back, with {pluralize(kb.info().documents)}")
             return
         kb = workspace[name]
         for document in documents:
-            found = kb.documents.restore(document)
+            found = kb.documents.undelete(document)
             if found is None:
                 say(f"{document} comes back with the next `kbkit refresh {name}`")
             else:

@@ -32,6 +32,16 @@ Steps = Generator["Request[Any]", Any, T]
 """Requests, one after the other: each is sent back what the one before it read, or raised."""
 
 
+class Sink(Protocol):
+    """Takes the body of an answer."""
+
+    def empty(self) -> None:
+        """Begin anew: an attempt follows."""
+
+    def write(self, part: bytes) -> None:
+        """Take some of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request(Generic[T]):
     """A request, and how its answer is read.
@@ -46,6 +56,7 @@ class Request(Generic[T]):
         files: The parts of a form, as httpx takes them.
         headers: Others than those that every request has.
         timeout: Seconds that it may take; by default as the client says.
+        into: Takes the body of an answer that is no error, part by part. Then it has none to read.
         on_event: Takes what a stream of server-sent events says, one after the other, and ``None``
             for a sign of life; gives whether to go on. Then the answer has no body.
     """
@@ -59,6 +70,7 @@ class Request(Generic[T]):
     files: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     timeout: float | None = None
+    into: Sink | None = None
     on_event: Callable[[str | None], bool] | None = None
 
     @property

@@ -129,23 +129,23 @@ class DocumentsCalls(CollectionCalls[Document]):
 
     @call
     def delete(self, document: str, *, if_match: str | None = None) -> Request[None]:
-        """Put a document into the trash, from which `restore` brings it back."""
+        """Put a document into the trash, from which `undelete` brings it back."""
         query = {"kb": self._base.name}
         return Request("DELETE", _at(document), reads_nothing, query, headers=matching(if_match))
 
     @call
-    def restore(self, document: str) -> Request[DocumentInfo | None]:
+    def undelete(self, document: str) -> Request[DocumentInfo | None]:
         """Bring a deleted document back, with its ratings and what was said of it."""
 
         def read(response: httpx.Response) -> DocumentInfo | None:
             return from_dict(DocumentInfo, response.json()) if response.content else None
 
-        path = url(f"{KNOWLEDGE}/bases/{{}}/trash/restore", self._base.name)
+        path = url(f"{KNOWLEDGE}/bases/{{}}/trash/undelete", self._base.name)
         return Request("POST", path, read, json={"document": document})
 
     @steps
     def trash(self) -> Steps[builtins.list[DeletedDocument]]:
-        """The deleted documents that `restore` can bring back, the last first."""
+        """The deleted documents that `undelete` can bring back, the last first."""
         path = url(f"{KNOWLEDGE}/bases/{{}}/trash", self._base.name)
         return (yield from listed(DeletedDocument, path, {}))
 

@@ -142,17 +142,17 @@ class EntriesCalls(Served):
 
     @call
     def delete(self, slug: str, *, if_match: str | None = None) -> Request[DeletedFile]:
-        """Put an entry into the trash, from which `restore` brings it."""
+        """Put an entry into the trash, from which `undelete` brings it."""
         return Request("DELETE", _at(slug), reads(DeletedFile), headers=expecting(if_match))
 
     @call
-    def restore(self, slug: str, *, to: str = "") -> Request[Entry]:
+    def undelete(self, slug: str, *, to: str = "") -> Request[Entry]:
         """Bring back the entry of that slug that was deleted, or replaced, last."""
         return Request("POST", "/api/trash/entries", reads(Entry), json={"path": slug, "to": to})
 
     @call
     def trash(self) -> Request[builtins.list[DeletedFile]]:
-        """What was deleted or replaced and `restore` can bring back, the last first."""
+        """What was deleted or replaced and `undelete` can bring back, the last first."""
         return Request("GET", "/api/trash/entries", reads_many(DeletedFile))
 
     @call

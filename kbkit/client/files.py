@@ -132,13 +132,13 @@ class FilesCalls(Served):
         return Request("DELETE", _at(path), reads(DeletedFile), headers=expecting(if_match))
 
     @call
-    def restore(self, path: str, *, to: str = "") -> Request[FileInfo]:
+    def undelete(self, path: str, *, to: str = "") -> Request[FileInfo]:
         """Bring back what was deleted last at a path."""
         return Request("POST", "/api/trash/files", reads(FileInfo), json={"path": path, "to": to})
 
     @call
     def trash(self) -> Request[builtins.list[DeletedFile]]:
-        """What was deleted and `restore` can bring back, the last first."""
+        """What was deleted and `undelete` can bring back, the last first."""
         return Request("GET", "/api/trash/files", reads_many(DeletedFile))
 
     @call

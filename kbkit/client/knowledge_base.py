@@ -40,6 +40,7 @@ from kbkit.client.ingestion import IngestionCalls
 from kbkit.client.served import Served
 from kbkit.client.sources import AsyncSources, RemoteSources
 from kbkit.errors import ConfigError
+from kbkit.extras import whole
 from kbkit.models import (
     Answer,
     Chunk,
@@ -206,7 +207,8 @@ class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
         """The search as a llama-index retriever, for its query engines and agents."""
-        from kbkit.retrieval.llamaindex import KbkitRetriever, asking
+        with whole("A retriever"):
+            from kbkit.retrieval.llamaindex import KbkitRetriever, asking
 
         return KbkitRetriever(asking(self.search, limit=limit, mode=mode, filters=filters))
 
@@ -214,7 +216,8 @@ class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
         self, *, limit: int = 5, filters: Filters | Mapping[str, Any] | None = None
     ) -> FunctionTool:
         """The search as a llama-index tool, for agents."""
-        from kbkit.retrieval.llamaindex import search_tool
+        with whole("A tool"):
+            from kbkit.retrieval.llamaindex import search_tool
 
         return search_tool(self.name, self.info().description, self.search, limit, filters)
 
@@ -253,7 +256,8 @@ class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
         """The search as a llama-index retriever that is awaited (``aretrieve``)."""
-        from kbkit.retrieval.llamaindex import AwaitedRetriever, asking
+        with whole("A retriever"):
+            from kbkit.retrieval.llamaindex import AwaitedRetriever, asking
 
         return AwaitedRetriever(asking(self.search, limit=limit, mode=mode, filters=filters))
 
@@ -261,7 +265,8 @@ class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
         self, *, limit: int = 5, filters: Filters | Mapping[str, Any] | None = None
     ) -> FunctionTool:
         """The search as a llama-index tool that is awaited, for agents."""
-        from kbkit.retrieval.llamaindex import search_tool
+        with whole("A tool"):
+            from kbkit.retrieval.llamaindex import search_tool
 
         about = (await self.info()).description
         return search_tool(self.name, about, self.search, limit, filters, awaited=True)

@@ -14,6 +14,7 @@ from kbkit.client.collections import (
     CollectionCalls,
     RemoteCollection,
 )
+from kbkit.client.documents import matching
 from kbkit.client.pages import Part, listed, part_of
 from kbkit.client.uploads import split
 from kbkit.errors import ConfigError
@@ -46,37 +47,44 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
         body = {"sources": [each.model_dump(mode="json") for each in specs]}
         return Request("POST", self._at, reads_many(SourceInfo), json=body)
 
-    @steps  # type: ignore[arg-type]  # an option may not be called self
-    def update(self, source: str, **options: Any) -> Steps[SourceInfo]:
+    @call  # type: ignore[arg-type]  # an option may not be called self
+    def update(
+        self, source: str, *, if_match: str | None = None, **options: Any
+    ) -> Request[SourceInfo]:
         """Change what a source reads, and how; its documents follow with the next refresh."""
-        return (yield from self._changed(source, {"options": to_json(options)}))
+        return self._changing(source, {"options": to_json(options)}, if_match)
 
-    @steps
-    def enable(self, source: str) -> Steps[SourceInfo]:
+    @call
+    def enable(self, source: str, *, if_match: str | None = None) -> Request[SourceInfo]:
         """Have a refresh read a source again."""
-        return (yield from self._changed(source, {"enabled": True}))
+        return self._changing(source, {"enabled": True}, if_match)
 
-    @steps
-    def disable(self, source: str) -> Steps[SourceInfo]:
+    @call
+    def disable(self, source: str, *, if_match: str | None = None) -> Request[SourceInfo]:
         """Have no refresh or build read a source; its documents stay."""
-        return (yield from self._changed(source, {"enabled": False}))
+        return self._changing(source, {"enabled": False}, if_match)
 
-    @steps
-    def remove(self, source: str, *, keep_documents: bool = False) -> Steps[None]:
+    @call
+    def remove(
+        self, source: str, *, keep_documents: bool = False, if_match: str | None = None
+    ) -> Request[None]:
         """Forget a source and delete its documents."""
-        found = yield from SourcesCalls._find(self, source)
-        path = f"{self._at}/{url('{}', found.id)}"
-        yield Request("DELETE", path, reads_nothing, {"keep_documents": keep_documents})
+        query = {"keep_documents": keep_documents}
+        at, headers = self._of(source), matching(if_match)
+        return Request("DELETE", at, reads_nothing, query, headers=headers)
 
     @property
     def _at(self) -> str:
         return url(f"{KNOWLEDGE}/bases/{{}}/sources", self._base.name)
 
-    def _changed(self, source: str, body: Mapping[str, Any]) -> Steps[SourceInfo]:
-        found = yield from SourcesCalls._find(self, source)
-        path = f"{self._at}/{url('{}', found.id)}"
-        changed: SourceInfo = yield Request("PATCH", path, reads(SourceInfo), json=body)
-        return changed
+    def _of(self, source: str) -> str:
+        return f"{self._at}/{url('{}', check_text('source', source))}"
+
+    def _changing(
+        self, source: str, body: Mapping[str, Any], if_match: str | None
+    ) -> Request[SourceInfo]:
+        headers = matching(if_match)
+        return Request("PATCH", self._of(source), reads(SourceInfo), json=body, headers=headers)
 
     def paths(self) -> builtins.list[tuple[Path, tuple[str, ...]]]:
         """Where sources read on the disk of this machine: none of a server's does.
@@ -89,13 +97,10 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
             " and have it read them again with `kb.refresh(local=True)`"
         )
 
-    @steps
-    def _find(self, source: str) -> Steps[SourceInfo]:
+    @call
+    def _find(self, source: str) -> Request[SourceInfo]:
         """A source by its id, the beginning of that, or what it reads."""
-        found: list[SourceInfo] = yield Request(
-            "GET", self._at, reads_many(SourceInfo), {"source": check_text("source", source)}
-        )
-        return found[0]
+        return Request("GET", self._of(source), reads(SourceInfo))
 
     def _all(self) -> Request[Part[SourceInfo]]:
         return part_of(SourceInfo, self._at, {})

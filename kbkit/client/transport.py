@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from kbkit import errors
-from kbkit.client.calls import Request
+from kbkit.client.calls import Request, Sink
 from kbkit.errors import ConfigError, KbkitError, LimitError, ServerError
 
 T = TypeVar("T")
@@ -62,6 +62,14 @@ class _Base:
             headers=headers,
             **options,
         )
+
+    def _prepared(
+        self, client: httpx.Client | httpx.AsyncClient, request: Request[Any]
+    ) -> tuple[httpx.Request, Callable[[str | None], bool] | None, Sink | None]:
+        """A request, and what takes its answer as it comes."""
+        if request.into is not None:
+            request.into.empty()  # of an attempt that was cut off
+        return self._built(client, request), request.on_event, request.into
 
     def _wait(
         self, request: Request[Any], attempt: int, response: httpx.Response | None
@@ -122,14 +130,17 @@ class Transport(_Base):
             time.sleep(wait)
 
     def _answer(self, request: Request[Any]) -> httpx.Response:
-        built, follow = self._built(self._client, request), request.on_event
-        response = self._client.send(built, stream=follow is not None)
-        if follow is not None:
+        built, follow, into = self._prepared(self._client, request)
+        response = self._client.send(built, stream=bool(follow or into))
+        if follow or into:
             with closing(response):
-                if response.is_success:
-                    any(not goes_on(follow, line) for line in response.iter_lines())
-                else:
+                if not response.is_success:
                     response.read()
+                elif into:
+                    for part in response.iter_bytes():
+                        into.write(part)
+                elif follow:
+                    any(not goes_on(follow, line) for line in response.iter_lines())
         return response
 
     def close(self) -> None:
@@ -160,16 +171,19 @@ class AsyncTransport(_Base):
             await asyncio.sleep(wait)
 
     async def _answer(self, request: Request[Any]) -> httpx.Response:
-        built, follow = self._built(self._client, request), request.on_event
-        response = await self._client.send(built, stream=follow is not None)
-        if follow is not None:
+        built, follow, into = self._prepared(self._client, request)
+        response = await self._client.send(built, stream=bool(follow or into))
+        if follow or into:
             async with aclosing(response):
-                if response.is_success:
+                if not response.is_success:
+                    await response.aread()
+                elif into:
+                    async for part in response.aiter_bytes():
+                        into.write(part)
+                elif follow:
                     async for line in response.aiter_lines():
                         if not goes_on(follow, line):
                             break
-                else:
-                    await response.aread()
         return response
 
     async def close(self) -> None:

@@ -15,6 +15,7 @@ from kbkit.client.knowledge_base import AsyncKnowledgeBase, RemoteKnowledgeBase
 from kbkit.client.subjects import names
 from kbkit.client.transport import AsyncTransport, Transport
 from kbkit.client.workspace_calls import WorkspaceCalls
+from kbkit.extras import whole
 from kbkit.models import Filters, Mode
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
         """The search over several knowledge bases as a llama-index retriever."""
-        from kbkit.retrieval.llamaindex import KbkitRetriever, asking
+        with whole("A retriever"):
+            from kbkit.retrieval.llamaindex import KbkitRetriever, asking
 
         for name in names(kbs) or ():
             self[name]
@@ -164,7 +166,8 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
         """The search over several knowledge bases as a retriever that is awaited."""
-        from kbkit.retrieval.llamaindex import AwaitedRetriever, asking
+        with whole("A retriever"):
+            from kbkit.retrieval.llamaindex import AwaitedRetriever, asking
 
         asked = names(kbs)
         return AwaitedRetriever(

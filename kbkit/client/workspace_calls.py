@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import builtins
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from kbkit.client.bundles import BundleCalls
 from kbkit.client.calls import (
     Request,
     Steps,
@@ -22,17 +23,21 @@ from kbkit.client.collections import KNOWLEDGE
 from kbkit.client.documents import matching
 from kbkit.client.knowledge_base import asked, filters_of, searched
 from kbkit.client.pages import listed
-from kbkit.client.served import Served
+from kbkit.client.served import Served, only_local
 from kbkit.client.subjects import SubjectCalls
+from kbkit.client.work import worked
+from kbkit.errors import ConflictError
 from kbkit.models import (
     Answer,
     Compaction,
     Context,
     DeletedKnowledgeBase,
     Filters,
+    Health,
     Hits,
     KnowledgeBaseInfo,
     Mode,
+    Run,
 )
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, RetrievalSpec
 
@@ -42,7 +47,7 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 
 
-class WorkspaceCalls(SubjectCalls, Served, ABC, Generic[K]):
+class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
     """What is asked of a workspace; see `kbkit.Workspace`. Its knowledge bases are of class `K`.
 
     Attributes:
@@ -52,6 +57,9 @@ class WorkspaceCalls(SubjectCalls, Served, ABC, Generic[K]):
     """
 
     _transport: Any
+    _only_local: ClassVar[Mapping[str, str]] = {
+        "rebuild": "kbkit rebuild",
+    }
 
     @property
     def url(self) -> str:
@@ -97,26 +105,47 @@ class WorkspaceCalls(SubjectCalls, Served, ABC, Generic[K]):
     def delete(
         self, name: str, *, forever: bool = False, if_match: str | None = None
     ) -> Request[None]:
-        """Put a knowledge base into the trash, from which `restore` brings it back."""
+        """Put a knowledge base into the trash, from which `undelete` brings it back."""
         headers = matching(if_match)
         return Request("DELETE", _at(name), reads_nothing, {"forever": forever}, headers=headers)
 
     @steps
-    def restore(self, name: str, *, to: str = "") -> Steps[K]:
+    def undelete(self, name: str, *, to: str = "") -> Steps[K]:
         """Bring a deleted knowledge base back with all that it held."""
-        path = url(f"{KNOWLEDGE}/trash/{{}}/restore", name)
+        path = url(f"{KNOWLEDGE}/trash/{{}}/undelete", name)
         found = yield Request("POST", path, reads(KnowledgeBaseInfo), json=given(to=to or None))
         return self._knowledge_base(found.name)
 
     @steps
     def trash(self) -> Steps[builtins.list[DeletedKnowledgeBase]]:
-        """The deleted knowledge bases that `restore` can bring back, the last first."""
+        """The deleted knowledge bases that `undelete` can bring back, the last first."""
         return (yield from listed(DeletedKnowledgeBase, f"{KNOWLEDGE}/trash", {}))
 
     @call
     def compact(self) -> Request[Compaction]:
         """Empty the trash (of all kinds), and make the workspace smaller."""
         return Request("POST", f"{KNOWLEDGE}/compact", reads(Compaction))
+
+    @steps
+    def doctor(self, *, repair: bool = False) -> Steps[Health]:
+        """Have the server examine all that is kept, by content, and say what is wrong."""
+        if repair:
+            raise only_local("doctor(repair=True)", "kbkit doctor --repair")
+        request = Request(
+            "POST", f"{KNOWLEDGE}/doctor", reads_nothing, json={"wait": True}, timeout=60.0
+        )
+        found = yield from worked(Health, request)
+        if found is None:
+            raise ConflictError("the examination was ended at the server before it told anything")
+        return found
+
+    @steps
+    def runs(self, names: Iterable[str] | None = None) -> Steps[builtins.list[Run]]:
+        """When sources were read, how long that took and what came of it, the last first."""
+        asked = None if names is None else builtins.list(names)
+        if asked == []:
+            return []
+        return (yield from listed(Run, f"{KNOWLEDGE}/runs", {"kb": asked}))
 
     @steps
     def rename(self, name: str, *, to: str, if_match: str | None = None) -> Steps[K]:

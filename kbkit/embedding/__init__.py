@@ -36,6 +36,10 @@ def open_embedder(spec: AnyEmbedding, *, base: Path = Path()) -> Embedder:
         from kbkit.embedding.multilingual import MultilingualEmbedder
 
         return MultilingualEmbedder()
+    if isinstance(spec, OnnxEmbedding) and spec == OnnxEmbedding(preset="minilm"):
+        from kbkit.embedding.first_questions import MiniLmEmbedder
+
+        return MiniLmEmbedder(spec)
     if isinstance(spec, OnnxEmbedding):
         from kbkit.embedding.onnx import OnnxEmbedder
 

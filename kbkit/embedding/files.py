@@ -16,6 +16,8 @@ _BLOCK = 1 << 20
 def distribution_file(distribution: str, name: str) -> Path | None:
     """The file called ``name`` that an installed distribution brought, wherever it put it.
 
+    One that was found is not looked for again in this process, while it is there.
+
     Args:
         distribution: Name of the distribution on the package index.
         name: File name, or the end of its path.
@@ -23,6 +25,8 @@ def distribution_file(distribution: str, name: str) -> Path | None:
     Returns:
         Its path, or ``None`` when the distribution or the file is not there.
     """
+    if (known := _found.get((distribution, name))) and known.is_file():
+        return known
     try:
         files = metadata.distribution(distribution).files or []
     except metadata.PackageNotFoundError:
@@ -31,8 +35,12 @@ def distribution_file(distribution: str, name: str) -> Path | None:
         if file.match(name):
             path = Path(str(file.locate()))
             if path.is_file():
+                _found[distribution, name] = path
                 return path
     return None
+
+
+_found: dict[tuple[str, str], Path] = {}
 
 
 def sha256(path: Path) -> str:

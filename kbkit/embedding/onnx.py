@@ -32,6 +32,7 @@ _MODEL_NAMES = (
 _SMALLEST_SHARE = 0.9
 """Share of a model's vectors that its tokenizer has tokens for, at least; some are padded."""
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
+MAX_LENGTH = 256
 _KEPT_TOGETHER = 512
 _THREADS = max(1, min(4, os.cpu_count() or 1))
 """Batches that are embedded at once; onnxruntime lets go of the interpreter's lock."""
@@ -69,7 +70,7 @@ class _Options:
 
         return cls(
             first("pooling", "mean"),
-            first("max_length", 256),
+            first("max_length", MAX_LENGTH),
             spec.normalize,
             first("query_prefix", ""),
             first("passage_prefix", ""),
@@ -94,7 +95,7 @@ class OnnxEmbedder:
         self._dense = files.config.dense
         with _opening:  # else two threads would load the same files twice
             self._session = _session(files.model, file_version(files.model), files.integer)
-            self._tokenizer = _tokenizer(
+            self._tokenizer = tokenizer_of(
                 files.tokenizer, file_version(files.tokenizer), self._options.max_length
             )
         _check_vocabulary(files, self._tokenizer.get_vocab_size())
@@ -162,13 +163,7 @@ class OnnxEmbedder:
         return result
 
     def _run(self, texts: list[str]) -> Matrix:
-        try:
-            encodings = self._tokenizer.encode_batch_fast(texts)
-        except (TypeError, UnicodeError) as error:
-            raise EmbedderError(
-                f"a text that is not valid Unicode cannot be embedded ({error}); "
-                "replace its lone surrogates"
-            ) from error
+        encodings = encoded(self._tokenizer, texts)
         shape = (len(texts), max(len(encoding.ids) for encoding in encodings))
         feed = {name: np.zeros(shape, np.int64) for name in _INPUTS}
         for row, encoding in enumerate(encodings):
@@ -312,7 +307,8 @@ def _session(model: Path, _version: tuple[int, int], integer: bool) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _tokenizer(path: Path, _version: tuple[int, int], max_length: int) -> Any:
+def tokenizer_of(path: Path, _version: tuple[int, int], max_length: int) -> Any:
+    """The tokenizer that a file describes, one a process; it cuts texts at so many tokens."""
     from tokenizers import Tokenizer
 
     quieten_forks()
@@ -325,6 +321,22 @@ def _tokenizer(path: Path, _version: tuple[int, int], max_length: int) -> Any:
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length)
     return tokenizer
+
+
+def encoded(tokenizer: Any, texts: list[str]) -> list[Any]:
+    """The tokens of texts.
+
+    Raises:
+        EmbedderError: One has lone surrogates.
+    """
+    try:
+        found: list[Any] = tokenizer.encode_batch_fast(texts)
+    except (TypeError, UnicodeError) as error:
+        raise EmbedderError(
+            f"a text that is not valid Unicode cannot be embedded ({error}); "
+            "replace its lone surrogates"
+        ) from error
+    return found
 
 
 def _fingerprint(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 _MESSAGES = {
     "Model": {"graph": (7, "Graph")},
@@ -57,3 +61,56 @@ def _pool() -> Any:
     pool = DescriptorPool()
     pool.Add(file)
     return pool
+
+
+_TYPES: dict[int, type[Any]] = {1: np.float32, 3: np.int8}
+_VARINT, _BYTES = 0, 2
+
+
+def tensors(model: memoryview) -> dict[str, NDArray[Any]]:
+    """The constants of a model by name, floats and int8, which share its memory.
+
+    Args:
+        model: What a model's file holds: one that is known, since nothing is checked here.
+    """
+    (graph,) = (
+        value for number, value in _fields(model) if number == _MESSAGES["Model"]["graph"][0]
+    )
+    numbers = {name: number for name, (number, _) in _MESSAGES["Tensor"].items()}
+    found = {}
+    for number, value in _fields(graph):
+        if number != _MESSAGES["Graph"]["initializer"][0]:
+            continue
+        fields = list(_fields(value))
+        said = dict(fields)
+        if said.get(numbers["data_type"]) in _TYPES and numbers["raw_data"] in said:
+            shape = [length for field, length in fields if field == numbers["dims"]]
+            kind = _TYPES[said[numbers["data_type"]]]
+            values = np.frombuffer(said[numbers["raw_data"]], kind).reshape(shape)
+            found[str(said[numbers["name"]], "utf-8")] = values
+    return found
+
+
+def _fields(message: memoryview) -> Iterator[tuple[int, Any]]:
+    """Numbers and values of a message's fields, as protocol buffers have them on the wire."""
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+
+    while at < len(message):
+        key = varint()
+        if key & 7 == _VARINT:
+            yield key >> 3, varint()
+        else:
+            length = varint() if key & 7 == _BYTES else 8 if key & 7 == 1 else 4
+            yield key >> 3, message[at : at + length]
+            at += length

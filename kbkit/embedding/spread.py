@@ -14,7 +14,8 @@ from kbkit.engine import Pool, perform
 from kbkit.errors import EmbedderError, KbkitError
 from kbkit.recipes import AnyEmbedding
 
-_SECONDS = 3_600.0
+_SECONDS = 1_800.0
+"""Of a thousand texts at most, which slow models embed one or two of in a second."""
 _LEAST = 16
 """Texts that are worth sending to a worker."""
 

@@ -25,6 +25,7 @@ from kbkit.errors import (
     MissingPathError,
     VersionConflictError,
 )
+from kbkit.files.index import saying_done
 from kbkit.files.paths import joined, parts_of
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase
@@ -195,8 +196,7 @@ class Entries:
                        "created_at": now, "updated_at": now}  # fmt: skip
             texts = {name: said[key].encode() for key, name in _TEXTS.items() if said[key]}
             self._store.place(made, {NAME: new_skill(values).encode(), **texts, **others})
-        self._index.level()
-        return self.read(made)
+        return self._levelled(made)
 
     def update(
         self,
@@ -250,14 +250,8 @@ class Entries:
             text = edited(stored.skill.text, values)
             if written or text != stored.skill.text:
                 text = edited(text, {"updated_at": datetime.now(UTC)})
-                for path, data in written.items():
-                    if data is None:
-                        self._store.remove_file(f"{slug}/{path}")
-                    else:
-                        self._store.write(f"{slug}/{path}", data)
-                self._store.write(f"{slug}/{NAME}", text.encode())
-        self._index.level()
-        return self.read(slug)
+                self._store.write_all(slug, {**written, NAME: text.encode()}, stored.files)
+        return self._levelled(slug)
 
     def rename(self, slug: str, *, to: str) -> Entry:
         """Give an entry another slug; its id, votes and relations stay.
@@ -272,10 +266,10 @@ class Entries:
             skill = self._store.read_skill(slug)
             record = self._index.records().get(slug)
             known = skill.id or (record.id if record else slug)
+            # first what may find no room; by itself it changes nothing
+            self._store.write(f"{slug}/{NAME}", edited(skill.text, {"id": known}).encode())
             self._store.move(slug, to)
-            self._store.write(f"{to}/{NAME}", edited(skill.text, {"id": known}).encode())
-        self._index.level()
-        return self.read(to)
+        return self._levelled(to)
 
     def rate(self, slug: str, score: int, *, rater: str = "") -> Entry:
         """Vote for an entry.
@@ -297,11 +291,10 @@ class Entries:
             # what identifies a vote has its time in it
             now = max([datetime.now(UTC), *(vote.timestamp + _TICK for vote in votes[-1:])])
             self._index.add_votes(slug, [Vote(now, who, stars)])
-        self._index.level()
-        return self.read(slug)
+        return self._levelled(slug)
 
     def delete(self, slug: str, *, if_match: str | None = None) -> DeletedFile:
-        """Put an entry into the trash, from which `restore` brings it.
+        """Put an entry into the trash, from which `undelete` brings it.
 
         Args:
             slug: Of the entry.
@@ -317,10 +310,11 @@ class Entries:
             if if_match is not None:
                 _check_version(self._store.read_entry(slug), if_match)
             deleted = self._store.delete(slug, lambda _: {})
-        self._index.level()
+        with saying_done(slug):
+            self._index.level()
         return deleted
 
-    def restore(self, slug: str, *, to: str = "") -> Entry:
+    def undelete(self, slug: str, *, to: str = "") -> Entry:
         """Bring back the entry of that slug that was deleted, or replaced, last.
 
         Args:
@@ -333,12 +327,11 @@ class Entries:
         """
         if to:
             check_slug(to)
-        item, _ = self._store.restore(slug, to)
-        self._index.level()
-        return self.read(item.path)
+        item, _ = self._store.undelete(slug, to)
+        return self._levelled(item.path)
 
     def trash(self) -> builtins.list[DeletedFile]:
-        """What was deleted or replaced and `restore` can bring back, the last first."""
+        """What was deleted or replaced and `undelete` can bring back, the last first."""
         try:
             with self._store.trash() as trash:
                 return [kept.deleted for kept in trash.listed()]
@@ -374,6 +367,12 @@ class Entries:
         It takes no time where nothing changed, so that one may ask every second.
         """
         return self._index.revision()
+
+    def _levelled(self, slug: str) -> Entry:
+        """An entry that was changed on the disk, once all else knows of that."""
+        with saying_done(slug):
+            self._index.level()
+            return self.read(slug)
 
     # ---- for agents
 
@@ -439,8 +438,7 @@ class Entries:
         """
         place = learning.knowledge_folder(Path(folder))
         slug = self._learner.learn(place, " ".join(check_text("task_id", task_id).split()))
-        self._index.level()
-        return self.read(slug)
+        return self._levelled(slug)
 
     def learning_prompt(self) -> str:
         """What makes an agent leave what it learned: a section of its system prompt."""

@@ -10,7 +10,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from kbkit.entries.skill_file import NAME, SkillFile, read_skill
@@ -202,6 +202,7 @@ class EntryStore(FileStore):
             raise EntryFormatError(
                 f"{slug}: has more than {MOST_FILES:,} files or {MOST_BYTES / 1e6:g} MB"
             )
+        self._require_room(slug, size)
         with self.locked(), self._root(make=True) as root:
             if root.stat(_ATTRIBUTES) is None:
                 root.write(_ATTRIBUTES, _UNION, new=False, shown=_ATTRIBUTES)
@@ -218,7 +219,43 @@ class EntryStore(FileStore):
             except BaseException:
                 root.remove(part)
                 raise
-            self._take_place(root, f"{_NEXT}{slug}")
+            try:
+                self._take_place(root, f"{_NEXT}{slug}")
+            except FilesError:
+                if root.stat(slug) is not None:  # the one before stays
+                    root.remove(f"{_NEXT}{slug}")
+                raise
+
+    def write_all(
+        self, slug: str, files: Mapping[str, bytes | None], before: Mapping[str, bytes]
+    ) -> None:
+        """Write several files of an entry, or none; nobody else writes meanwhile.
+
+        Args:
+            slug: Of the entry.
+            files: What they are to hold, by path within it; ``None`` for such as go.
+            before: What all of its files hold now.
+
+        Raises:
+            FilesError: One cannot be written.
+        """
+        self._require_room(slug, sum(len(data) for data in files.values() if data is not None))
+        done: list[str] = []
+        try:
+            for path, data in files.items():
+                done.append(path)
+                self._put(slug, path, data)
+        except BaseException:
+            for path in reversed(done):
+                with suppress(FilesError):  # a disk that is full may have no room for this, either
+                    self._put(slug, path, before.get(path))
+            raise
+
+    def _put(self, slug: str, path: str, data: bytes | None) -> None:
+        if data is None:
+            self.remove_file(f"{slug}/{path}")
+        else:
+            self.write(f"{slug}/{path}", data)
 
     def _take_place(self, root: Directory, name: str) -> None:
         """Give a folder that is whole the place of an entry, which goes to the trash."""
@@ -273,7 +310,9 @@ def _skill(slug: str, data: bytes) -> SkillFile:
 
 
 def _no_entry(slug: str) -> MissingPathError:
-    return MissingPathError(f"{slug}: there is no such entry; `kbkit entries list` lists them")
+    return MissingPathError(
+        f"{slug}: there is no such entry; list the entries to see those there are"
+    )
 
 
 def files_error(slug: str, error: FilesError) -> str:

@@ -159,7 +159,7 @@ def ordinal_alpha(units: Iterable[Collection[int]], values: Sequence[int] = STAR
     coincidences = _coincidences(units, values)
     totals = coincidences.sum(axis=0)
     pairable = totals.sum()
-    if pairable == 0:
+    if not pairable:
         return math.nan
     middles = totals.cumsum() - totals / 2
     distances = (middles[:, None] - middles[None, :]) ** 2

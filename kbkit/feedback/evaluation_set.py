@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kbkit.errors import ConfigError
+from kbkit.errors import ConfigError, ImpossibleError
 from kbkit.feedback.evaluation_report import Unit
 from kbkit.feedback.judgements import Judgements
 from kbkit.models import Hits, KnowledgeBaseInfo, Mode
@@ -170,7 +170,7 @@ def _by_page(questions: Any) -> EvaluationSet:
 
 def _by_chunk(kb: Searchable, judgements: Judgements) -> EvaluationSet:
     if not judgements:
-        raise ConfigError(
+        raise ImpossibleError(
             f"{kb.name}: there are no judgements; rate some chunks with the query they were found "
             "for, or give golden questions"
         )
@@ -184,7 +184,7 @@ def _by_chunk(kb: Searchable, judgements: Judgements) -> EvaluationSet:
     answered = tuple(query for query in known if query.relevant)
     if not answered:
         why = "is rated 3 stars or better" if there else "is there any more"
-        raise ConfigError(f"{kb.name}: no judged chunk {why}; rate what answers the queries")
+        raise ImpossibleError(f"{kb.name}: no judged chunk {why}; rate what answers the queries")
     return EvaluationSet(
         "chunk", answered, tuple(query.text for query in known if not query.relevant)
     )

@@ -45,8 +45,8 @@ def missing_notes(missing: Sequence[MissingPage]) -> tuple[str, ...]:
     notes = [str(page) for page in missing[:_NOTED]]
     if missing:
         notes[0] = f"{notes[0]} Such questions count as not answered."
-    if more := len(missing) - _NOTED:
-        notes += [f"{more:,} more pages that questions name are not there"] if more > 0 else []
+    if len(missing) > _NOTED:
+        notes.append(f"{len(missing) - _NOTED:,} more pages that questions name are not there")
     return tuple(notes)
 
 

@@ -185,10 +185,23 @@ class Directory:
         return about is not None and modes.S_ISDIR(about.st_mode)
 
     def make(self, name: str) -> None:
-        """Make a directory in it, unless there is one."""
-        with suppress(FileExistsError):
+        """Make a directory in it, unless there is one.
+
+        Raises:
+            FilesError: It cannot be made.
+        """
+        try:
             os.mkdir(self._at(name), **self._in)
             self._sync()
+        except FileExistsError:
+            pass
+        except OSError as error:
+            raise FilesError(f"{name}: cannot be made ({error.strerror})") from error
+
+    def remove_empty(self, name: str) -> None:
+        """Remove a directory, if nothing is in it."""
+        with suppress(OSError):
+            os.rmdir(self._at(name), **self._in)
 
     def write(self, name: str, data: bytes, *, new: bool, shown: str) -> os.stat_result:
         """Write a file all at once: whoever looks sees what was, or all of what is.

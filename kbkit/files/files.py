@@ -18,7 +18,7 @@ from kbkit.errors import (
     NotUniqueError,
 )
 from kbkit.files.disk_look import DiskLook
-from kbkit.files.index import FileIndex
+from kbkit.files.index import FileIndex, saying_done
 from kbkit.files.memory_tool import MemoryTool
 from kbkit.files.paths import joined, parts_of
 from kbkit.files.prompt import MOST as MOST_FOLDERS
@@ -271,13 +271,14 @@ class Files:
             InvalidPathError: A folder cannot go into itself.
         """
         item = self._store.move(source, target)
-        self._index.move(joined(parts_of(source)), item.path)
-        self._index.level(joined(parts_of(source)))
-        self._index.level(item.path)
+        with saying_done(f"{source} -> {item.path}"):
+            self._index.move(joined(parts_of(source)), item.path)
+            self._index.level(joined(parts_of(source)))
+            self._index.level(item.path)
         return self.info(item.path)
 
     def delete(self, path: str, *, if_match: str | None = None) -> DeletedFile:
-        """Put a file, or a folder with all in it, into the trash, from which `restore` brings it.
+        """Put a file, or a folder with all in it, into the trash, from which `undelete` brings it.
 
         Args:
             path: What to delete.
@@ -288,10 +289,11 @@ class Files:
             VersionConflictError: Another change came between.
         """
         deleted = self._store.delete(path, self._index.created, if_match=if_match)
-        self._index.level(deleted.path)
+        with saying_done(deleted.path):
+            self._index.level(deleted.path)
         return deleted
 
-    def restore(self, path: str, *, to: str = "") -> FileInfo:
+    def undelete(self, path: str, *, to: str = "") -> FileInfo:
         """Bring back what was deleted last at a path.
 
         Args:
@@ -302,13 +304,14 @@ class Files:
             MissingPathError: The trash has nothing of that path.
             PathExistsError: Something is there by now.
         """
-        item, created = self._store.restore(path, to)
+        item, created = self._store.undelete(path, to)
         made = {"/".join(filter(None, (item.path, each))): at for each, at in created.items()}
-        self._index.level(item.path, created=made)
+        with saying_done(item.path):
+            self._index.level(item.path, created=made)
         return self.info(item.path)
 
     def trash(self) -> builtins.list[DeletedFile]:
-        """What was deleted and `restore` can bring back, the last first."""
+        """What was deleted and `undelete` can bring back, the last first."""
         try:
             with self._store.trash() as trash:
                 return [kept.deleted for kept in trash.listed()]
@@ -425,8 +428,9 @@ class Files:
 
     def _written(self, stored: Stored) -> FileInfo:
         """What is known of a file that was written, and is found now."""
-        self._index.level(stored.path)
-        record = self._index.known(stored.path)
+        with saying_done(stored.path):
+            self._index.level(stored.path)
+            record = self._index.known(stored.path)
         return _of(stored, record.created if record else None)
 
     def _known(self, item: Item, record: tuple[int, int, str, int] | None) -> FileInfo:

@@ -8,10 +8,11 @@ as those of any other source do.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import stat_result
 
-from kbkit.errors import FilesError, MissingPathError
+from kbkit.errors import FilesError, MissingPathError, WorkspaceError
 from kbkit.files.links import resolved
 from kbkit.files.notes import Note, read_note
 from kbkit.files.store import FileStore, Item, Stored, version
@@ -40,6 +41,24 @@ _FEW = 3
 """Files of which each is stored by itself, which takes less."""
 TICK = 100_000_000
 """Nanoseconds within which two changes may have the same time."""
+
+
+@contextmanager
+def saying_done(what: str) -> Iterator[None]:
+    """Around what follows a change of the disk: whatever fails there, the change was made.
+
+    Args:
+        what: Was changed.
+    """
+    try:
+        yield
+    except WorkspaceError as error:
+        reason = str(error).partition(";")[0]
+        error.args = (
+            f"{what}: that is done, and searches hear of it once this is mended, so do not do it "
+            f"again: {reason}",
+        )
+        raise
 
 
 class FileIndex:

@@ -6,6 +6,7 @@ what is. It knows nothing of documents and search.
 
 from __future__ import annotations
 
+import shutil
 import stat as modes
 import threading
 from collections.abc import Callable, Iterator
@@ -34,6 +35,10 @@ from kbkit.models import DeletedFile, FileKind
 from kbkit.stores.locks import Locks
 
 _POLL = 0.005
+_ROOM = 8_000_000
+"""Bytes that have to be free before anything is changed: the catalog writes its changes twice."""
+_TIMES = 16
+"""And so many for each byte of a file: it, its chunks, their words and vectors."""
 
 
 class Item(NamedTuple):
@@ -293,6 +298,7 @@ class FileStore:
             data = edit(before)
             if len(data) > MOST_BYTES:
                 raise FilesError(f"{shown}: a file may have {MOST_BYTES / 1e6:g} MB at most")
+            self._require_room(shown, len(data))
             about = folder.write(found or parts[-1], data, new=found is None, shown=shown)
         return Stored(shown, data, about, before is None)
 
@@ -322,6 +328,7 @@ class FileStore:
         shown = f"{joined(old)} -> {joined(new)}"
         if new[: len(old)] == old and new != old:
             raise InvalidPathError(f"{shown}: a folder cannot go into itself")
+        self._require_room(shown)
         with self.locked(), self._folder(old[:-1]) as folder:
             name = self._name(folder, old)
             refuse_link(folder.stat(name), joined(old))
@@ -363,10 +370,11 @@ class FileStore:
             item = Item.of(joined(parts), about)
             if if_match is not None and not item.is_folder:
                 _check_version(item.path, folder.read(name, item.path)[0], if_match)
+            self._require_room(item.path)
             with self._root() as root, self._trash(root, make=True) as trash:
                 return trash.put(folder, name, item.path, item.kind, created(item.path))
 
-    def restore(self, path: str, to: str = "") -> tuple[Item, dict[str, int]]:
+    def undelete(self, path: str, to: str = "") -> tuple[Item, dict[str, int]]:
         """Bring what was deleted last at a path back.
 
         Args:
@@ -383,11 +391,12 @@ class FileStore:
         with self.locked(), self._root(make=True) as root, self._trash(root) as trash:
             kept = trash.find(joined(parts_of(path)))
             parts = self._writable(to or kept.deleted.path)
+            self._require_room(joined(parts))
             with self._folder(parts[:-1], make=True) as folder:
                 found, alike = folder.find(parts[-1], exact=self._exact)
                 if (there := found or alike) is not None:
                     raise PathExistsError(
-                        f"{_alike(joined(parts), there)}; restore it to another path"
+                        f"{_alike(joined(parts), there)}; bring it back under another path"
                     )
                 trash.take(kept.deleted.id, folder, parts[-1])
         return self.stat(joined(parts)), kept.created
@@ -436,6 +445,26 @@ class FileStore:
             raise InvalidPathError("this is the root of the files; name a path in it")
         return parts
 
+    def _require_room(self, shown: str, size: int = 0) -> None:
+        """Make sure that something can be written, and what the catalog keeps of it, too.
+
+        Else a file would be changed of which no search could ever hear.
+
+        Raises:
+            FilesError: The disk has too little room.
+        """
+        wanted = _ROOM + _TIMES * size
+        place = self.root if self.root.is_dir() else self.root.parent
+        try:
+            found = shutil.disk_usage(place)
+        except OSError:
+            return  # what is written next says what is wrong
+        if found.total and found.free < wanted:
+            raise FilesError(
+                f"{shown}: the disk has too little room, {found.free / 1e6:,.1f} MB of "
+                f"{wanted / 1e6:,.1f} that this may take; nothing was changed: free some space"
+            )
+
     def _name(self, folder: Directory, parts: tuple[str, ...]) -> str:
         """What the last name of a path is as it is written there."""
         found, alike = folder.find(parts[-1], exact=self._exact)
@@ -482,6 +511,7 @@ class FileStore:
     def _folder(self, parts: tuple[str, ...], *, make: bool = False) -> Iterator[Directory]:
         """The folder that a path leads to, looked up name by name, made where it is missing."""
         opened: list[Directory] = []
+        made: list[tuple[Directory, str]] = []
         with self._root(make=make) as root:
             here = root
             try:
@@ -494,9 +524,14 @@ class FileStore:
                         if alike is not None:
                             raise PathExistsError(_alike(shown, alike))
                         here.make(name)
+                        made.append((here, name))
                     here = here.child(found or name, shown)
                     opened.append(here)
                 yield here
+            except BaseException:
+                for above, name in reversed(made):
+                    above.remove_empty(name)
+                raise
             finally:
                 for each in opened:
                     each.close()
@@ -525,6 +560,11 @@ def _check_version(shown: str, data: bytes | None, wanted: str) -> None:
         VersionConflictError: It is not.
     """
     if wanted != (now := version(data)):
+        if not wanted:
+            raise VersionConflictError(
+                f"{shown}: is there already, of version {now}, and was to be new; write on top of "
+                "that version, or choose another path"
+            )
         was = "is not there" if data is None else f"is of version {now} now"
         raise VersionConflictError(
             f"{shown}: {was}, not {wanted}: another change came between; read it again, and write "

@@ -57,10 +57,14 @@ class Trash:
             "deleted_at": now.isoformat(),
             "created": created,
         }
-        with self._folder.child(known, known) as place:
-            text = json.dumps(note, ensure_ascii=False)
-            place.write(_ABOUT, text.encode(), new=True, shown=f"{TRASH}/{known}")
-            source.move(name, place, _ITEM, path)
+        try:
+            with self._folder.child(known, known) as place:
+                text = json.dumps(note, ensure_ascii=False)
+                place.write(_ABOUT, text.encode(), new=True, shown=f"{TRASH}/{known}")
+                source.move(name, place, _ITEM, path)
+        except BaseException:
+            self._folder.remove(known)
+            raise
         return DeletedFile(known, path, kind, now)
 
     def listed(self) -> list[Kept]:

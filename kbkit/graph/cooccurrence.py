@@ -2,7 +2,8 @@
 
 ``NPMI = ln(p(a, b) / (p(a) p(b))) / -ln p(a, b)`` over sections, from -1 to 1 (G. Bouma, Normalized
 (pointwise) mutual information in collocation extraction, 2009). A pair that is seen n times has the
-weight ``NPMI * n / (n + 2)``, so that few sightings prove little.
+weight ``NPMI * n / (n + 2)``, so that few sightings prove little. It is of three decimals: how many
+sections there are is part of each, and one more document should not change them all.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _IN_EXAMPLES = re.compile(r"-\w$|/|[A-Za-z]:[\\/]")
 """Flags of one letter and paths stand beside each other in examples, whatever those are of."""
 _EVIDENCE = 3
 _SHRINK = 2
+_DECIMALS = 3
 
 
 def co_occurrence(
@@ -72,7 +74,7 @@ def co_occurrence(
     for minus, pair in strong:
         if max(degree[pair[0]], degree[pair[1]]) < spec.co_occurrences:
             degree.update(pair)
-            kept[pair] = -minus
+            kept[pair] = round(-minus, _DECIMALS)
     return _evidence(kept, counted, sections, mentions)
 
 

@@ -204,7 +204,7 @@ class Editing:
         with self._database.write() as transaction:
             ends = self._target(transaction, source), self._target(transaction, target)
             if ends[0] == ends[1]:
-                raise ConfigError(f"{source}: cannot be related to itself")
+                raise ImpossibleError(f"{source}: cannot be related to itself")
             made = Relation(0, ends[0], name, ends[1], float(weight))
             what = f"related {_words(transaction, made)}"
             with noted(transaction, what, made_by, relation=_ends(made)):
@@ -298,7 +298,7 @@ class Editing:
                 + (
                     f"did you mean {meant}?"
                     if meant
-                    else "`graph.entities()` lists those there are"
+                    else "list the entities to see those there are"
                 )
             )
         return found

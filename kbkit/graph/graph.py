@@ -84,6 +84,7 @@ class Graph(Editing):
         """
         check_integer("limit", limit, 1)
         types = (type,) if isinstance(type, str) else tuple(type)
+        types = tuple(check_text("type", one) for one in types)
         with self._read() as transaction:
             ids = self._kb_ids(transaction, kbs)
             return entities.listed(
@@ -144,7 +145,7 @@ class Graph(Editing):
                 if (each.source, each.target) == ends:
                     return each
         raise NotFoundError(
-            f"{source} has no relation {name!r} to {target}; `graph.relations()` lists those there "
+            f"{source} has no relation {name!r} to {target}; list the relations to see those there "
             "are"
         )
 

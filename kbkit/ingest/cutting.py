@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kbkit.ingest.chunking import chunk, embedded_text
 from kbkit.ingest.descriptions import describe, is_index
-from kbkit.ingest.ids import digest
+from kbkit.ingest.ids import chunk_id, digest
 from kbkit.markdown.structure import outline
 from kbkit.models import Chunk, ChunkSpan, Document, DocumentState
 from kbkit.recipes import KnowledgeBaseSpec
@@ -94,9 +93,8 @@ def _cut(document: Document, spec: KnowledgeBaseSpec) -> CutDocument:
 
 
 def _chunk(document: Document, span: ChunkSpan, text: str, position: int, occurrence: int) -> Chunk:
-    identity = json.dumps([document.id, span.heading_path, text, occurrence])
     return Chunk(
-        id=digest(identity),
+        id=chunk_id(document.id, span.heading_path, text, occurrence),
         document_id=document.id,
         position=position,
         start=span.start,

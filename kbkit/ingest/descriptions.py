@@ -89,8 +89,8 @@ def describe_missing(database: Database, kb_id: str) -> None:
             found = reading.undescribed(transaction, kb_id, _BATCH)
         if not found:
             return
+        said = {known.id: _description(known, known.metadata) for known in found}
         with database.write() as transaction:
-            said = {known.id: _description(known, known.metadata) for known in found}
             writing.describe_documents(transaction, kb_id, said)
 
 

@@ -129,7 +129,7 @@ class DocumentWriter(Batch):
         left: list[Origin] = []
         for uri, (_, source_id) in deleted.items():
             origin = pending[uri].origin
-            if origin.source_id and origin.source_id == source_id and not origin.restored:
+            if origin.source_id and origin.source_id == source_id and not origin.undeleted:
                 left.append(kept.pop(uri).origin)
         if left:
             with self._destination.database.write() as transaction:

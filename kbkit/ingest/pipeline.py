@@ -182,6 +182,7 @@ class Pipeline:
                     counters.skipped.append(Problem(event.uri, event.reason))
                 if run.on_progress is not None:
                     run.on_progress(Progress("store", done, None, event.uri, counters.report()))
+            counters.interrupted |= run.stop()  # a source may have been told, and ended early
 
     def store(self, document: SourceDocument, origin: Origin | None = None) -> IngestReport:
         """Store one document, which belongs to no source where none is named."""

@@ -22,7 +22,7 @@ class Origin:
 
     Attributes:
         labels: What a person says of it now; ``None`` leaves what was said before.
-        restored: It comes out of the trash.
+        undeleted: It comes out of the trash.
         stored: The document as the catalog had it, where nobody looked at its source: its state
             and the time when it was fetched stay, and nothing is done if it changed meanwhile.
         expected: Content hash that the document must have now, or nothing is done; ``None`` for
@@ -34,7 +34,7 @@ class Origin:
     event: SourceEvent | None = None
     labels: Labels | None = None
     stored: Document | None = None
-    restored: bool = False
+    undeleted: bool = False
     expected: str | None = None
 
 

@@ -9,16 +9,13 @@ from kbkit.stores.catalog import knowledge_bases, questions
 from kbkit.stores.catalog.database import Database
 
 
-def embed_questions(database: Database, kb_id: str, embedder: Embedder) -> int:
+def embed_questions(database: Database, kb_id: str, embedder: Embedder) -> None:
     """Embed the questions that have no vector yet.
 
     Args:
         database: The catalog.
         kb_id: The knowledge base.
         embedder: Of its cards, with which queries are compared too.
-
-    Returns:
-        How many were embedded.
 
     Raises:
         EmbedderError: The embedder failed.
@@ -28,9 +25,8 @@ def embed_questions(database: Database, kb_id: str, embedder: Embedder) -> int:
     with database.read() as transaction:
         lacking = questions.lacking(transaction, kb_id, fingerprint)
     if not lacking:
-        return 0
+        return
     vectors = np.array([embedder.embed_query(question) for question in lacking], np.float32)
     with database.write() as transaction:
         knowledge_bases.get_by_id(transaction, kb_id)
         questions.put(transaction, kb_id, fingerprint, lacking, vectors)
-    return len(lacking)

@@ -93,9 +93,7 @@ def strategy_for(structure: Outline, document_type: DocumentType, form: str = ""
     """
     if form in _FORMATS:
         return _FORMATS[form]
-    if document_type is not DocumentType.OTHER and document_type is not DocumentType.POLICY:
-        return "headings"
-    if structure.headings:
+    if structure.headings or document_type not in (DocumentType.OTHER, DocumentType.POLICY):
         return "headings"
     return "page" if structure.pages else "paragraph"
 
@@ -330,6 +328,11 @@ def _sentences(content: str, start: int, end: int, limit: int) -> Iterator[Span]
     low, high = trim(content, position, end)
     if low < high:
         yield from _windows(content, low, high, limit)
+
+
+def load_splitter() -> None:
+    """Import what cuts long prose, which else the first that is cut does, for a second."""
+    _splitter(1)
 
 
 @lru_cache(maxsize=64)

@@ -80,7 +80,7 @@ def embed_statements(
     *,
     tell: Callable[[int, int], None] = lambda done, total: None,
     stop: Callable[[], bool] = lambda: False,
-) -> int:
+) -> None:
     """Give the chunks of a knowledge base vectors of what its spec says; it goes on where it was.
 
     Args:
@@ -90,14 +90,11 @@ def embed_statements(
         tell: Called with how many are done, of how many.
         stop: Asked often; true ends the work cleanly.
 
-    Returns:
-        How many vectors were made.
-
     Raises:
         EmbedderError: The embedder failed; what it made before is kept.
         NotFoundError: The knowledge base was deleted.
     """
-    size, made, done = batch_size(embedder), 0, 0
+    size, done = batch_size(embedder), 0
     with database.read() as transaction:
         text = knowledge_bases.get_by_id(transaction, kb_id).embedded_text
         total = statement_vectors.count_lacking(transaction, kb_id, text)
@@ -129,7 +126,5 @@ def embed_statements(
             if changed:
                 outbox.add(transaction, kb_id, dict(changed))
                 knowledge_bases.touch(transaction, kb_id)
-        made += len(changed)
         done += len(kept)
         tell(min(done, total), total)
-    return made

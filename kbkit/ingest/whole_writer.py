@@ -12,6 +12,9 @@ from kbkit.ingest.prepared import Destination, Prepared
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.index_writer import IndexWriter
 
+_CHARACTERS = 20_000
+"""Of documents that are cut together, for each process that cuts: who waits hears of them often."""
+
 
 def _nothing(_: Transaction) -> None:
     """Store nothing beside."""
@@ -42,6 +45,7 @@ class WholeWriter(DocumentWriter):
         first: Callable[[Transaction], object] = _nothing,
     ) -> None:
         super().__init__(destination, counters, follower)
+        self._limit = _CHARACTERS * destination.engine.count
         self._stop = stop
         self._first = first
         self._prepared: list[Prepared] = []

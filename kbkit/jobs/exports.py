@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,16 +10,32 @@ from uuid import uuid4
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from kbkit.errors import NotFoundError, WorkspaceError
+from kbkit.jobs.old_files import delete_old
 from kbkit.jobs.stopping import Stopped, stopping
 from kbkit.knowledge_base import KnowledgeBase
-from kbkit.models import SiteArchive
+from kbkit.models import ExportReport, SiteArchive
 from kbkit.progress import OnProgress
 from kbkit.workspace import Workspace
 
 DOWNLOADS = "downloads"
-"""Folder of a workspace for archives that wait to be fetched, one folder a knowledge base."""
+"""Folder of a workspace for archives that wait to be fetched, in folders."""
 _KEPT_SECONDS = 86_400
 _OPTIONS = ("build", "standalone", "pages_only", "model", "graph", "files", "entries")
+
+
+def waiting_place(workspace: Workspace, name: str) -> Path:
+    """A folder for archives that wait to be fetched, made if it is not there.
+
+    What nobody fetched for a day is deleted, and what a process left that was killed.
+
+    Args:
+        workspace: Where.
+        name: Of the folder.
+    """
+    place = workspace.path / DOWNLOADS / name
+    place.mkdir(parents=True, exist_ok=True)
+    delete_old(place.parent.glob("*/*"), _KEPT_SECONDS)
+    return place
 
 
 def export(
@@ -30,20 +44,21 @@ def export(
     on_progress: OnProgress,
     stop: Callable[[], bool],
 ) -> Mapping[str, Any]:
-    """Write a knowledge base into an archive, which is kept for a day.
+    """Write a knowledge base into an archive, which is kept for a day, or renew its site here.
 
-    Arguments: ``kb``, and what `KnowledgeBase.export` takes but for the folder.
+    Arguments: ``kb``, ``publish`` (whether it is the site), and what `KnowledgeBase.export` takes
+    but for the folder.
     """
     kb = workspace[arguments["kb"]]
     options = {name: arguments[name] for name in _OPTIONS if arguments.get(name) is not None}
-    place = _folder(workspace, kb)
+    tell = stopping(on_progress, stop)
     archive = uuid4().hex
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        _forget(place.parent)
+        if arguments.get("publish"):
+            return _told(kb.export(on_progress=tell, **options))
+        place = waiting_place(workspace, kb.id)
         with TemporaryDirectory(prefix="kbkit-", dir=place) as made:
             folder = Path(made, kb.name)
-            tell = stopping(on_progress, stop)
             report = kb.export(folder=folder, on_progress=tell, **options)
             draft = Path(made, "draft.zip")
             with ZipFile(draft, "w", ZIP_DEFLATED) as packed:
@@ -56,6 +71,10 @@ def export(
         return {}
     except OSError as error:
         raise WorkspaceError(f"the archive cannot be written: {error.strerror}") from None
+    return _told(report, archive, size)
+
+
+def _told(report: ExportReport, archive: str = "", size: int = 0) -> Mapping[str, Any]:
     built = report.site is not None
     return SiteArchive(archive, size, built, report.documents, report.seconds).to_dict()
 
@@ -66,23 +85,9 @@ def archive_of(workspace: Workspace, kb: KnowledgeBase, archive: str) -> Path:
     Raises:
         NotFoundError: There is none of that id, or it was kept long enough.
     """
-    found = _folder(workspace, kb) / f"{archive}.zip"
+    found = workspace.path / DOWNLOADS / kb.id / f"{archive}.zip"
     if not archive.isalnum() or not found.is_file():
         raise NotFoundError(
             f"{kb.name}: has no archive {archive!r}; it is kept for a day: export it again"
         )
     return found
-
-
-def _folder(workspace: Workspace, kb: KnowledgeBase) -> Path:
-    return workspace.path / DOWNLOADS / kb.id
-
-
-def _forget(folder: Path) -> None:
-    """Delete what nobody fetched, and what a process left that was killed."""
-    for old in folder.glob("*/*"):
-        if time.time() - old.stat().st_mtime > _KEPT_SECONDS:
-            if old.is_dir():
-                shutil.rmtree(old, ignore_errors=True)
-            else:
-                old.unlink(missing_ok=True)

@@ -12,9 +12,11 @@ from typing import Any
 from uuid import uuid4
 
 from kbkit.errors import ConfigError, ConflictError, KbkitError
+from kbkit.jobs.knowledge import forget_uploads
 from kbkit.jobs.tasks import TASKS, Task
 from kbkit.models import Job, JobError, JobProgress, JobState, Progress
 from kbkit.stores.catalog import jobs as job_table
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.stores import Stores
 from kbkit.workspace import Workspace, stores_of
 
@@ -127,7 +129,7 @@ class Jobs:
             job = job_table.get(transaction, job_id)
             job_table.cancel(transaction, job_id)
             if job.state in (JobState.QUEUED, JobState.INTERRUPTED):
-                job_table.end(transaction, job_id, JobState.CANCELLED)
+                self._ended(transaction, job_id, JobState.CANCELLED)
         if event := self._cancelled.get(job_id):
             event.set()
         self._notify()
@@ -223,7 +225,13 @@ class Jobs:
             last = self._progress.get(job_id)
             if last is not None:
                 job_table.tell(transaction, job_id, last)
-            job_table.end(transaction, job_id, state, result=result, problem=problem)
+            self._ended(transaction, job_id, state, result=result, problem=problem)
+
+    def _ended(self, transaction: Transaction, job_id: str, state: JobState, **came: Any) -> None:
+        """Note how a job ended; files that came with its request stay for who takes it up."""
+        job_table.end(transaction, job_id, state, **came)
+        if state.ended:
+            forget_uploads(self._workspace, job_table.arguments_of(transaction, job_id))
 
     def _notify(self) -> None:
         with self._changed:

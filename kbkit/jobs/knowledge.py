@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 from pydantic import TypeAdapter
 
 from kbkit.errors import SourceError, WorkspaceError
 from kbkit.files.paths import parts_of
+from kbkit.jobs.old_files import delete_old
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import DocumentInfo, ImportReport, IngestReport, SourceDocument, to_json
 from kbkit.models.values import from_dict
@@ -28,12 +28,12 @@ _NAMED = 5
 """Problems that an error names."""
 
 
-def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes]]) -> str:
+def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes | BinaryIO]]) -> str:
     """Keep files that came with a request; gives the name of their folder, for a job.
 
     Args:
         workspace: Where.
-        files: Path and content of each.
+        files: Path and content of each, or what that is read from.
 
     Raises:
         InvalidPathError: A path leads out of the folder, or cannot be one on every system.
@@ -45,10 +45,12 @@ def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes]]) -> s
         for path, data in files:
             place = (above / name).joinpath(*parts_of(path))
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(data)
-        for old in above.iterdir():
-            if time.time() - old.stat().st_mtime > _KEPT_SECONDS:
-                shutil.rmtree(old, ignore_errors=True)
+            with place.open("wb") as file:
+                if isinstance(data, bytes):
+                    file.write(data)
+                else:
+                    shutil.copyfileobj(data, file)
+        delete_old(above.iterdir(), _KEPT_SECONDS)
     except OSError as error:
         shutil.rmtree(above / name, ignore_errors=True)
         raise WorkspaceError(f"files that came cannot be kept: {error.strerror}") from None
@@ -56,6 +58,17 @@ def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes]]) -> s
         shutil.rmtree(above / name, ignore_errors=True)
         raise
     return name
+
+
+def uploaded(workspace: Workspace, name: str) -> Path:
+    """The folder of files that came with a request."""
+    return Path(workspace.path, UPLOADS, *parts_of(name))
+
+
+def forget_uploads(workspace: Workspace, arguments: Mapping[str, Any]) -> None:
+    """Delete the files that came with the request for a job, if any did."""
+    if name := arguments.get("uploads"):
+        shutil.rmtree(uploaded(workspace, name), ignore_errors=True)
 
 
 def import_sources(
@@ -73,7 +86,7 @@ def import_sources(
     """
     kb = workspace[arguments["kb"]]
     uploads = arguments.get("uploads", "")
-    base = Path(workspace.path, UPLOADS, *parts_of(uploads)) if uploads else workspace.path
+    base = uploaded(workspace, uploads) if uploads else workspace.path
     sources = [parse_source(each) for each in arguments.get("sources", ())]
     if arguments.get("sync"):
         report = kb.sync(sources, base=base, on_progress=on_progress, stop=stop)
@@ -86,8 +99,6 @@ def import_sources(
             on_progress=on_progress,
             stop=stop,
         )
-    if uploads and not report.interrupted:
-        shutil.rmtree(base, ignore_errors=True)
     if arguments.get("strict") and report.nothing_read and not report.interrupted:
         raise SourceError(_problems(report))
     return _result(kb, report)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from kbkit.jobs import exports, knowledge, measures
+from kbkit.jobs import bundles, exports, knowledge, maintenance, measures
 from kbkit.progress import OnProgress
 from kbkit.workspace import Workspace
 
@@ -48,5 +48,8 @@ TASKS: dict[str, Task] = {
     "evaluate": measures.evaluate,
     "tune": measures.tune,
     "export": exports.export,
+    "doctor": maintenance.doctor,
+    "bundle": bundles.bundle,
+    "restore": bundles.restore,
 }
-"""By kind. A kind stays what it is: jobs of an older kbkit are taken up by it."""
+"""By kind, of `kbkit.models.jobs.KINDS`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
@@ -15,7 +16,9 @@ from kbkit.stores.catalog import corpus, knowledge_bases, reading
 from kbkit.validation import check_integer
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 _MOST_POINTS = 5000
 
@@ -131,3 +134,16 @@ class Chunks:
 
     def _repr_html_(self) -> str:
         return collection_html(repr(self)[1:-1], Chunk, self)
+
+
+def with_vectors(chunks: Chunks) -> Iterator[tuple[Chunk, NDArray[np.float32]]]:
+    """Chunks in order, with their vectors; of one state of the catalog."""
+    handle = chunks._handle
+    with handle.stores.database.read() as transaction:
+        dimensions = knowledge_bases.get_by_id(transaction, handle.id).dimensions
+        found = reading.iter_chunks(transaction, handle.id)
+        while part := list(islice(found, 500)):
+            ids = [chunk.id for chunk in part]
+            yield from zip(
+                part, corpus.vectors_by_id(transaction, handle.id, dimensions, ids), strict=True
+            )

@@ -136,7 +136,7 @@ class DocumentCollection:
         return part_of(self._handle.name, found, "", spans[0][0], spans[-1][1])
 
     def trash(self) -> builtins.list[DeletedDocument]:
-        """The deleted documents that `restore` can bring back, the last first."""
+        """The deleted documents that `undelete` can bring back, the last first."""
         with self._database.read() as transaction:
             return trash.listed(transaction, self._handle.id)
 

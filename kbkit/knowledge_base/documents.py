@@ -7,7 +7,13 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
-from kbkit.errors import ConfigError, ConflictError, NotFoundError, VersionConflictError
+from kbkit.errors import (
+    ConfigError,
+    ConflictError,
+    ImpossibleError,
+    NotFoundError,
+    VersionConflictError,
+)
 from kbkit.ingest.expansion import Expander
 from kbkit.ingest.expansion import remove as remove_expansions
 from kbkit.ingest.pipeline import Stop
@@ -24,11 +30,12 @@ from kbkit.models import (
     Labels,
     SourceDocument,
 )
+from kbkit.models.plain import valid
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import ExpandSpec
 from kbkit.sources.places import published_uri
 from kbkit.stores.catalog import reading, trash, writing
-from kbkit.validation import check_json
+from kbkit.validation import check_json, check_text
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
@@ -76,10 +83,11 @@ class Documents(DocumentCollection):
             EmbedderError: The embedder failed.
         """
         self._handle.check_own()
+        title, source = check_text("title", title), check_text("source", source)
         document = SourceDocument(
             uri=published_uri(source) or f"text:{title.strip()}",
             title=title.strip(),
-            content=content,
+            content=check_text("content", content),
             document_type=_known_type(document_type),
             tags=tuple(tags or ()),
             metadata=check_json("metadata", dict(metadata or {})),
@@ -211,7 +219,7 @@ class Documents(DocumentCollection):
         )
 
     def delete(self, document: str, *, if_match: str | None = None) -> None:
-        """Put a document into the trash, from which `restore` brings it back.
+        """Put a document into the trash, from which `undelete` brings it back.
 
         Its source does not: what was deleted by hand stays away, whatever a refresh reads. Naming
         the document again does (`add`, or another source).
@@ -232,7 +240,7 @@ class Documents(DocumentCollection):
             writing.delete_document(transaction, self._handle.id, found.id)
         self._handle.stores.vectors.apply(self._handle.id)
 
-    def restore(self, document: str) -> DocumentInfo | None:
+    def undelete(self, document: str) -> DocumentInfo | None:
         """Bring a deleted document back, with its ratings and what was said of it.
 
         Args:
@@ -257,7 +265,7 @@ class Documents(DocumentCollection):
                 said = f"; did you mean {near[0]}?" if near else "; the trash is empty"
                 raise NotFoundError(f"{self._handle.name}: {error}{said}") from None
         if kept.document.content:
-            origin = Origin(kept.source_id, labels=kept.labels, restored=True)
+            origin = Origin(kept.source_id, labels=kept.labels, undeleted=True)
             return self._put(kept.document, origin)
         with self._database.write() as transaction:
             trash.forget(transaction, kb_id, [kept.document.uri])
@@ -299,7 +307,7 @@ class Documents(DocumentCollection):
         arguments: Mapping[str, Any] = {}
         if llm is None or isinstance(llm, str):
             if named is None:
-                raise ConfigError(
+                raise ImpossibleError(
                     f"{self._handle.name}: names no language model; give one (a llama-index LLM, "
                     "or its name such as 'openai:gpt-4o-mini'), or name it as `expand` in the "
                     "recipe"
@@ -361,5 +369,5 @@ def _known_type(document_type: DocumentType | str | None) -> DocumentType | None
 def _known_tags(tags: Sequence[str]) -> tuple[str, ...]:
     if isinstance(tags, str):
         raise ConfigError(f"tags={tags!r}: give a list of labels")
-    kept = dict.fromkeys(" ".join(str(tag).split()) for tag in tags)
+    kept = dict.fromkeys(" ".join(valid(str(tag)).split()) for tag in tags)
     return tuple(tag for tag in kept if tag)

@@ -30,7 +30,9 @@ from kbkit.validation import check_text
 class HasFeedback(Protocol):
     """A knowledge base, as one learns from others."""
 
-    feedback: Feedback
+    @property
+    def feedback(self) -> Feedback:
+        """Measures, judging and tuning."""
 
 
 @explained

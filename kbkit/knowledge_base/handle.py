@@ -11,10 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from kbkit.embedding.base import Embedder
 from kbkit.errors import ConfigError, EmbedderError, ImpossibleError, NotFoundError
-from kbkit.graph.building import build_small
-from kbkit.ingest.card_vectors import CardMaker
-from kbkit.ingest.pipeline import disk_place
-from kbkit.ingest.questions import embed_questions
 from kbkit.models import (
     ChunkSummary,
     Document,
@@ -45,6 +41,7 @@ from kbkit.stores.catalog import (
     runs,
 )
 from kbkit.stores.catalog.built_in import BUILT_IN, ENTRIES, FILES
+from kbkit.stores.catalog.configs import spec_of
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -53,6 +50,7 @@ from kbkit.text.language import is_english
 from kbkit.validation import check_text
 
 if TYPE_CHECKING:
+    from kbkit.ingest.card_vectors import CardMaker
     from kbkit.knowledge_base.resources import Resources
 
 _judged_english = lru_cache(maxsize=8)(is_english)
@@ -109,7 +107,7 @@ class Handle:
     def _spec_of(self, row: KnowledgeBaseRow) -> KnowledgeBaseSpec:
         """How it works as the catalog has it like this; checked once while that is the same."""
         if self._spec is None or self._spec[0] is not row.config:
-            self._spec = row.config, KnowledgeBaseSpec.model_validate(row.config)
+            self._spec = row.config, spec_of(row)
         return self._spec[1]
 
     def info(self) -> KnowledgeBaseInfo:
@@ -160,7 +158,7 @@ class Handle:
             NotFoundError: There is none; the message names one that is written alike.
         """
         with self.stores.database.read() as transaction:
-            for named in self._names(transaction, str(document)):
+            for named in self._names(transaction, check_text("document", document)):
                 with suppress(NotFoundError):
                     return reading.get_document(transaction, self.id, named)
         raise self._missing("document with id or URI", document)
@@ -171,6 +169,8 @@ class Handle:
         path = Path(document)
         if not path.is_absolute():
             return
+        from kbkit.ingest.pipeline import disk_place
+
         yield published_uri(document)
         for row in runs.list_sources(transaction, self.id):
             if (place := disk_place(row)) and path.is_relative_to(place.root):
@@ -217,7 +217,7 @@ class Handle:
         meant = (
             f"did you mean {near[0]!r}?"
             if near
-            else "take an id from a hit (`hit.chunk.id`), `kb.chunks` or `kb.documents`"
+            else "take an id from a search, or from a list of documents or chunks"
         )
         return NotFoundError(f"{self.name}: has no {what} {given!r}; {meant}")
 
@@ -280,6 +280,8 @@ class Handle:
     @property
     def cards(self) -> CardMaker:
         """What makes its cards."""
+        from kbkit.ingest.card_vectors import CardMaker
+
         return CardMaker(
             self.stores.database,
             self.id,
@@ -294,6 +296,8 @@ class Handle:
         """
         row = self.row()
         if self._spec_of(row).learning.questions:
+            from kbkit.ingest.questions import embed_questions
+
             with suppress(ConfigError, EmbedderError):
                 embed_questions(self.stores.database, self.id, self.card_embedder(row))
 
@@ -324,6 +328,8 @@ class Handle:
         """
         changes = self.stores.database.changes()
         if changes != self._built_at:
+            from kbkit.graph.building import build_small
+
             build_small(self.stores, self.id)
             self._built_at = changes
         return self.stores.graphs.get(self.id)

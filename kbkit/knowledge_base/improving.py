@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -37,6 +37,7 @@ from kbkit.stores.catalog import (
     reading,
     statement_vectors,
 )
+from kbkit.stores.catalog.configs import spec_of
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base.handle import Handle
@@ -187,17 +188,24 @@ class Improving:
         with progress_bar(on_progress) as tell:
             before = None
             while left != before and not stop():  # what came meanwhile is done too
-                with ExitStack() as held:
-                    try:
-                        held.enter_context(self._stores.locks.hold(self._lock, wait=0))
-                    except ConflictError:  # somebody else is at it, or was a moment ago
-                        self._watch(tell, stop)
-                        if left := self.left:
-                            continue
-                        break
-                    self._embed_all(tell, stop)
+                try:
+                    self.once(tell, stop)
+                except ConflictError:  # somebody else is at it, or was a moment ago
+                    self._watch(tell, stop)
+                    if left := self.left:
+                        continue
+                    break
                 before, left = left, self.left
         return left
+
+    def once(self, on_progress: OnProgress | None = None, stop: Stop = lambda: False) -> None:
+        """Do what is left now.
+
+        Raises:
+            ConflictError: Another process is at it.
+        """
+        with self._stores.locks.hold(self._lock, wait=0):
+            self._embed_all(on_progress, stop)
 
     def reembed(
         self, spec: KnowledgeBaseSpec, on_progress: OnProgress | None, stop: Stop
@@ -261,7 +269,7 @@ class Improving:
         """Note that chunks are to be embedded by another embedder, which can be opened."""
         self._handle.resources.embedders.open(embedding)
         row = self._handle.row()
-        spec = KnowledgeBaseSpec.model_validate(row.config).embedded_by(embedding)
+        spec = spec_of(row).embedded_by(embedding)
         if not row.embedder.startswith("static:"):  # its vectors serve until there are others
             if background:
                 raise ConfigError(

@@ -13,6 +13,7 @@ from kbkit.errors import ConfigError, ImpossibleError
 from kbkit.ingest.pipeline import Pipeline, Stop, disk_place
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.improving import Improving
+from kbkit.knowledge_base.spec_checks import check_spec
 from kbkit.models import IngestReport, SourceDocument
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import (
@@ -24,6 +25,7 @@ from kbkit.sources import open_reader
 from kbkit.sources.base import SourceEvent
 from kbkit.sources.places import DiskPlace
 from kbkit.stores.catalog import graph, knowledge_bases, runs, writing
+from kbkit.stores.catalog.configs import spec_of
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.catalog.runs import SourceRow
@@ -39,6 +41,7 @@ _PLACE = {
     "mirror": ("path", "base_url"),
     "files": ("path",),
     "jsonl": ("path",),
+    "parquet": ("path",),
     "openapi": ("url", "path"),
     "package": ("name",),
     "plugin": ("name", "options"),
@@ -146,11 +149,12 @@ class Ingestion:
     ) -> IngestReport:
         """See `KnowledgeBase.configure`."""
         self._handle.spec.check_version(if_match)
+        check_spec(spec)  # first: what is missing would stand in the way of searches
         report = self.improving.reembed(spec, on_progress, stop)
         if report.interrupted:
             return report
         before = self._handle.row()
-        old = KnowledgeBaseSpec.model_validate(before.config)
+        old = spec_of(before)
         if (old.chunking, old.language) != (spec.chunking, spec.language):
             # before the change is noted, so that one that was killed is done again
             renewed = self.pipeline(spec).renew(on_progress=on_progress, stop=stop)
@@ -163,7 +167,7 @@ class Ingestion:
                 return report
         with self._stores.database.write() as transaction:
             now = knowledge_bases.get_by_id(transaction, self.id)
-            KnowledgeBaseSpec.model_validate(now.config).check_version(if_match)
+            spec_of(now).check_version(if_match)
             knowledge_bases.update(
                 transaction,
                 self.id,
@@ -226,17 +230,27 @@ class Ingestion:
             )
 
     def change_source(
-        self, row: SourceRow, source: AnySource | None = None, *, enabled: bool | None = None
+        self,
+        row: SourceRow,
+        source: AnySource | None = None,
+        *,
+        enabled: bool | None = None,
+        if_match: str | None = None,
     ) -> None:
         """Have a source read something else, or otherwise, or not at all; the rest stays.
 
         Raises:
             ConflictError: Another source reads that already.
+            NotFoundError: It was removed meanwhile.
+            VersionConflictError: It is of another version than ``if_match``, or than ``row``, of
+                which ``source`` was made.
         """
         with self._stores.database.write() as transaction:
+            runs.check_version(transaction, row.id, if_match)
             if source is None:
                 runs.change_source(transaction, row, enabled=enabled)
                 return
+            runs.check_version(transaction, row.id, row.version)
             spec = source.model_dump(mode="json")
             key = runs.source_key(spec, _PLACE[source.type])
             moved = spec.get("path") != row.spec.get("path")
@@ -264,9 +278,17 @@ class Ingestion:
             if row.location in failed and not stored.get(row.id) and not report.interrupted:
                 self.drop_source(row.id)
 
-    def drop_source(self, source_id: str, *, keep_documents: bool = False) -> None:
-        """Forget a source, and delete its documents unless they are to stay."""
+    def drop_source(
+        self, source_id: str, *, keep_documents: bool = False, if_match: str | None = None
+    ) -> None:
+        """Forget a source, and delete its documents unless they are to stay.
+
+        Raises:
+            NotFoundError: It was removed meanwhile.
+            VersionConflictError: It is of another version than ``if_match``.
+        """
         with self._stores.database.write() as transaction:
+            runs.check_version(transaction, source_id, if_match)
             if not keep_documents:
                 for document_id in writing.document_ids(transaction, self.id, source_id):
                     writing.delete_document(transaction, self.id, document_id)

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
-from kbkit.base_plots import Plots
 from kbkit.errors import ConfigError
-from kbkit.ingest.pipeline import Stop
-from kbkit.knowledge_base.annotations import Annotations
-from kbkit.knowledge_base.chunks import Chunks
-from kbkit.knowledge_base.documents import Documents
-from kbkit.knowledge_base.feedback import Feedback
 from kbkit.knowledge_base.handle import Handle
-from kbkit.knowledge_base.ingestion import Ingestion
-from kbkit.knowledge_base.ratings import Ratings
 from kbkit.knowledge_base.resources import Resources
 from kbkit.knowledge_base.searches import Searches
-from kbkit.knowledge_base.sources import Sources
 from kbkit.models import (
     DocumentInfo,
     DocumentType,
@@ -45,7 +37,16 @@ from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
 
+    from kbkit.base_plots import Plots
     from kbkit.export.facts import SiteSection
+    from kbkit.ingest.pipeline import Stop
+    from kbkit.knowledge_base.annotations import Annotations
+    from kbkit.knowledge_base.chunks import Chunks
+    from kbkit.knowledge_base.documents import Documents
+    from kbkit.knowledge_base.feedback import Feedback
+    from kbkit.knowledge_base.ingestion import Ingestion
+    from kbkit.knowledge_base.ratings import Ratings
+    from kbkit.knowledge_base.sources import Sources
     from kbkit.models import ExportReport
 
 
@@ -53,26 +54,67 @@ if TYPE_CHECKING:
 class KnowledgeBase(Searches):
     """One knowledge base of a workspace; `Workspace` makes these.
 
-    Attributes:
-        documents: Its documents; see `Documents`.
-        chunks: Its chunks; see `Chunks`.
-        ratings: What people said of both; see `Ratings`.
-        sources: What `refresh` reads again; see `Sources`.
-        feedback: Measures, judging and tuning; see `Feedback`.
-        plot: Pictures; see `Plots`.
+    Its parts load what they need when they are first used: a search needs none of them.
     """
 
     def __init__(self, resources: Resources, row: KnowledgeBaseRow) -> None:
         super().__init__(Handle(resources, row))
         self._stores = resources.stores
-        self._ingestion = Ingestion(self._handle)
-        self.documents = Documents(self._handle, self._ingestion)
-        self.chunks = Chunks(self._handle)
-        self.annotations = Annotations(self._handle)
-        self.ratings = Ratings(self._handle)
-        self.sources = Sources(self._handle, self._ingestion)
-        self.feedback = Feedback(self._handle, self.ratings, self._ingestion)
-        self.plot = Plots(self.documents, self.chunks, self.ratings)
+
+    @cached_property
+    def _ingestion(self) -> Ingestion:
+        from kbkit.knowledge_base.ingestion import Ingestion
+
+        return Ingestion(self._handle)
+
+    @cached_property
+    def documents(self) -> Documents:
+        """Its documents; see `Documents`."""
+        from kbkit.knowledge_base.documents import Documents
+
+        return Documents(self._handle, self._ingestion)
+
+    @cached_property
+    def chunks(self) -> Chunks:
+        """Its chunks; see `Chunks`."""
+        from kbkit.knowledge_base.chunks import Chunks
+
+        return Chunks(self._handle)
+
+    @cached_property
+    def annotations(self) -> Annotations:
+        """What its chunks say, as statements and names; see `Annotations`."""
+        from kbkit.knowledge_base.annotations import Annotations
+
+        return Annotations(self._handle)
+
+    @cached_property
+    def ratings(self) -> Ratings:
+        """What people said of documents and chunks; see `Ratings`."""
+        from kbkit.knowledge_base.ratings import Ratings
+
+        return Ratings(self._handle)
+
+    @cached_property
+    def sources(self) -> Sources:
+        """What `refresh` reads again; see `Sources`."""
+        from kbkit.knowledge_base.sources import Sources
+
+        return Sources(self._handle, self._ingestion)
+
+    @cached_property
+    def feedback(self) -> Feedback:
+        """Measures, judging and tuning; see `Feedback`."""
+        from kbkit.knowledge_base.feedback import Feedback
+
+        return Feedback(self._handle, self.ratings, self._ingestion)
+
+    @cached_property
+    def plot(self) -> Plots:
+        """Pictures; see `Plots`."""
+        from kbkit.base_plots import Plots
+
+        return Plots(self.documents, self.chunks, self.ratings)
 
     @property
     def id(self) -> str:
@@ -274,6 +316,8 @@ class KnowledgeBase(Searches):
         Raises:
             VersionConflictError: Its spec was changed since.
             ConflictError: Another process changes the embedder right now.
+            ConfigError: The language is unknown, or there is no such annotator.
+            PostprocessorError: The package of a postprocessor is not installed.
             EmbedderError: An embedder cannot be opened, or failed; what was embedded is kept.
         """
         return self._ingestion.configure(

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from kbkit.embedding.base import Embedder
 from kbkit.errors import ConflictError
 from kbkit.knowledge_base.resources import Resources
+from kbkit.knowledge_base.spec_checks import check_spec
 from kbkit.recipes import KnowledgeBaseSpec, OnnxEmbedding, StaticEmbedding
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.text import analyzer
+from kbkit.validation import check_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,11 @@ class NewKnowledgeBase:
 
         Raises:
             ConflictError: The name is taken.
-            ConfigError: The language is unknown.
+            ConfigError: The language is unknown, or there is no such annotator.
+            PostprocessorError: The package of a postprocessor is not installed.
             EmbedderError: The embedder cannot be loaded.
         """
-        analyzer(spec.language)
+        check_spec(spec)
         with resources.stores.database.read() as transaction:
             if name in knowledge_bases.names(transaction):
                 raise ConflictError(
@@ -58,7 +60,7 @@ class NewKnowledgeBase:
         if isinstance(spec.embedding, OnnxEmbedding) and resources.settings.improve != "wait":
             # until the model has embedded all
             embedder = resources.embedders.open(StaticEmbedding())
-        return cls(name, description, spec, embedder, known_as)
+        return cls(name, check_text("description", description), spec, embedder, known_as)
 
     def enter(self, transaction: Transaction) -> KnowledgeBaseRow:
         """Enter it into the catalog.

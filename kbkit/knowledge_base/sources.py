@@ -46,6 +46,7 @@ class Sources:
                 name=row.place,
                 enabled=row.enabled,
                 documents=counts.get(row.id, 0),
+                version=row.version,
             )
 
     def __len__(self) -> int:
@@ -86,11 +87,12 @@ class Sources:
         rows = [self._ingestion.save_source(spec, base, from_recipe=False) for spec in specs]
         return [self[row.id] for row in rows]
 
-    def update(self, source: str, **options: Any) -> SourceInfo:
+    def update(self, source: str, *, if_match: str | None = None, **options: Any) -> SourceInfo:
         """Change what a source reads, and how; its documents follow with the next refresh.
 
         Args:
             source: Its id, or its location.
+            if_match: The version that it must be of now (`SourceInfo.version`); by default any.
             options: As a recipe has them: ``limit=500``, ``url="https://..."``,
                 ``exclude=["drafts/**"]``; ``None`` is the default again.
 
@@ -98,6 +100,7 @@ class Sources:
             ConfigError: There is no such option, or its value cannot work.
             ConflictError: Another source reads that already.
             NotFoundError: There is no such source.
+            VersionConflictError: It was changed since, or by somebody else at the same time.
         """
         from kbkit.sources.llamaindex import split_sources
 
@@ -105,36 +108,52 @@ class Sources:
         known = {**found.options, **options, "type": found.type}
         values = {key: value for key, value in known.items() if value is not None}
         ((changed,), _) = split_sources([values])
-        self._ingestion.change_source(row, changed)
+        self._ingestion.change_source(row, changed, if_match=if_match)
         return self[row.id]
 
-    def enable(self, source: str) -> SourceInfo:
+    def enable(self, source: str, *, if_match: str | None = None) -> SourceInfo:
         """Have a refresh read a source again.
 
+        Args:
+            source: Its id, or its location.
+            if_match: The version that it must be of now; by default any.
+
         Raises:
             NotFoundError: There is none.
+            VersionConflictError: It was changed since.
         """
-        return self._switch(source, True)
+        return self._switch(source, True, if_match)
 
-    def disable(self, source: str) -> SourceInfo:
+    def disable(self, source: str, *, if_match: str | None = None) -> SourceInfo:
         """Have no refresh or build read a source; its documents stay.
 
+        Args:
+            source: Its id, or its location.
+            if_match: The version that it must be of now; by default any.
+
         Raises:
             NotFoundError: There is none.
+            VersionConflictError: It was changed since.
         """
-        return self._switch(source, False)
+        return self._switch(source, False, if_match)
 
-    def remove(self, source: str, *, keep_documents: bool = False) -> None:
+    def remove(
+        self, source: str, *, keep_documents: bool = False, if_match: str | None = None
+    ) -> None:
         """Forget a source and delete its documents.
 
         Args:
             source: Its id, or its location.
             keep_documents: Leave them, as if they had been added by hand.
+            if_match: The version that it must be of now; by default any.
 
         Raises:
             NotFoundError: There is none.
+            VersionConflictError: It was changed since.
         """
-        self._ingestion.drop_source(self._find(source)[0].id, keep_documents=keep_documents)
+        self._ingestion.drop_source(
+            self._find(source)[0].id, keep_documents=keep_documents, if_match=if_match
+        )
         self._handle.stores.vectors.apply(self._handle.id)
 
     def paths(self) -> list[tuple[Path, tuple[str, ...]]]:
@@ -159,9 +178,9 @@ class Sources:
     def _repr_html_(self) -> str:
         return collection_html(repr(self)[1:-1], SourceInfo, self)
 
-    def _switch(self, source: str, enabled: bool) -> SourceInfo:
+    def _switch(self, source: str, enabled: bool, if_match: str | None) -> SourceInfo:
         _, row = self._find(source)
-        self._ingestion.change_source(row, enabled=enabled)
+        self._ingestion.change_source(row, enabled=enabled, if_match=if_match)
         return self[row.id]
 
     def _find(self, source: str) -> tuple[SourceInfo, SourceRow]:

@@ -116,8 +116,8 @@ def _nothing(transaction: Transaction, query: str, kb_ids: Collection[str]) -> N
         near = get_close_matches(query, [each.name for each in often], _NEAR)
     meant = f"; near it are {', '.join(map(repr, near))}" if near else ""
     return NotFoundError(
-        f"no subject is called {query!r}{meant}; `kbkit subjects --like WORD` lists them, and "
-        "`kbkit improve` annotates what has not been"
+        f"no subject is called {query!r}{meant}; list the subjects to see those there are "
+        "(what has not been annotated yet brings none)"
     )
 
 

@@ -2,7 +2,7 @@
 
 Text of documents is hostile. The pages of an export are rendered by `kbkit.markdown.rendering`,
 which lets nothing active through; what happens here protects those who render the Markdown files
-with something else. Code is never touched, neither blocks nor spans.
+with something else. Code is not touched, neither blocks nor spans, but for what nobody sees of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from markdown_it.common.utils import unescapeAll
 from kbkit.markdown.blocks import Block, Kind, blocks, is_closed, same_breaks, text_anchor
 from kbkit.markdown.links import DESTINATION
 from kbkit.markdown.structure import split_anchor
-from kbkit.models.plain import plain
+from kbkit.models.plain import plain, without_controls
 
 _ACTIVE = re.compile(r"[\\`<\]{]")
 _BACKTICKS = re.compile(r"`+")
@@ -63,14 +63,15 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
 
     A heading that repeats the title is dropped where nothing but pictures stands before it (its
     anchor is handed over); if other headings of level 1 remain, all headings go down one level.
-    Raw HTML becomes text.
+    Raw HTML becomes text, and what steers a terminal or turns text around goes, in code too.
 
     Args:
         content: The document's Markdown.
         title: Its title, plain text.
         rewrite: Says where a link leads.
     """
-    content = same_breaks(content.replace("\r\n", "\n"))
+    # first: what they part may become markup without them
+    content = without_controls(same_breaks(content.replace("\r\n", "\n")))
     found = list(blocks(content))
     at = 0
     own, anchor = _repeated_title(found, content, title)

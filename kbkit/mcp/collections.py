@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
@@ -16,6 +16,10 @@ from kbkit.mcp.arguments import Cursor, Limit, MaxTokens
 from kbkit.mcp.core import Passages
 from kbkit.mcp.long_work import LongWork
 from kbkit.mcp.tools import Tools, result
+from kbkit.stores.catalog.built_in import BUILT_IN
+
+if TYPE_CHECKING:
+    from kbkit.models import KnowledgeBaseInfo
 
 CollectionName = Annotated[
     str, Field(description="Lower-case letters, digits and hyphens.", max_length=200)
@@ -124,7 +128,7 @@ def add(tools: Tools) -> None:
         from kbkit.mcp.additions import store
 
         work = LongWork(context)
-        kb = tools.workspace[_allowed(tools, collection_name)]
+        kb = tools.workspace[_own(tools, collection_name)]
         given = submissions.read(documents, tools, work)
         report = store(kb, given.documents, work)
         return result(replies.added_reply(collection_name, report, given.skipped))
@@ -133,16 +137,15 @@ def add(tools: Tools) -> None:
     def search_kb(
         *,
         query: str,
-        collection_name: Annotated[str, Field(description="Empty for all.")] = "",
+        collection_name: Annotated[str, Field(description="Empty for all of them.")] = "",
         limit: Limit = 5,
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, Passages]:
         """Passages of collections that answer a question, best first, each with its source."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
-        hits = tools.workspace.search(
-            query, kbs=tools.kbs(collection_name), limit=replies.SOUGHT * (start + limit + 1)
-        )
+        kbs = tools.kbs(collection_name) if collection_name else _collections(tools)
+        hits = tools.searches.search(query, kbs=kbs, limit=replies.SOUGHT * (start + limit + 1))
         return result(
             replies.search_reply(
                 hits, start=start, limit=limit, budget=budget, with_ids=tools.allow_write
@@ -164,7 +167,7 @@ def add(tools: Tools) -> None:
         *, collection_name: CollectionName
     ) -> Annotated[CallToolResult, DroppedCollection]:
         """Put a collection with all it holds into the trash, where a person finds it."""
-        tools.workspace.delete(_allowed(tools, collection_name))
+        tools.workspace.delete(_own(tools, collection_name))
         said = f"{collection_name} is in the trash; a person can bring it back."
         return result(replies.Reply(said, {"collection_name": collection_name}))
 
@@ -182,7 +185,7 @@ def add(tools: Tools) -> None:
         """Put documents of a collection into the trash; none where one of them is not there."""
         from kbkit.knowledge_base.documents import delete_together
 
-        kb = tools.workspace[_allowed(tools, collection_name)]
+        kb = tools.workspace[_own(tools, collection_name)]
         deleted = delete_together(kb.documents, ids)
         said = f"{deleted} of {collection_name} in the trash."
         return result(replies.Reply(said, {"collection_name": collection_name, "deleted": deleted}))
@@ -208,6 +211,40 @@ def _created(
     given = submissions.read(documents, tools, work) if documents else submissions.Submission()
     report = additions.create(workspace, name, given.documents, work, description=description)
     return result(replies.added_reply(name, report, given.skipped))
+
+
+def _collections(tools: Tools) -> list[str]:
+    """The collections that the caller may see.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    if names := [info.name for info in tools.list() if _is_collection(info)]:
+        return names
+    raise NotFoundError(
+        "there is no collection yet; make one with create_kb_collection, or search all knowledge "
+        "bases with search_knowledge_base"
+    )
+
+
+def _is_collection(info: KnowledgeBaseInfo) -> bool:
+    """Whether a knowledge base may be one that agents made: those that read sources, people did."""
+    return info.id not in BUILT_IN and not info.source_types
+
+
+def _own(tools: Tools, name: str) -> str:
+    """The name of a collection that agents may change.
+
+    Raises:
+        ConflictError: It is a knowledge base that people keep.
+    """
+    if kinds := tools.workspace[_allowed(tools, name)].info().source_types:
+        raise ConflictError(
+            f"{name}: is no collection but a knowledge base of people, which reads sources "
+            f"({', '.join(kinds)}); a person changes it with `kbkit add {name}`, and deletes it "
+            f"with `kbkit delete {name}`"
+        )
+    return name
 
 
 def _allowed(tools: Tools, name: str) -> str:

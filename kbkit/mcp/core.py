@@ -37,8 +37,7 @@ class Conditions(TypedDict, total=False):
 class Passage(TypedDict):
     """A quoted passage and where it is from."""
 
-    title: NotRequired[str]
-    section: NotRequired[str]
+    title: str
     source: NotRequired[str]
     page: NotRequired[str]
     document: NotRequired[str]
@@ -72,6 +71,7 @@ class KnowledgeBaseRow(TypedDict):
 class KnowledgeBases(TypedDict):
     """Knowledge bases."""
 
+    note: str
     knowledge_bases: list[KnowledgeBaseRow]
     next_cursor: str
 
@@ -123,7 +123,7 @@ def add(tools: Tools) -> None:
     ) -> Annotated[CallToolResult, Passages]:
         """Passages that answer a question, best first, each with its source, date and state."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
-        hits = tools.workspace.search(
+        hits = tools.searches.search(
             query, kbs=tools.kbs(kb_name), limit=replies.SOUGHT * (start + limit + 1),
             filters=filters,
         )  # fmt: skip
@@ -153,22 +153,23 @@ def add(tools: Tools) -> None:
     ) -> Annotated[CallToolResult, DocumentPart]:
         """A document as Markdown: all of it, a section, or lines; long ones in parts."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
-        kb, found = _document(tools, document_name, kb_name)
+        kb, found, anchor = _document(tools, document_name, kb_name)
         return result(
             replies.document_reply(
-                found, kb=kb, section=section, lines=lines, start=start, budget=budget
+                found, kb=kb, section=section, lines=lines, anchor=anchor, start=start,
+                budget=budget,
             )
-        )
+        )  # fmt: skip
 
     @tools.read
     def get_context(
         *, query: str, kb_name: KbName = "", max_tokens: MaxTokens = 0
     ) -> Annotated[CallToolResult, ContextPieces]:
         """All that helps to answer a question: passages, what is known of names in it, entries."""
-        workspace, budget, kbs = tools.workspace, tools.budget(max_tokens), tools.kbs(kb_name)
+        searches, budget, kbs = tools.searches, tools.budget(max_tokens), tools.kbs(kb_name)
         return result(
             replies.context_reply(
-                lambda most: workspace.context(query, kbs=kbs, max_tokens=most), budget
+                lambda most: searches.context(query, kbs=kbs, max_tokens=most), budget
             )
         )
 
@@ -188,14 +189,21 @@ def add(tools: Tools) -> None:
         return result(replies.Reply(f"Rated {score} of 5.", values))
 
 
-def _document(tools: Tools, name: str, kb_name: str) -> tuple[str, Document]:
-    """A document of one knowledge base, or of the first that has it, and that one's name."""
-    workspace = tools.workspace
-    missing: NotFoundError | None = None
-    for each in tools.kbs(kb_name) or workspace:
-        for address in dict.fromkeys([name, name.partition("#")[0]]):
+def _document(tools: Tools, name: str, kb_name: str) -> tuple[str, Document, str]:
+    """A document of one knowledge base, or of the first that has it.
+
+    Returns:
+        That one's name, the document, and the anchor that its own name ended with.
+    """
+    workspace, missing = tools.workspace, list[NotFoundError]()
+    kbs = tools.kbs(kb_name) or list(workspace)
+    for each in kbs:
+        for address, anchor in dict.fromkeys([(name, ""), name.partition("#")[::2]]):
             try:
-                return each, workspace[each].documents[address]
+                return each, workspace[each].documents[address], anchor
             except NotFoundError as error:
-                missing = missing or error
-    raise missing or NotFoundError(f"{name[:80]}: there is no knowledge base to look in")
+                missing.append(error)
+    if len(kbs) == 1:
+        raise missing[0]
+    said = f"no knowledge base has a document of the source {name[:200]!r}; take one from a search"
+    raise NotFoundError(said)

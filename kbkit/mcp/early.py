@@ -18,6 +18,7 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -152,18 +153,21 @@ class Wire:
                 self._send(line)
 
     def _send(self, line: bytes) -> None:
-        while line:
-            line = line[os.write(self._output, line) :]
+        with suppress(BrokenPipeError):  # nobody reads it any more: the input ends, too
+            while line:
+                line = line[os.write(self._output, line) :]
 
     def _read(self) -> None:
-        with os.fdopen(self._input, "rb") as stream:
-            for line in stream:
-                with self._lock:
-                    if self._early is not None and (found := self._early.of(line)) is not None:
-                        self._answered.add(found[0])
-                        self._send(found[1])
-                self._lines.put(line)
-        self._lines.put(b"")
+        try:
+            with os.fdopen(self._input, "rb") as stream:
+                for line in stream:
+                    with self._lock:
+                        if self._early is not None and (found := self._early.of(line)) is not None:
+                            self._answered.add(found[0])
+                            self._send(found[1])
+                    self._lines.put(line)
+        finally:
+            self._lines.put(b"")
 
 
 def _identity(line: bytes) -> str | int | None:

@@ -9,6 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kbkit import replies
+from kbkit.errors import KbkitError
 from kbkit.mcp.arguments import Cursor, Limit, MaxTokens, Score
 from kbkit.mcp.tools import Tools, result
 
@@ -22,8 +23,7 @@ class EntryRow(TypedDict):
     """An entry."""
 
     slug: str
-    title: str
-    description: str
+    about: str
     status: str
     rating: float
     votes: int
@@ -116,7 +116,12 @@ def add(tools: Tools) -> None:
         task_id: str = "",
     ) -> Annotated[CallToolResult, RatedEntry]:
         """Make an entry of what a task left in its folder, or update the one it made before."""
-        entry = tools.workspace.entries.learn(tools.local_path(folder), task_id=task_id)
+        place = tools.local_path(folder)
+        try:
+            entry = tools.workspace.entries.learn(place, task_id=task_id)
+        except KbkitError as error:  # where the server has it is nobody's business
+            error.args = (str(error).replace(str(place), folder), *error.args[1:])
+            raise
         return _rated(entry, "is learned")
 
 

@@ -32,6 +32,7 @@ class FileRow(TypedDict):
 class FileRows(TypedDict):
     """What a folder holds."""
 
+    note: str
     files: list[FileRow]
     next_cursor: str
 

@@ -20,6 +20,7 @@ from mcp_types import INVALID_PARAMS, Annotations, Resource, ResourceTemplate
 
 from kbkit import replies
 from kbkit.errors import KbkitError, NotFoundError
+from kbkit.mcp.faults import reason
 
 if TYPE_CHECKING:
     from kbkit.mcp.tools import Tools
@@ -121,11 +122,10 @@ class Resources:
                 )  # fmt: skip
             else:
                 reply = replies.document_reply(
-                    self._document(name, path), kb=name, section="", lines="", start=start,
-                    budget=budget,
+                    self._document(name, path), kb=name, start=start, budget=budget
                 )  # fmt: skip
         except (KbkitError, ToolError) as error:
-            raise ResourceNotFoundError(str(error)) from None
+            raise ResourceNotFoundError(reason(error)) from None
         following = replies.next_address(reply, whole)
         meta = {"kbkit/next": following} if following else None
         return ReadResourceContents(replies.read_on(reply, whole), _MARKDOWN, meta)

@@ -37,12 +37,13 @@ from pydantic import AnyUrl
 from kbkit import __version__, replies
 from kbkit.mcp import collections, core, entries, files, graph, memory, resources, skills
 from kbkit.mcp.callers import LOCAL, Caller, current_caller
-from kbkit.mcp.faults import explained, reason
+from kbkit.mcp.faults import MOST_TOKENS, explained, reason
+from kbkit.mcp.malformed import Messages
 from kbkit.mcp.options import USUAL_TOKENS, check_sets
 from kbkit.mcp.prompts import usage
 from kbkit.mcp.resources import Page, Resources, current_page
 from kbkit.mcp.skills import Skills
-from kbkit.mcp.tools import LazyWorkspace, Tools
+from kbkit.mcp.tools import LazyWorkspace, Searches, Tools
 from kbkit.validation import check_integer
 
 if TYPE_CHECKING:
@@ -72,10 +73,10 @@ INSTRUCTIONS = (
 )
 _READING = ("resources/", "skills/", "prompts/", "completion/")
 """Methods that need the scope ``read``; tools say what they need themselves."""
+_WHOLE_LISTS = ("tools/list", "prompts/list", "resources/templates/list")
+"""Methods that give no cursors, so that none can be one of theirs."""
 _COMPLETIONS = 100
 """Values that a completion may have."""
-_MOST_ERROR = 400
-"""Tokens of an error: more would only repeat what was given."""
 _LEAST_ERROR = 20
 """Tokens of an error, however little was asked for: fewer would not say how to mend it."""
 
@@ -100,7 +101,7 @@ class WorkspaceServer(MCPServer[Any]):
         self._skills, self._documents = skills, Resources(tools)
         self.add_prompt(usage(tools))
         self.completion()(self._complete)  # type: ignore[no-untyped-call]
-        self._declared = tools.declared
+        self._declared, self._withheld = tools.declared, tools.withheld
         self._most = tools.most
         self._caller = caller
 
@@ -111,6 +112,9 @@ class WorkspaceServer(MCPServer[Any]):
         current_caller.set(self._caller(ctx))
         page = Page(str((ctx.params or {}).get("cursor") or ""))
         current_page.set(page)
+        if page.cursor and ctx.method in _WHOLE_LISTS:
+            said = f"cursor: {ctx.method} gives all at once, and no cursor; leave it out"
+            raise MCPError(code=INVALID_PARAMS, message=said)
         if ctx.method.startswith(_READING) and "read" not in current_caller.get().scopes:
             raise MCPError(code=INVALID_REQUEST, message=f"{ctx.method}: needs the scope 'read'")
         try:
@@ -142,16 +146,22 @@ class WorkspaceServer(MCPServer[Any]):
         """
         try:
             if (declared := self._declared.get(name)) is None:
-                raise ToolError(f"{name[:80]}: there is no such tool")
+                raise ToolError(self._no_tool(name))
             declared.check(current_caller.get())
             answer = await super().call_tool(name, arguments, context)
             if isinstance(answer, CallToolResult) and _size(answer) > self._most_of(arguments):
                 raise ToolError(f"{name}: the answer does not fit; ask with a larger max_tokens")
             return answer
         except ToolError as error:
-            message = explained(name, error, self._declared)
-            most = max(min(self._most_of(arguments), _MOST_ERROR), _LEAST_ERROR)
-            raise ToolError(replies.shortened(message, most)) from error
+            most = max(min(self._most_of(arguments), MOST_TOKENS), _LEAST_ERROR)
+            raise ToolError(explained(name, error, self._declared, most)) from error
+
+    def _no_tool(self, name: str) -> str:
+        if name in self._withheld:
+            return f"{name}: changes something, and this server runs without `--allow-write`"
+        caller = current_caller.get()
+        known = ", ".join(each for each, tool in self._declared.items() if tool.allows(caller))
+        return f"{name[:80]}: there is no such tool; there are {known}"
 
     def missing_scope(self, name: Any, caller: Caller) -> tuple[str, str]:
         """The scope that a caller lacks for a tool, and what there is to say of that.
@@ -253,7 +263,8 @@ class WorkspaceServer(MCPServer[Any]):
         """
         low = self._lowlevel_server
         async with stdio_server(anyio.wrap_file(stdin), anyio.wrap_file(stdout)) as (read, write):
-            await low.run(read, write, low.create_initialization_options())
+            messages = Messages(read, write)
+            await low.run(messages, write, low.create_initialization_options())
 
 
 def _size(answer: CallToolResult) -> int:
@@ -273,6 +284,7 @@ def server(
     max_tokens: int = USUAL_TOKENS,
     roots: Sequence[Path] = (),
     caller: Callable[[ServerRequestContext[Any, Any]], Caller] | None = None,
+    searches: Searches | None = None,
 ) -> WorkspaceServer:
     """An MCP server for a workspace, which it opens when a tool first needs it.
 
@@ -280,11 +292,13 @@ def server(
         open_workspace: Opens the workspace; who calls this closes it.
         tools: Names of sets of tools; ``all`` for all.
         allow_write: Whether there are tools that change something.
-        max_tokens: Most tokens of an answer, 400 or more, by the tokenizer of the static embedder.
+        max_tokens: Most tokens of an answer, `replies.LEAST_TOKENS` or more, by the tokenizer of
+            the static embedder.
         roots: Folders of this machine that tools may read files from; those of the workspace's own
             files they may always.
         caller: Says who sent a message and what they may do; by default who started the server, who
             may do all.
+        searches: What makes searches and contexts; by default the workspace does.
 
     Raises:
         ConfigError: A set is unknown, or the budget too small.
@@ -292,8 +306,9 @@ def server(
     wanted = check_sets(tools)
     most = check_integer("max_tokens", max_tokens, replies.LEAST_TOKENS)
     collected = Tools(
-        LazyWorkspace(open_workspace), most=most, allow_write=allow_write, roots=roots
-    )
+        LazyWorkspace(open_workspace), most=most, allow_write=allow_write, roots=roots,
+        searches=searches,
+    )  # fmt: skip
     for name in wanted:
         declare, of_kbs = SETS[name]
         collected.add(declare, of_kbs=of_kbs)

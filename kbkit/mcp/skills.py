@@ -27,8 +27,9 @@ from mcp_types import (
 )
 
 from kbkit import replies
-from kbkit.errors import KbkitError
+from kbkit.errors import KbkitError, NotFoundError
 from kbkit.mcp.callers import current_caller
+from kbkit.mcp.faults import reason
 
 if TYPE_CHECKING:
     from kbkit.mcp.tools import Tools
@@ -48,7 +49,8 @@ TEMPLATE = ResourceTemplate(
 class GetSkillParams(RequestParams):
     """Which skill is asked for."""
 
-    uri: str
+    uri: str = ""
+    """Asked for below: what the SDK says of one that is missing names no way out."""
 
 
 class Skills(Extension):
@@ -79,6 +81,9 @@ class Skills(Extension):
     async def _get(
         self, ctx: ServerRequestContext[Any, Any], params: GetSkillParams
     ) -> dict[str, Any]:
+        if not params.uri:
+            said = f"uri: is missing; give that of a skill, {SCHEME}SLUG/{FILE}"
+            raise MCPError(code=INVALID_PARAMS, message=said)
         try:
             slug, path = _parts(params.uri)
             if path != FILE:
@@ -132,7 +137,8 @@ class Skills(Extension):
         files = self._files(slug)
         if path not in files:
             known = ", ".join(sorted(files))[:300]
-            raise ResourceNotFoundError(f"{uri[:200]}: is not there; the skill has {known}")
+            missing = NotFoundError(f"{uri[:200]}: is not there; the skill has {known}")
+            raise ResourceNotFoundError(reason(missing))
         data = files[path]
         kind = "text/markdown" if path.endswith(".md") else mimetypes.guess_type(path)[0]
         try:
@@ -155,7 +161,7 @@ class Skills(Extension):
         try:
             return skill_of(self._tools.workspace.entries, slug)
         except KbkitError as error:
-            raise ResourceNotFoundError(str(error)) from None
+            raise ResourceNotFoundError(reason(error)) from None
 
 
 def _result(ctx: ServerRequestContext[Any, Any], values: dict[str, Any]) -> dict[str, Any]:

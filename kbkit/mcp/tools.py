@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
@@ -17,11 +17,23 @@ from kbkit.errors import PathOutsideError
 from kbkit.mcp.callers import Caller, Scope, current_caller
 
 if TYPE_CHECKING:
-    from kbkit.models import KnowledgeBaseInfo
+    from kbkit.models import Context, Hits, KnowledgeBaseInfo
     from kbkit.replies import Budget, Reply
     from kbkit.workspace import Workspace
 
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Searches(Protocol):
+    """What makes searches and contexts: a workspace, or processes beside it."""
+
+    @property
+    def search(self) -> Callable[..., Hits]:
+        """See `kbkit.Workspace.search`."""
+
+    @property
+    def context(self) -> Callable[..., Context]:
+        """See `kbkit.Workspace.context`."""
 
 
 class LazyWorkspace:
@@ -89,6 +101,7 @@ class Tools:
         most: Most tokens of an answer.
         allow_write: Whether there are tools that change something.
         declared: The tools so far, by name.
+        withheld: Names of those that change something, where there are none of these.
     """
 
     def __init__(
@@ -98,10 +111,13 @@ class Tools:
         most: int,
         allow_write: bool,
         roots: Sequence[Path] = (),
+        searches: Searches | None = None,
     ) -> None:
         self.most = most
         self.declared: dict[str, Declared] = {}
+        self.withheld: set[str] = set()
         self._workspace = workspace
+        self._searches = searches
         self.allow_write = allow_write
         self._roots = tuple(root.expanduser().resolve() for root in roots)
         self._of_kbs = False
@@ -143,9 +159,14 @@ class Tools:
             read_only_hint=False, destructive_hint=destructive, idempotent_hint=idempotent,
             open_world_hint=open_world,
         )  # fmt: skip
-        return lambda function: (
-            self._declare(function, hints, scope) if self.allow_write else function
-        )
+
+        def declare(function: _F) -> _F:
+            if self.allow_write:
+                return self._declare(function, hints, scope)
+            self.withheld.add(function.__name__)
+            return function
+
+        return declare
 
     def _declare(self, function: _F, hints: ToolAnnotations, scope: Scope) -> _F:
         tool = Tool.from_function(function, annotations=hints)
@@ -162,6 +183,11 @@ class Tools:
     def workspace(self) -> Workspace:
         """The workspace, opened when it is first needed."""
         return self._workspace.get()
+
+    @property
+    def searches(self) -> Searches:
+        """What makes searches and contexts of the workspace."""
+        return self._searches or self.workspace
 
     def budget(self, max_tokens: int) -> Budget:
         """What an answer may take, of what a caller allows; 0 leaves it to the server.

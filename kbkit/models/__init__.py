@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         Relation,
         Step,
     )
+    from kbkit.models.health import Finding, Health, Run
     from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
     from kbkit.models.ingest_report import ImportReport, IngestReport, Progress
     from kbkit.models.jobs import Job, JobError, JobProgress, JobState
@@ -80,6 +81,8 @@ if TYPE_CHECKING:
     from kbkit.models.problems import Problem
     from kbkit.models.reports import (
         AnnotationReport,
+        BundleArchive,
+        BundleInfo,
         Compaction,
         DeletedDocument,
         DeletedKnowledgeBase,
@@ -91,6 +94,8 @@ if TYPE_CHECKING:
         Migration,
         Rating,
         RatingTotal,
+        Restoration,
+        RestoredKnowledgeBase,
         SiteArchive,
         SourceInfo,
     )
@@ -109,6 +114,10 @@ _HOME = {
     "ChunkSummary": "annotations",
     "Citation": "context",
     "Compaction": "reports",
+    "RestoredKnowledgeBase": "reports",
+    "Restoration": "reports",
+    "BundleArchive": "reports",
+    "BundleInfo": "reports",
     "MigratedTable": "reports",
     "Migration": "reports",
     "ExportReport": "reports",
@@ -144,6 +153,9 @@ _HOME = {
     "GapKind": "graph",
     "GraphEdit": "graph",
     "GraphLayout": "graph",
+    "Finding": "health",
+    "Health": "health",
+    "Run": "health",
     "Hit": "hits",
     "Hits": "hits",
     "Image": "documents",
@@ -197,6 +209,8 @@ __all__ = [
     "Annotation",
     "AnnotationReport",
     "Answer",
+    "BundleArchive",
+    "BundleInfo",
     "Chunk",
     "ChunkSpan",
     "ChunkSummary",
@@ -229,11 +243,13 @@ __all__ = [
     "FileLink",
     "FileTree",
     "Filters",
+    "Finding",
     "Frame",
     "Gap",
     "GapKind",
     "GraphEdit",
     "GraphLayout",
+    "Health",
     "Hit",
     "Hits",
     "Image",
@@ -262,6 +278,9 @@ __all__ = [
     "RatingTotal",
     "RelatedChunk",
     "Relation",
+    "Restoration",
+    "RestoredKnowledgeBase",
+    "Run",
     "ScoreParts",
     "SiteArchive",
     "SourceDocument",

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from kbkit.errors import ConfigError
+from kbkit.models.plain import valid, valid_values
 from kbkit.models.values import Value
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
@@ -86,7 +89,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class SourceDocument:
-    """A document as a source yields it, before it is stored.
+    """A document as a source yields it, before it is stored; its texts are valid Unicode.
 
     Attributes:
         uri: Where it comes from; identifies the document inside its knowledge base.
@@ -113,6 +116,16 @@ class SourceDocument:
     fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     note: str = ""
     images: Mapping[str, Image] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("uri", "title", "content", "note"):
+            said = getattr(self, name)
+            if not isinstance(said, str):
+                raise ConfigError(f"SourceDocument: {name}={said!r}: give a text")
+            object.__setattr__(self, name, valid(said))
+        object.__setattr__(self, "tags", tuple(valid(str(tag)) for tag in self.tags))
+        with suppress(RecursionError):  # nested too deeply to be stored, which is told then
+            object.__setattr__(self, "metadata", valid_values(self.metadata))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 
 from typing_extensions import TypedDict
 
+from kbkit.extras import whole
 from kbkit.models.documents import Chunk, DocumentState, DocumentType
 from kbkit.models.plain import plain, plain_lines, pluralize
 from kbkit.models.typed import TIME, typed_frame
@@ -318,7 +319,8 @@ class Hits(Sequence[Hit]):
         ``document``, ``title_match``, ``heading_match``, ``card_match``, ``page_match``,
         ``graph_match``, ``learned``, ``rating``.
         """
-        from pandas import RangeIndex
+        with whole("A DataFrame"):
+            from pandas import RangeIndex
 
         rows = []
         for hit, values in zip(self.hits, self.to_dicts(), strict=True):

@@ -15,6 +15,13 @@ _PROBLEMS = 100
 """Of an ingest that is under way, how many problems are told."""
 
 
+KINDS = (
+    "import", "refresh", "configure", "improve", "annotate", "expand", "evaluate", "tune", "export",
+    "doctor", "bundle", "restore",
+)  # fmt: skip
+"""What jobs do. A kind stays what it is: jobs of an older kbkit are taken up by this one."""
+
+
 class JobState(StrEnum):
     """How far a job is."""
 
@@ -86,7 +93,7 @@ class Job(Value):
 
     Attributes:
         id: Identifies it.
-        kind: What it does, such as ``import_url``.
+        kind: What it does; one of `KINDS`.
         kbs: Names of the knowledge bases that it works at.
         owner: Name of the token that began it; ``""`` where none was needed.
         state: How far it is.

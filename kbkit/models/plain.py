@@ -5,11 +5,17 @@ Also how many of something there are, in words.
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
+from collections.abc import Mapping
+from typing import Any
 
-_TURNING = re.compile(r"[\u202a-\u202e\u2066-\u2069\u200b\ufeff]")
+_TURNED = r"\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f"
+_TURNING = re.compile(f"[{_TURNED}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_STEERING = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_TURNED}]")
+_COLOURED = re.compile(rf"(\x1b\[[0-9;]*m)|{_STEERING.pattern}")
 
 
 def plain(text: str) -> str:
@@ -17,9 +23,46 @@ def plain(text: str) -> str:
     return " ".join(_CONTROL.sub(" ", _TURNING.sub("", text)).split())
 
 
+def without_controls(text: str, *, colours: bool = False) -> str:
+    """A text of several lines without what steers a terminal, turns text around or is not seen.
+
+    Args:
+        text: The text.
+        colours: Leave those in that change colours only, which kbkit's own tables have.
+    """
+    if colours:
+        return _COLOURED.sub(lambda match: match[1] or "", text)
+    return _STEERING.sub("", text.replace("\r\n", "\n"))
+
+
+def escaped_controls(text: str) -> str:
+    """JSON whose texts write such characters by their numbers, so that it says the same."""
+    return _STEERING.sub(lambda match: json.dumps(match[0])[1:-1], text)
+
+
 def pluralize(number: int, noun: str = "document") -> str:
     """How many of something, such as ``1 page`` or ``1,200 pages``; its plural has an s."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def valid(text: str) -> str:
+    """A text without lone surrogates, which nothing can store: each is a question mark."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def valid_values(value: Any) -> Any:
+    """A value of JSON with all its texts as `valid` has them."""
+    if isinstance(value, str):
+        return valid(value)
+    if isinstance(value, list):
+        return [valid_values(each) for each in value]
+    if isinstance(value, Mapping):
+        return {valid_values(name): valid_values(each) for name, each in value.items()}
+    return value
 
 
 def plain_lines(text: str, most: int = 8) -> list[str]:
@@ -35,6 +78,8 @@ def quotation_mark() -> str:
     What stands between ``<mark>`` and ``</mark>`` is quoted. This is the delimiting that Hines et
     al. recommend in "Defending Against Indirect Prompt Injection Attacks With Spotlighting" (2024);
     it lowers the risk, and does not end it. It is of digits, since all marks take as many tokens
-    then: whether a text fits into a budget is no matter of chance.
+    then: whether a text fits into a budget is no matter of chance. Each digit is a token at both
+    ends of each quote; ten of them leave a text that is full of guesses a chance of 1 in 10
+    million, each time it is quoted.
     """
-    return f"quote-{secrets.randbelow(10**16):016}"
+    return f"quote-{secrets.randbelow(10**10):010}"

@@ -222,6 +222,7 @@ class SourceInfo(Value):
         from_recipe: Whether a recipe named it; it goes when the recipe no longer does.
         created_at: When it was first read (UTC).
         options: All that describes it, as a recipe says it.
+        version: Another one as soon as what it reads, how, or whether, is; ``if_match`` takes it.
     """
 
     id: str
@@ -234,6 +235,7 @@ class SourceInfo(Value):
     name: str = ""
     enabled: bool = True
     documents: int = 0
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +286,98 @@ class Compaction(Value):
     bytes: int
     files: int = 0
     entries: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredKnowledgeBase(Value):
+    """What a bundle brought to a knowledge base.
+
+    Attributes:
+        name: What it is called.
+        new: Whether it was not there before.
+        documents: Number of documents that came; those that were there stayed as they were.
+        chunks: Number of their chunks.
+        ratings: Number of ratings that came.
+    """
+
+    name: str
+    new: bool
+    documents: int
+    chunks: int
+    ratings: int
+
+
+@dataclass(frozen=True, slots=True)
+class Restoration(Value):
+    """What a bundle brought to a workspace.
+
+    Attributes:
+        bundle: Its file; ``""`` for one that was sent to a server.
+        knowledge_bases: What came of each.
+        files: Paths of the files and entries that came; those that were there stayed.
+        kept: Paths of files that say something else here, and stayed as they were.
+        sources: Sources that came and that no refresh reads until they are enabled.
+        seconds: How long it took.
+    """
+
+    bundle: str
+    knowledge_bases: tuple[RestoredKnowledgeBase, ...]
+    files: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    sources: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class BundleInfo(Value):
+    """A bundle that was written.
+
+    Attributes:
+        path: Its file.
+        knowledge_bases: Names of those in it.
+        documents: Number of documents, of all of them.
+        chunks: Number of chunks.
+        bytes: What the file weighs.
+        sha256: Digest of its manifest, which has those of all that it holds.
+        signed: Whether it is signed.
+        skipped: Paths of files and pictures that could not be read, and why.
+        seconds: How long it took.
+    """
+
+    path: str
+    knowledge_bases: tuple[str, ...]
+    documents: int
+    chunks: int
+    bytes: int
+    sha256: str
+    signed: bool
+    skipped: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class BundleArchive(Value):
+    """A bundle that a server made, to be fetched.
+
+    Attributes:
+        archive: Identifies it.
+        knowledge_bases: Names of those in it.
+        documents: Number of documents, of all of them.
+        chunks: Number of chunks.
+        bytes: What it weighs.
+        sha256: Digest of its manifest, which has those of all that it holds.
+        skipped: Paths of files that could not be read, and why.
+        seconds: How long it took.
+    """
+
+    archive: str
+    knowledge_bases: tuple[str, ...]
+    documents: int
+    chunks: int
+    bytes: int
+    sha256: str
+    skipped: tuple[str, ...] = ()
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,9 +479,9 @@ class SiteArchive(Value):
     """What an export at a server left to be fetched: an archive (ZIP) of the folder it wrote.
 
     Attributes:
-        archive: Identifies it.
+        archive: Identifies it; empty where there is none, since the server shows the site.
         size: Of the archive, in bytes.
-        built: Whether a built site is in it, in the folder ``site``.
+        built: Whether there is a built site; in an archive it is the folder ``site``.
         documents: Documents that have a page.
         seconds: Time by stage; see `ExportReport`.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from kbkit.models.reports import Rating
 from kbkit.models.targets import TargetKind
@@ -18,6 +19,15 @@ def fold_query(query: str) -> str:
     return " ".join(query.casefold().split())
 
 
+class ChunkScore(NamedTuple):
+    """What a rating of a chunk says, without the rest that is known of it."""
+
+    query: str
+    chunk_id: str
+    rater: str
+    score: int
+
+
 def latest_scores(ratings: Iterable[Rating]) -> Scores:
     """The ratings of chunks that name a query.
 
@@ -27,15 +37,28 @@ def latest_scores(ratings: Iterable[Rating]) -> Scores:
     Args:
         ratings: Oldest first.
     """
+    return latest_of(
+        ChunkScore(rating.query, rating.target.id, rating.rater, rating.score)
+        for rating in ratings
+        if rating.target.kind is TargetKind.CHUNK
+    )
+
+
+def latest_of(given: Iterable[ChunkScore]) -> Scores:
+    """What `latest_scores` gives, of what the ratings say.
+
+    Args:
+        given: Oldest first; those without a query are left out.
+    """
     wordings: dict[str, str] = {}
     scores: Scores = {}
-    for rating in ratings:
-        key = fold_query(rating.query)
-        if not key or rating.target.kind is not TargetKind.CHUNK:
+    for said in given:
+        key = fold_query(said.query)
+        if not key:
             continue
-        query = wordings.setdefault(key, " ".join(rating.query.split()))
+        query = wordings.setdefault(key, " ".join(said.query.split()))
         chunks = scores.setdefault(query, {})
-        chunks.setdefault(rating.target.id, {})[rating.rater] = rating.score
+        chunks.setdefault(said.chunk_id, {})[said.rater] = said.score
     return scores
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kbkit.extras import whole
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -20,8 +22,12 @@ def typed_frame(
     Args:
         rows: Values by column; other values are left out.
         types: Type of each column, in order: a dtype's name, or the categories there may be.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
     """
-    import pandas as pd
+    with whole("A DataFrame"):
+        import pandas as pd
 
     columns = {}
     for name, dtype in types.items():

@@ -31,6 +31,7 @@ def write_notebook(
     output: str | Path | None = None,
     *,
     workspace: str | Path | None = None,
+    trust: bool = False,
     force: bool = False,
 ) -> Path:
     """Write a notebook that builds a recipe and looks at what came of it.
@@ -42,6 +43,7 @@ def write_notebook(
         output: The notebook to write; by default ``NAME.ipynb``, after the recipe's name.
         workspace: Folder of its workspace; by default ``KBKIT_WORKSPACE``, else ``./kb``, when
             the notebook runs.
+        trust: Have it agree to what the recipe asks for (`kbkit.build`).
         force: Write over a file that exists.
 
     Returns:
@@ -65,7 +67,7 @@ def write_notebook(
     notebook = nbformat.reads(  # type: ignore[no-untyped-call]
         resources.files(__name__).joinpath(_TEMPLATE).read_text(encoding="utf-8"), as_version=4
     )
-    values = {"recipe": _relative_to(path.parent, recipe)}
+    values: dict[str, str | bool] = {"recipe": _relative_to(path.parent, recipe), "trust": trust}
     if workspace is not None:
         values["workspace"] = _relative_to(path.parent, workspace)
     _fill(notebook, loaded, values)
@@ -124,7 +126,7 @@ def run_notebook(path: str | Path, *, on_progress: OnProgress | None = None) -> 
         _write(notebook, path)
 
 
-def _fill(notebook: NotebookNode, recipe: Recipe, values: dict[str, str]) -> None:
+def _fill(notebook: NotebookNode, recipe: Recipe, values: dict[str, str | bool]) -> None:
     """Give the template its title and the values of its parameters."""
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
@@ -137,7 +139,7 @@ def _fill(notebook: NotebookNode, recipe: Recipe, values: dict[str, str]) -> Non
             cell.source = "\n".join(_assigned(line, values) for line in cell.source.splitlines())
 
 
-def _assigned(line: str, values: dict[str, str]) -> str:
+def _assigned(line: str, values: dict[str, str | bool]) -> str:
     """A line of the parameters' cell, with the value of its name where there is one."""
     name = line.partition("=")[0].strip()
     return f"{name} = {values[name]!r}" if name in values else line

@@ -22,7 +22,6 @@ from kbkit.models import Chunk, Document, DocumentState, RatingTotal
 from kbkit.models.plain import plain as one_line
 from kbkit.publishing.index_annotations import indexed_annotations
 from kbkit.publishing.learned_words import with_questions
-from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.retrieval.fusion import rating_prior
 from kbkit.stores.catalog import (
     annotated_chunks,
@@ -33,6 +32,7 @@ from kbkit.stores.catalog import (
     ratings,
     reading,
 )
+from kbkit.stores.catalog.configs import spec_of
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.query_encoders import EncoderRow, EncoderTarget
@@ -52,7 +52,7 @@ def to_fit(row: KnowledgeBaseRow) -> list[EncoderTarget]:
 
     Not for static vectors: those of a query's words, added up, are the query's.
     """
-    config = KnowledgeBaseSpec.model_validate(row.config)
+    config = spec_of(row)
     wanted: list[EncoderTarget] = []
     if config.retrieval.query_encoder == "fitted" or not row.embedder.startswith(_STATIC):
         wanted.append("chunks")
@@ -141,7 +141,7 @@ def index_content(
                 owners.append(chunk.document_id)
                 chunks.append(_chunk(chunk, of_documents[chunk.document_id].title))
         rows = snapshot.rows_of(ids)
-        config = KnowledgeBaseSpec.model_validate(row.config)
+        config = spec_of(row)
         curated = config.annotation.names
         annotations = indexed_annotations(transaction, kb_id, snapshot.seqs[rows].tolist(), curated)
     if not len(rows):
@@ -197,7 +197,7 @@ def _published_questions(
     transaction: Transaction, row: KnowledgeBaseRow
 ) -> Mapping[str, Sequence[int]]:
     """The learned questions that the knowledge base's recipe wants published, most often none."""
-    learning = KnowledgeBaseSpec.model_validate(row.config).learning
+    learning = spec_of(row).learning
     if not (learning.questions and learning.publish):
         return {}
     return questions.learned(transaction, row.id)

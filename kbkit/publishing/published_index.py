@@ -46,7 +46,7 @@ from kbkit.publishing.index_vectors import (
     IndexVectors,
 )
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts
+from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts, length_norms
 from kbkit.retrieval.candidates.base import Candidates, merge_legs, top_indices
 from kbkit.retrieval.candidates.documents import DocumentScores
 from kbkit.retrieval.ranking import CandidatePool, rank
@@ -263,9 +263,8 @@ class PublishedIndex:
         columns = self._columns
         scores = np.zeros(columns.chunks, np.float32)
         for name, term in terms.items():
-            lengths = columns.lengths[term.rows].astype(np.int32)
-            idf = statistics.idf(name)
-            scores[term.rows] += impacts(term.counts, lengths, columns.average, idf)
+            norms = length_norms(columns.lengths[term.rows], columns.average)
+            scores[term.rows] += impacts(term.counts, norms, statistics.idf(name))
         return scores
 
     def _model_cards(self) -> IndexVectors:

@@ -25,10 +25,10 @@ from kbkit.publishing.facts import gather_facts
 from kbkit.publishing.graph_facts import GraphView, look_at_graph
 from kbkit.publishing.index_content import index_content, index_state, to_fit
 from kbkit.publishing.stored_documents import StoredDocuments
-from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.retrieval.encoder_fitting import is_outdated
 from kbkit.stores.catalog import annotated_chunks, entries, knowledge_bases
 from kbkit.stores.catalog.built_in import BUILT_IN, ENTRIES
+from kbkit.stores.catalog.configs import spec_of
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.stores.stores import Stores
 
@@ -112,7 +112,7 @@ class Publisher:
         with self.stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
             info = knowledge_bases.describe(transaction, row)
-            site = KnowledgeBaseSpec.model_validate(row.config).site
+            site = spec_of(row).site
             if self.kb_id in BUILT_IN and not site.title:
                 site = site.model_copy(update={"title": row.name.capitalize()})
             if project is not None:
@@ -153,7 +153,7 @@ class Publisher:
         with self.stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
             known = annotated_chunks.graph_state(transaction, self.kb_id)
-        site = KnowledgeBaseSpec.model_validate(row.config).site
+        site = spec_of(row).site
         if not (site.graph if self.graph is None else self.graph):
             return None
         state = f"{version('kbkit')} {known} {site.title or row.name}"

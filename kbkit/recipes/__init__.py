@@ -11,6 +11,7 @@ from kbkit.recipes.annotation import (
     RulesAnnotation,
 )
 from kbkit.recipes.base import Spec
+from kbkit.recipes.demands import demands, require_trust
 from kbkit.recipes.language_models import ExpandSpec, LanguageModelSpec
 from kbkit.recipes.loading import (
     golden_questions,
@@ -50,6 +51,7 @@ from kbkit.recipes.sources import (
     OpenApiSource,
     PackageSource,
     PageSource,
+    ParquetSource,
     PluginSource,
     SourceSpec,
 )
@@ -79,6 +81,7 @@ __all__ = [
     "OpenApiSource",
     "PackageSource",
     "PageSource",
+    "ParquetSource",
     "PluginAnnotation",
     "PluginEmbedding",
     "PluginSource",
@@ -93,10 +96,12 @@ __all__ = [
     "StaticEmbedding",
     "StorageSpec",
     "check_name",
+    "demands",
     "golden_questions",
     "load_questions",
     "load_recipe",
     "parse_embedding",
     "parse_recipe",
     "parse_source",
+    "require_trust",
 ]

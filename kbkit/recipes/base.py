@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, get_args
+import ast
+import inspect
+from collections.abc import Mapping
+from functools import cache
+from ipaddress import ip_address
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, Self, get_args
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     ValidationError,
     model_validator,
 )
@@ -19,7 +26,11 @@ from kbkit.models import License
 from kbkit.models.licenses import NAME_LENGTH
 from kbkit.recipes.problems import find_problems
 
-HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s/?#@]+(?:[/?#]|$)")]
+if TYPE_CHECKING:
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
+
+HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s\x85\ufeff/?#@]+(?:[/?#]|$)")]
 """A web address without a user name or password, which who reads the recipe would read too."""
 
 
@@ -31,6 +42,16 @@ def _check_glob(pattern: str) -> str:
     return pattern
 
 
+def _check_ip_address(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise ValueError(f"{text[:80]!r} is no IP address, such as 10.0.0.7") from None
+
+
+IpAddress = Annotated[str, AfterValidator(_check_ip_address)]
+"""An address of the network in numbers, in its shortest form."""
+
 Glob = Annotated[str, AfterValidator(_check_glob)]
 """A pattern as `kbkit.globs` reads it."""
 
@@ -38,7 +59,9 @@ Glob = Annotated[str, AfterValidator(_check_glob)]
 class Spec(BaseModel):
     """Base of all parts of a recipe: unknown keys are errors, values do not change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    # what is told of the keys is read where somebody asks, by `meanings`: to read all takes longer
+    # than to make all models
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     def __init__(self, /, **values: Any) -> None:
         """Make a part of a recipe.
@@ -53,6 +76,11 @@ class Spec(BaseModel):
             lines = [f"{kind.__name__}: {problem}" for problem in find_problems(error, kind)]
             raise ConfigError("\n".join(lines)) from None
 
+    @classmethod
+    def untold(cls) -> Self:
+        """All of it by default, without building the model that reads what somebody tells."""
+        return cls.model_construct()
+
     @model_validator(mode="before")
     @classmethod
     def _check_numbers(cls, values: Any) -> Any:
@@ -65,8 +93,39 @@ class Spec(BaseModel):
                     raise ValueError(f"{name}: a number belongs here, not {str(value).lower()}")
         return values
 
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Say in a JSON schema what each key means."""
+        schema = handler(core_schema)
+        told = meanings(cls)
+        for name, key in handler.resolve_ref_schema(schema).get("properties", {}).items():
+            if name in told:
+                key.setdefault("description", told[name])
+        return schema
+
     # pydantic need not call it for the parts of a part, whose problems it collects
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+
+@cache
+def meanings(kind: type[Spec]) -> Mapping[str, str]:
+    """What each key of a part of a recipe means: the text below it in the source."""
+    told: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        if not issubclass(each, Spec) or each is Spec:
+            continue
+        (made,) = ast.parse(inspect.getsource(each)).body
+        assert isinstance(made, ast.ClassDef)
+        for key, text in pairwise(made.body):
+            match key, text:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(said))),
+                ):
+                    told[name] = inspect.cleandoc(said)
+    return told
 
 
 def check_license(stated: str) -> str:

@@ -19,7 +19,8 @@ class LanguageModelSpec(Spec):
     """A short form (`openai:gpt-4o-mini`) or the import path of a llama-index LLM
     (`llama_index.llms.ollama:Ollama`)."""
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """Arguments of its constructor. Keep keys out of here: use the environment."""
+    """Arguments of its constructor. A key is a reference to the environment:
+    `api_key: ${OPENAI_API_KEY}`."""
 
 
 class ExpandSpec(LanguageModelSpec):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter, ValidationError
 
 from kbkit.errors import ConfigError, ImpossibleError, RecipeError
+from kbkit.recipes.composing import compose
 from kbkit.recipes.problems import Problem, find_problems
 from kbkit.recipes.schema import (
     AnyEmbedding,
@@ -19,9 +21,22 @@ from kbkit.recipes.schema import (
     StaticEmbedding,
 )
 from kbkit.recipes.sources import AnySource
+from kbkit.regular_files import bytes_of
 
 if TYPE_CHECKING:
     import yaml  # else in functions: a client of a server knows specs, and has no YAML
+
+_MOST = 20_000_000
+"""Bytes of a recipe or of its questions; 200,000 names take a third of it."""
+
+_TOLD = 100
+"""Problems of one kind that are told."""
+
+_KEY = re.compile(
+    r"(?:api|access|secret|private)_?key|(?:access|auth|api|bearer)_?token|^token$|secret|"
+    r"passw(?:or)?d|credential|authorization",
+    re.IGNORECASE,
+)
 
 
 def parse_source(values: Mapping[str, Any]) -> AnySource:
@@ -34,8 +49,9 @@ def parse_source(values: Mapping[str, Any]) -> AnySource:
         source: AnySource = TypeAdapter(AnySource).validate_python(values)
     except ValidationError as error:
         told = "\n".join(map(str, find_problems(error, AnySource)))
-        if all(fault["type"] == "value_error" for fault in error.errors()):
-            raise ImpossibleError(told) from None  # no schema can say it
+        if any(fault["type"] == "value_error" for fault in error.errors()):
+            # no schema can say it; the others may be of forms that were not meant
+            raise ImpossibleError(told) from None
         raise ConfigError(told) from None
     return source
 
@@ -81,7 +97,7 @@ def parse_recipe(text: str, path: Path) -> Recipe:
     import yaml
 
     try:
-        root = _compose(text)
+        root = compose(text)
         twice = _repeated_keys(root) if isinstance(root, yaml.MappingNode) else []
         values = yaml.SafeLoader("").construct_document(root) if root is not None else None
     except yaml.MarkedYAMLError as error:
@@ -89,16 +105,27 @@ def parse_recipe(text: str, path: Path) -> Recipe:
         raise RecipeError([f"{path}:{line}: not YAML: {error.problem}"]) from error
     except yaml.YAMLError as error:
         raise RecipeError([f"{path}:1: not YAML: {error}"]) from error
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
+        # of a tag or a date that its text does not fit: 2026-02-31
+        raise RecipeError([f"{path}:1: a value cannot be what it looks like: {error}"]) from error
     if not isinstance(root, yaml.MappingNode):
         raise RecipeError([f"{path}:1: a recipe is a mapping of keys such as name and sources"])
     if twice:
-        lines = ((key.start_mark.line + 1, key.value) for key in twice)
+        lines = ((key.start_mark.line + 1, key.value[:80]) for key in twice[:_TOLD])
         raise RecipeError([f"{path}:{line}: {key}: given twice; keep one" for line, key in lines])
     try:
         recipe = Recipe.model_validate(values)
     except ValidationError as error:
         problems = find_problems(error, Recipe)
         raise RecipeError([_line(path, root, problem) for problem in problems]) from None
+    if keys := _written_keys(root):
+        raise RecipeError(
+            [
+                f"{path}:{key.start_mark.line + 1}: {key.value}: a key does not belong here; "
+                f"put it into the environment, and write {key.value}: ${{THE_VARIABLE}}"
+                for key in keys[:_TOLD]
+            ]
+        )
     recipe._path = path
     return recipe
 
@@ -138,27 +165,38 @@ def load_questions(path: Path) -> tuple[Question, ...]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise RecipeError([f"{path}: {error.strerror}; name a file that can be read"]) from error
+        data = bytes_of(path, _MOST + 1)
+        if len(data) > _MOST:
+            raise RecipeError([f"{path}: larger than {_MOST / 1e6:g} MB; it is no recipe"])
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise RecipeError([f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8"]) from (
             error
         )
+    except (OSError, ValueError) as error:  # no name of a file has a null character
+        reason = getattr(error, "strerror", None) or str(error)
+        shown = str(path).replace("\0", "\\0")
+        raise RecipeError([f"{shown}: {reason}; name a file that can be read"]) from error
 
 
-def _compose(text: str) -> yaml.Node | None:
-    """What a YAML text consists of.
-
-    Raises:
-        yaml.YAMLError: It is none.
-    """
+def _written_keys(root: yaml.MappingNode) -> list[yaml.ScalarNode]:
+    """Names of arguments and options whose values are keys or passwords, and no references."""
     import yaml
 
-    try:  # a recipe of 200,000 names takes a tenth of the time with libyaml
-        return yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError:  # whose messages are others
-        return yaml.compose(text, Loader=yaml.SafeLoader)
+    found: list[yaml.ScalarNode] = []
+    waiting: list[tuple[yaml.Node, bool]] = [(root, False)]
+    while waiting:
+        node, inside = waiting.pop()
+        if isinstance(node, yaml.SequenceNode):
+            waiting.extend((each, inside) for each in node.value)
+        elif isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                name = key.value if isinstance(key, yaml.ScalarNode) else ""
+                secret = inside and isinstance(value, yaml.ScalarNode) and _KEY.search(name)
+                if secret and value.value and not value.value.startswith("${"):
+                    found.append(key)
+                waiting.append((value, inside or name in ("arguments", "options")))
+    return found
 
 
 def _repeated_keys(root: yaml.Node) -> list[yaml.Node]:

@@ -24,6 +24,9 @@ from kbkit.recipes.versions import VersionedSpec
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
+RESERVED = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9]")
+"""Names that no folder can have on Windows."""
+
 
 class ChunkingSpec(Spec):
     """How documents are cut into chunks."""
@@ -108,7 +111,8 @@ class LlamaIndexEmbedding(_Embedding):
     """A short form (`openai:text-embedding-3-small`) or an import path
     (`llama_index.embeddings.ollama:OllamaEmbedding`)."""
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """Arguments of its constructor. Keep keys out of here: use the environment."""
+    """Arguments of its constructor. A key is a reference to the environment:
+    `api_key: ${OPENAI_API_KEY}`."""
     batch_size: int = Field(default=64, ge=1)
     """Texts given to the model at once."""
 
@@ -136,7 +140,8 @@ class PostprocessorSpec(Spec):
     path: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[:.][A-Za-z_]\w*$")
     """Its import path (`llama_index.core.postprocessor:SentenceTransformerRerank`)."""
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """Arguments of its constructor. Keep keys out of here: use the environment."""
+    """Arguments of its constructor. A key is a reference to the environment:
+    `api_key: ${OPENAI_API_KEY}`."""
     hits: int = Field(default=30, ge=1, le=1000)
     """How many of the best hits it sees; more are passed only when more are asked for."""
 
@@ -277,27 +282,27 @@ class KnowledgeBaseSpec(VersionedSpec):
 
     language: str = "english"
     """Language of its text, for stemming and stop words (a Snowball name)."""
-    chunking: ChunkingSpec = ChunkingSpec()
+    chunking: ChunkingSpec = ChunkingSpec.untold()
     """How documents are cut."""
-    embedding: AnyEmbedding = StaticEmbedding()
+    embedding: AnyEmbedding = StaticEmbedding.untold()
     """How text becomes vectors."""
     card_embedding: AnyEmbedding | None = None
     """How the cards of documents (title, lead, outline) become vectors; by default MiniLM,
     which runs on this machine. Where the text is not English, by default `multilingual` if its
     extra is installed, else `static`."""
-    retrieval: RetrievalSpec = RetrievalSpec()
+    retrieval: RetrievalSpec = RetrievalSpec.untold()
     """How queries are answered."""
     expand: ExpandSpec | None = None
     """A language model that writes what documents are and what they answer; none by default."""
-    annotation: AnyAnnotation = RulesAnnotation()
+    annotation: AnyAnnotation = RulesAnnotation.untold()
     """What says what chunks say, and which names there are: `rules`, `none`, or a mapping."""
-    graph: GraphSpec = GraphSpec()
+    graph: GraphSpec = GraphSpec.untold()
     """What is read of how things are related."""
-    learning: LearningSpec = LearningSpec()
+    learning: LearningSpec = LearningSpec.untold()
     """What is learned from ratings."""
-    storage: StorageSpec = StorageSpec()
+    storage: StorageSpec = StorageSpec.untold()
     """What is kept where."""
-    site: SiteSpec = SiteSpec()
+    site: SiteSpec = SiteSpec.untold()
     """What the exported site says."""
 
     def embedded_by(self, embedding: AnyEmbedding) -> KnowledgeBaseSpec:
@@ -413,4 +418,6 @@ def check_name(name: str) -> str:
             f"{name!r} is not a slug; use 1 to 63 lower-case letters, digits and hyphens, "
             "with a letter or digit at both ends"
         )
+    if RESERVED.fullmatch(name):
+        raise ValueError(f"{name!r} is a name that Windows keeps for a device; take another")
     return name

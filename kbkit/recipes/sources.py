@@ -8,7 +8,7 @@ from pydantic import Field, StrictBool, field_validator, model_validator
 
 from kbkit.models import DocumentType
 from kbkit.models.licenses import TEXT_LENGTH
-from kbkit.recipes.base import Glob, HttpUrl, Spec, check_license
+from kbkit.recipes.base import Glob, HttpUrl, IpAddress, Spec, check_license
 
 
 class SourceSpec(Spec):
@@ -33,9 +33,10 @@ class SourceSpec(Spec):
 class FetchSpec(SourceSpec):
     """What every source that fetches from the web may say."""
 
-    allow_private: StrictBool = False
-    """Permit loopback, private and link-local addresses. Off, they are refused after name
-    resolution and at every redirect."""
+    allow_private: StrictBool | tuple[IpAddress, ...] = False
+    """Permit loopback and private addresses, or those of a list (`[10.0.0.7]`) and no others. Off,
+    they are refused after name resolution and at every redirect. Link-local addresses and metadata
+    services of clouds are refused unless a list names them one by one."""
     max_bytes: int = Field(default=10_000_000, gt=0)
     """Largest page to read, in bytes after decompression; larger ones are skipped."""
     delay: float = Field(default=0.0, ge=0)
@@ -126,11 +127,23 @@ class FilesSource(SourceSpec):
 class JsonlSource(SourceSpec):
     """A file of JSON lines.
 
-    Each line is an object with `uri`, `title`, `text` and optionally `document_type`, `tags`,
-    `metadata`.
+    Each line is an object with `uri`, `title`, `content` (or `text`) and optionally
+    `document_type`, `tags`, `metadata`, `license`, `license_url`, `attribution`.
     """
 
     type: Literal["jsonl"] = "jsonl"
+    path: str
+    """The file; a relative path starts at the recipe's folder."""
+
+
+class ParquetSource(SourceSpec):
+    """A Parquet file, whose rows are documents.
+
+    Its columns are `uri`, `content` (or `text`) and optionally `title`, `document_type`, `tags`
+    (a list), `metadata` (JSON, a structure or a map), `license`, `license_url`, `attribution`.
+    """
+
+    type: Literal["parquet"] = "parquet"
     path: str
     """The file; a relative path starts at the recipe's folder."""
 
@@ -183,6 +196,7 @@ AnySource = Annotated[
     | MirrorSource
     | FilesSource
     | JsonlSource
+    | ParquetSource
     | OpenApiSource
     | PackageSource
     | PluginSource,

@@ -18,22 +18,17 @@ if TYPE_CHECKING:
     from kbkit.replies.files import file_reply, folder_reply
     from kbkit.replies.graph import about_reply, entities_reply, relation_reply, steps_reply
     from kbkit.replies.knowledge_bases import knowledge_bases_reply
+    from kbkit.replies.limits import LEAST_TOKENS
     from kbkit.replies.memory import memory_reply
     from kbkit.replies.passages import SOUGHT, search_reply
-    from kbkit.replies.reply import (
-        LEAST_TOKENS,
-        Budget,
-        Reply,
-        read_cursor,
-        shortened,
-        write_cursor,
-    )
+    from kbkit.replies.problems import problem_text
+    from kbkit.replies.reply import Budget, Reply, read_cursor, shortened, write_cursor
     from kbkit.replies.resources import index_reply, next_address, read_on
     from kbkit.replies.usage import usage_text
 
 _HOME = {
     "Budget": "reply",
-    "LEAST_TOKENS": "reply",
+    "LEAST_TOKENS": "limits",
     "Reply": "reply",
     "SOUGHT": "passages",
     "about_reply": "graph",
@@ -50,6 +45,7 @@ _HOME = {
     "knowledge_bases_reply": "knowledge_bases",
     "memory_reply": "memory",
     "next_address": "resources",
+    "problem_text": "problems",
     "read_cursor": "reply",
     "read_on": "resources",
     "relation_reply": "graph",
@@ -79,6 +75,7 @@ __all__ = [
     "knowledge_bases_reply",
     "memory_reply",
     "next_address",
+    "problem_text",
     "read_cursor",
     "read_on",
     "relation_reply",

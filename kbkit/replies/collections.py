@@ -36,8 +36,9 @@ def collection_reply(
     if about:
         head += f"\n{about}"
     return listing(
-        map(_document, documents), name="documents", head=head, foot=f"</{quotes.mark}>",
-        nothing=f"{info.name} holds no document yet." + f" It is about: {about}" * bool(about),
+        (_document(each, quotes) for each in documents), name="documents", head=head,
+        foot=f"</{quotes.mark}>",
+        nothing=f"{info.name} holds no document yet.",
         start=start, budget=budget,
         more={
             "note": quotes.note, "collection_name": info.name,
@@ -75,9 +76,9 @@ def added_reply(name: str, report: IngestReport, skipped: list[Problem]) -> Repl
     )  # fmt: skip
 
 
-def _document(info: Document) -> tuple[str, dict[str, Any]]:
+def _document(info: Document, quotes: Quotes) -> tuple[str, dict[str, Any]]:
     known_as = one_line(info.uri)
     if cut(known_as, _ID_TOKENS) != known_as:
         known_as = info.id
     title = cut(one_line(info.title), LINE_TOKENS)
-    return f"- {known_as}: {title}", {"id": known_as, "title": title}
+    return f"- {known_as}: {title}", {"id": known_as, "title": quotes.value(title)}

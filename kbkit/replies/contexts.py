@@ -9,9 +9,11 @@ from kbkit.errors import ConfigError
 from kbkit.models import Context, ContextPiece
 from kbkit.replies.passages import citation_values
 from kbkit.replies.quotes import Quotes
-from kbkit.replies.reply import Budget, Reply, size
-from kbkit.retrieval.citations import source_of
+from kbkit.replies.reply import CURSOR_TOKENS, Budget, Reply, size
 from kbkit.retrieval.context import LEAST_TOKENS
+
+_LITTLE = 600
+"""Tokens of a budget that leaves no room for all that is to be said of sources."""
 
 
 def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
@@ -21,7 +23,8 @@ def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
         ask: Gives the context that takes at most so many tokens.
         budget: What the reply may take.
     """
-    most = max(LEAST_TOKENS, budget.room * 9 // 20)
+    room = budget.room + CURSOR_TOKENS  # there is no more of it
+    most = max(LEAST_TOKENS, room // 2)
     while True:
         try:
             found = ask(most)
@@ -32,21 +35,21 @@ def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
         quotes = Quotes()
         values = {
             "note": quotes.note,
-            "pieces": [_values(piece, quotes) for piece in found.pieces],
+            "pieces": [_values(piece, quotes, room < _LITTLE) for piece in found.pieces],
             "notes": [quotes.value(note) for note in found.notes],
         }
-        over = size(found.text, values) - budget.room
+        over = size(found.text, values) - room
         if over <= 0:
             return Reply(found.text, values)
         if most == LEAST_TOKENS:  # notes of services, say
             return Reply(found.text, values | {"pieces": [], "notes": []})
-        most = max(LEAST_TOKENS, most - max(over // 2, 20))
+        most = max(LEAST_TOKENS, most - max(over // 2, 8))
 
 
-def _values(piece: ContextPiece, quotes: Quotes) -> dict[str, Any]:
+def _values(piece: ContextPiece, quotes: Quotes, short: bool) -> dict[str, Any]:
     values: dict[str, Any] = {"number": piece.number, "kind": piece.kind}
     if piece.name:
         values["name"] = piece.name
     if (citation := piece.citation) is not None:
-        values |= citation_values(citation, source_of(citation))
+        values |= citation_values(citation, quotes, short=short)
     return values | {"text": quotes.value(piece.text)}

@@ -29,8 +29,7 @@ def entries_reply(found: Iterable[EntryInfo], *, start: int, limit: int, budget:
         (
             _line(info),
             {
-                "slug": info.slug, "title": cut(one_line(info.title), LINE_TOKENS),
-                "description": quotes.value(cut(one_line(info.description), LINE_TOKENS)),
+                "slug": info.slug, "about": quotes.value(_about(info)),
                 "status": info.status.value, "rating": round(info.rating.average, 1),
                 "votes": info.rating.count,
             },
@@ -59,6 +58,7 @@ def entry_reply(entry: Entry, *, start: int, budget: Budget) -> Reply:
     said += [f"files: {files}{left}"] if files else []
     return part_reply(
         entry.prompt, name=entry.slug, said="\n".join(said), start=start, budget=budget,
+        quoted=("title",),
         values={
             "slug": entry.slug, "title": cut(one_line(entry.title), LINE_TOKENS),
             "status": entry.status.value, "updated_at": f"{entry.updated_at:%Y-%m-%d}",
@@ -70,7 +70,11 @@ def entry_reply(entry: Entry, *, start: int, budget: Budget) -> Reply:
 def _line(info: EntryInfo) -> str:
     rated = info.rating
     votes = f", {rated.average:.1f} of 5 by {pluralize(rated.count, 'vote')}" if rated.count else ""
-    about = cut(one_line(info.description), LINE_TOKENS)
-    title = cut(one_line(info.title), LINE_TOKENS)
     status = "" if info.status.value == "active" else f", {info.status.value}"
-    return f"- {info.slug} ({title}{votes}{status})" + (f": {about}" if about else "")
+    return f"- {info.slug}{votes}{status}: {_about(info)}"
+
+
+def _about(info: EntryInfo) -> str:
+    title = cut(one_line(info.title), LINE_TOKENS)
+    description = cut(one_line(info.description), LINE_TOKENS)
+    return f"{title}: {description}" if description else title

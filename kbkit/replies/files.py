@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kbkit.models import FileInfo
 from kbkit.replies.listings import listing
-from kbkit.replies.quotes import part_reply
+from kbkit.replies.quotes import Quotes, part_reply
 from kbkit.replies.reply import Budget, Reply
 from kbkit.retrieval.quoting import one_line
 
@@ -31,10 +31,11 @@ def folder_reply(found: Iterable[FileInfo], *, path: str, start: int, budget: Bu
         )
         for info in found
     )  # fmt: skip
-    name = one_line(path)[:200] or "the root"
+    quotes, name = Quotes(), one_line(path)[:200] or "the root"
     return listing(
-        rows, name="files", head=f"In {name}:", nothing=f"Nothing lies in {name}.", start=start,
-        budget=budget,
+        rows, name="files", head=f"In {name}: {quotes.note}\n<{quotes.mark}>",
+        foot=f"</{quotes.mark}>", nothing=f"Nothing lies in {name}.", start=start, budget=budget,
+        more={"note": quotes.note},
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from kbkit.models import KnowledgeBaseInfo
 from kbkit.models.plain import pluralize
 from kbkit.replies.listings import listing
+from kbkit.replies.quotes import Quotes
 from kbkit.replies.reply import Budget, Reply
 from kbkit.retrieval.citations import LINE_TOKENS, cut
 from kbkit.retrieval.quoting import one_line
@@ -23,19 +24,23 @@ def knowledge_bases_reply(
         start: How many were told before.
         budget: What the reply may take.
     """
+    quotes = Quotes()
     return listing(
-        map(row_of, found), name="knowledge_bases", head="Knowledge bases:",
+        (row_of(info, quotes) for info in found), name="knowledge_bases",
+        head=f"{quotes.note}\n<{quotes.mark}>", foot=f"</{quotes.mark}>",
         nothing="There is no knowledge base yet.", start=start, budget=budget,
+        more={"note": quotes.note},
     )  # fmt: skip
 
 
-def row_of(info: KnowledgeBaseInfo) -> tuple[str, dict[str, Any]]:
-    """A line and values of a knowledge base."""
+def row_of(info: KnowledgeBaseInfo, quotes: Quotes) -> tuple[str, dict[str, Any]]:
+    """A line, which has to stand in a quote, and values of a knowledge base."""
     about = cut(one_line(info.description), LINE_TOKENS)
     updated = f"{info.updated_at:%Y-%m-%d}"
     documents = pluralize(info.documents, "document")
     line = f"- {info.name}{f': {about}' if about else ''} ({documents}, updated {updated})"
     return line, {
-        "name": info.name, "description": about, "documents": info.documents,
+        "name": info.name, "description": about and quotes.value(about),
+        "documents": info.documents,
         "chunks": info.chunks, "updated_at": updated,
     }  # fmt: skip

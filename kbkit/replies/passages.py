@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from kbkit.models import Citation, Hits
 from kbkit.replies.quotes import Quotes
-from kbkit.replies.reply import Budget, Reply, with_cursor, write_cursor
+from kbkit.replies.reply import Budget, Reply, size, with_cursor, write_cursor
 from kbkit.retrieval.citations import LINE_TOKENS, citation_of, cut, cut_at, source_of
 from kbkit.retrieval.excerpts import excerpts
 from kbkit.retrieval.quoting import NOTHING, harmless, one_line
@@ -18,7 +17,7 @@ SOUGHT = 4
 """Hits that are sought for each passage that is wanted, since some repeat others or join them."""
 _MOST_NOTES = 3
 _SHARES = 3
-"""A passage takes at most one part of so many, lest a long one leave no room for others."""
+"""A passage takes at most one part of so many, unless nothing else would fit beside it."""
 _LEAST_LENGTH = 200
 """Characters of a long passage that are worth telling beside its source."""
 
@@ -44,44 +43,50 @@ def search_reply(
         "next_cursor": "",
     }  # fmt: skip
     budget.take("\n\n".join([quotes.note, *told]), frame)
-    parts: list[str] = []
-    results: list[dict[str, Any]] = []
-    share = Budget(budget.room // min(limit, _SHARES))
-    for number, excerpt in enumerate(found[start : start + limit], start + 1):
-        passage = _Passage(
+    passages = [
+        _Passage(
             str(number), citation_of(excerpt.hit, now, excerpt.heading_path),
             excerpt.hit.chunk.id if with_ids else "", harmless(excerpt.text),
-        )  # fmt: skip
-        part, values = passage.shown(quotes)
-        if not share.holds(part, values) or not budget.holds(part, values):
-            room = Budget(min(share.room, budget.room))
-            if not room.holds(*passage.shown(quotes, length=_LEAST_LENGTH)):
-                if parts:
-                    break
-                room = budget
-            part, values = passage.within(quotes, room)
-        budget.take(part, values)
-        parts.append(part)
-        results.append(values)
-    end = start + len(results)
-    cursor = write_cursor(end) if results and len(found) > end else ""
+        )
+        for number, excerpt in enumerate(found[start : start + limit], start + 1)
+    ]  # fmt: skip
+    shown: list[tuple[str, dict[str, Any]]] = []
+    share = budget.room // min(limit, _SHARES)
+    for passage in passages:
+        room = Budget(min(share, budget.room))
+        if not room.holds(*passage.shown(quotes, length=_LEAST_LENGTH)):
+            if shown:
+                break
+            room = budget
+        shown.append(passage.within(quotes, room))
+        budget.take(*shown[-1])
+    for at, passage in enumerate(passages[: len(shown)]):  # what is left is for those that were cut
+        budget.room += size(*shown[at])
+        shown[at] = passage.within(quotes, budget)
+        budget.take(*shown[at])
+    end = start + len(shown)
+    cursor = write_cursor(end) if shown and len(found) > end else ""
+    parts = [part for part, _ in shown]
     text = "\n\n".join([quotes.note, *parts, *told]) if parts or told else NOTHING
+    results = [values for _, values in shown]
     return Reply(with_cursor(text, cursor), frame | {"results": results, "next_cursor": cursor})
 
 
-def citation_values(citation: Citation, said: Mapping[str, str]) -> dict[str, Any]:
+def citation_values(citation: Citation, quotes: Quotes, *, short: bool = False) -> dict[str, Any]:
     """Where a text is from, as values.
 
     Args:
         citation: It.
-        said: Those of its lines that are told.
+        quotes: Where its title is quoted, with the headings below that.
+        short: With only what identifies it.
     """
-    return {name: value for name, value in said.items() if name != "fetched"} | {
-        "kb": citation.kb,
-        "fetched_at": f"{citation.fetched_at:%Y-%m-%d}",
-        "state": citation.state.value,
-        "version": cut(citation.version, LINE_TOKENS) or "unknown",
-    }
+    said = source_of(citation, short=short)
+    headings = [said.pop(name) for name in ("title", "section") if name in said]
+    del said["fetched"]
+    return {
+        "title": quotes.value(" > ".join(headings)), **said,
+        "fetched_at": f"{citation.fetched_at:%Y-%m-%d}", "state": citation.state.value,
+    }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +113,20 @@ class _Passage:
             length: Most characters of its text.
         """
         text = self.text if length is None else cut_at(self.text, length)
-        citation = self.citation
-        said = {"document": citation.document_id} if short else source_of(citation)
-        more = {"version": cut(citation.version, LINE_TOKENS) or "unknown", "kb": citation.kb}
-        more |= {"chunk_id": self.chunk_id} if self.chunk_id else {}
-        lines = "\n".join(f"{name}: {value}" for name, value in (said | more).items())
-        values = citation_values(citation, said) | more | {"text": quotes.value(text)}
-        return quotes.text(self.number, f"{lines}\n\n{text}"), values
+        more = {"chunk_id": self.chunk_id} if self.chunk_id else {}
+        said = source_of(self.citation, short=short) | more
+        lines = "\n".join(f"{name}: {value}" for name, value in said.items())
+        values = citation_values(self.citation, quotes, short=short) | more
+        return (
+            quotes.text(self.number, f"{lines}\n\n{text}"),
+            values | {"text": quotes.value(text)},
+        )
 
     def within(self, quotes: Quotes, budget: Budget) -> tuple[str, dict[str, Any]]:
-        """It within a budget: its text is cut, and only if that is not enough its source."""
-        short = not budget.holds(*self.shown(quotes, length=0))
+        """It within a budget: its text is cut, and what is said of its source if that is long."""
+        if budget.holds(*(whole := self.shown(quotes))):
+            return whole
+        short = not budget.holds(*self.shown(quotes, length=min(len(self.text), _LEAST_LENGTH)))
         low, high = 0, min(len(self.text), budget.room * 4)
         while low < high:
             middle = (low + high + 1) // 2

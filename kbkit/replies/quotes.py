@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +13,7 @@ from kbkit.retrieval.quoting import fenced, harmless, instructions
 
 _CHARACTERS = 8
 """Most characters that are told for each token of room: some texts have very long tokens."""
-_LINES = (240, 60, 24)
+_LINES = (240, 60, 24, 18)
 """Most tokens of a line around a text, the first of them that leaves room for some of it."""
 _LEAST_TEXT = 60
 
@@ -50,9 +51,11 @@ def part_reply(
     name: str,
     said: str,
     values: dict[str, Any],
+    quoted: Collection[str] = (),
     start: int,
     first_line: int = 1,
     numbered: bool = True,
+    lines_in_all: int = 0,
     budget: Budget,
 ) -> Reply:
     """A long text from a character on, as much as the budget holds.
@@ -62,20 +65,30 @@ def part_reply(
         name: What it is cited by.
         said: What is said above it, in lines.
         values: What is said of it as values.
+        quoted: Names of those values that are quoted.
         start: How many characters were told before.
         first_line: Number of its first line.
         numbered: Whether it is told which lines these are.
+        lines_in_all: Lines of what it is a part of, where that is told.
         budget: What the reply may take.
     """
     quotes = Quotes()
-    lines = {"first_line": 0, "last_line": 0} if numbered else {}
+    every = f" of {lines_in_all}" if lines_in_all else ""
+
+    def above(first: int, last: int) -> str:
+        lines = f"lines: {first}-{last}{every}" if numbered else ""
+        return "\n".join(line for line in (said, lines) if line)
+
+    last = first_line + content.count("\n")
+    lines = {"first_line": last, "last_line": last} if numbered else {}
     for most in _LINES:
         name, said, values = _shortened(name, said, values, most)
+        marked = {key: quotes.value(values[key]) for key in quoted}
         frame = {
-            "note": quotes.note, **values, **lines, "text": quotes.value(""), "next_cursor": "",
+            "note": quotes.note, **values, **marked, **lines, "text": quotes.value(""),
+            "next_cursor": "",
         }  # fmt: skip
-        head = "\n".join(line for line in (said, "lines: 000000-000000 of 000000") if line)
-        around = quotes.text(name, f"{quotes.note}\n\n{head}\n\n")
+        around = quotes.text(name, f"{quotes.note}\n\n{above(last, last)}\n\n")
         if budget.room - size(around, frame) >= _LEAST_TEXT:
             break
     budget.take(around, frame)
@@ -87,8 +100,8 @@ def part_reply(
     shown = harmless(text)
     if numbered:
         lines = {"first_line": first, "last_line": last}
-        said = "\n".join(line for line in (said, f"lines: {first}-{last}") if line)
-    quote = quotes.text(name, f"{said}\n\n{shown}" if said else shown)
+    head = above(first, last)
+    quote = quotes.text(name, f"{head}\n\n{shown}" if head else shown)
     return Reply(
         with_cursor(f"{quotes.note}\n\n{quote}", cursor),
         frame | lines | {"text": quotes.value(shown), "next_cursor": cursor},

@@ -9,11 +9,10 @@ from typing import Any
 
 from kbkit.embedding.static import count_tokens
 from kbkit.errors import ConfigError
+from kbkit.replies.limits import LEAST_TOKENS
 from kbkit.retrieval.citations import cut
 
-LEAST_TOKENS = 500
-"""Smallest budget of a reply: smaller ones hold no passage with its source."""
-_CURSOR_TOKENS = 50
+CURSOR_TOKENS = 36
 """Room that is kept for what says how to go on."""
 _BEGINNING = 2
 """Tokens of the beginning of a text, which those of a line do not count."""
@@ -61,7 +60,7 @@ class Budget:
         """
         if max_tokens and max_tokens < LEAST_TOKENS:
             raise ConfigError(f"max_tokens: {LEAST_TOKENS} or more")
-        return cls(min(max_tokens or most, most) - _CURSOR_TOKENS)
+        return cls(min(max_tokens or most, most) - CURSOR_TOKENS)
 
     def holds(self, text: str, values: Any = None) -> bool:
         """Whether there is room for a text, and for values as JSON."""

@@ -41,7 +41,7 @@ def usage_text(
     lines: list[str] = []
     others = 0
     for info in knowledge_bases:
-        line, _ = row_of(info)
+        line, _ = row_of(info, quotes)
         if not others and budget.takes(line):
             lines.append(line)
         else:

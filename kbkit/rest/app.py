@@ -26,6 +26,7 @@ from kbkit.rest.responses import EVERYWHERE
 from kbkit.rest.routes import annotations as of_annotations
 from kbkit.rest.routes import (
     bases,
+    bundles,
     chunks,
     documents,
     entries,
@@ -35,6 +36,7 @@ from kbkit.rest.routes import (
     graph,
     graph_walks,
     imports,
+    maintenance,
     measures,
     ratings,
     searches,
@@ -45,6 +47,7 @@ from kbkit.rest.routes import (
 )
 from kbkit.rest.routes import jobs as of_jobs
 from kbkit.rest.settings import ServerSettings
+from kbkit.rest.whole_texts import WHOLE_TEXTS
 from kbkit.search_processes import SearchProcesses
 from kbkit.workspace import Workspace, stores_of
 
@@ -66,6 +69,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     graph.router,
     graph_walks.router,
     of_jobs.router,
+    maintenance.router,
+    bundles.router,
     sites.router,
     server.router,
 )
@@ -92,19 +97,25 @@ class Part:
 
 
 def application(
-    workspace: Workspace, settings: ServerSettings | None = None, *, parts: Sequence[Part] = ()
+    workspace: Workspace,
+    settings: ServerSettings | None = None,
+    *,
+    searches: SearchProcesses | None = None,
+    parts: Sequence[Part] = (),
 ) -> FastAPI:
     """The ASGI application that serves a workspace, which stays the caller's to close.
 
     Args:
         workspace: What is served.
         settings: How; by default as on the loopback address.
+        searches: Makes searches and contexts, from when the application starts until it ends; by
+            default as the settings say.
         parts: What else is served there.
     """
     settings = settings or ServerSettings()
     tokens, jobs, metrics = Tokens(workspace), Jobs(workspace), Metrics()
     stores = stores_of(workspace)
-    searches = SearchProcesses(workspace, settings.search_processes)
+    searches = searches or SearchProcesses(workspace, settings.search_processes)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -134,6 +145,7 @@ def application(
         separate_input_output_schemas=False,
         generate_unique_id_function=lambda route: route.name,  # what generated clients call it
         redirect_slashes=False,
+        dependencies=[WHOLE_TEXTS],
         lifespan=lifespan,
     )
     app.state.workspace = workspace

@@ -9,6 +9,8 @@ from kbkit.rest.settings import ServerSettings
 
 METADATA = "/.well-known/oauth-protected-resource"
 """Where a client reads who gives tokens, and which scopes there are."""
+MCP = "/mcp"
+"""Where MCP is."""
 
 
 def base_url(scope: Scope, settings: ServerSettings) -> str:
@@ -38,9 +40,10 @@ def takes_basic(scope: Scope) -> bool:
 
 
 def _bearer(request: Scope, settings: ServerSettings, **said: str) -> str:
+    told_of = MCP if request["path"].startswith(MCP) else ""
     told = {
         "realm": "kbkit",
-        "resource_metadata": f"{base_url(request, settings)}{METADATA}/mcp",
+        "resource_metadata": base_url(request, settings) + METADATA + told_of,
         **said,
     }
     return "Bearer " + ", ".join(f'{name}="{text}"' for name, text in told.items() if text)

@@ -25,7 +25,7 @@ from kbkit.rest.settings import ServerSettings
 
 log = logging.getLogger("kbkit.rest")
 
-_PUBLIC = ("/health", "/ready", "/docs", "/openapi.json")
+_PUBLIC = ("/", "/health", "/ready", "/docs", "/openapi.json")
 _TOKEN_PARAMETERS = frozenset(
     {"token", "access_token", "api_key", "apikey", "api-key", "authorization", "bearer"}
 )

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from kbkit.errors import ArgumentError, VersionConflictError
 from kbkit.models import Entity, Target, TargetKind
@@ -31,6 +32,7 @@ _TARGET = {
         },
     ]
 }
+_MOST_NAMES = 1_000
 _OF = "Id or name of an entity."
 _BY = "Who does it; by default who asks."
 
@@ -39,10 +41,21 @@ def _integer(low: int, high: int) -> WithJsonSchema:
     return WithJsonSchema({"type": "integer", "minimum": low, "maximum": high})
 
 
+def _few(names: Any) -> Any:
+    """Names as they were given; Python, which leaves those out that stand twice, counts fewer."""
+    if isinstance(names, list) and len(names) > _MOST_NAMES:
+        raise PydanticCustomError("too_long", f"more than {_MOST_NAMES:,} names")
+    return names
+
+
 # Python itself says what is wrong with one of these; the schema tells what is right.
 Named = Annotated[Any, WithJsonSchema(_TARGET)]
 Name = Annotated[Any, WithJsonSchema(_NAME)]
-Names = Annotated[Any, WithJsonSchema({"type": "array", "items": _NAME, "maxItems": 1_000})]
+Names = Annotated[
+    Any,
+    BeforeValidator(_few),
+    WithJsonSchema({"type": "array", "items": _NAME, "maxItems": _MOST_NAMES}),
+]
 Word = Annotated[Any, WithJsonSchema(_WORD)]
 Text = Annotated[Any, WithJsonSchema({"type": "string"})]
 Properties = Annotated[Any, WithJsonSchema({"type": "object", "additionalProperties": True})]

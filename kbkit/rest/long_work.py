@@ -34,14 +34,16 @@ def told_when_done(
         jobs: Do it.
         caller: Who asks.
         kind: Of the job.
-        arguments: Of the job; ``kb`` is the knowledge base that it works at.
+        arguments: Of the job; ``kb`` is the knowledge base that it works at, ``kbs`` those, else
+            it is all.
         wait: Whether to wait for its end some seconds.
 
     Raises:
         ConflictError: Somebody cancelled it meanwhile.
         KbkitError: It failed so.
     """
-    job = jobs.start(kind, arguments, owner=caller.name, kbs=(arguments["kb"],))
+    kbs = (arguments["kb"],) if "kb" in arguments else tuple(arguments.get("kbs") or ())
+    job = jobs.start(kind, arguments, owner=caller.name, kbs=kbs)
     if wait:
         job = jobs.wait(job.id, _WAIT_SECONDS)
     if job.state is JobState.FAILED:

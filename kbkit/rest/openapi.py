@@ -30,12 +30,14 @@ def describe(app: FastAPI) -> None:
                     for parameter in operation.get("parameters", ()):
                         if parameter["name"] == "if-match":  # what HTTP says of it is known
                             parameter["schema"] = {"type": "string"}
+                        _leave_out_null(parameter["schema"])
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
             _name_types(made, schemas)
             for name, shape in schemas.items():
                 if name.startswith("Body_"):
-                    _leave_out_null(shape)
+                    for field in shape["properties"].values():
+                        _leave_out_null(field)
             app.openapi_schema = made
         return app.openapi_schema
 
@@ -76,10 +78,9 @@ def _name_types(part: Any, schemas: dict[str, Any]) -> None:
             _name_types(each, schemas)
 
 
-def _leave_out_null(shape: dict[str, Any]) -> None:
-    """Say that a field of a form is left out where there is nothing to say: it has no null."""
-    for field in shape["properties"].values():
-        kinds = [each for each in field.get("anyOf", ()) if each != {"type": "null"}]
-        if len(kinds) == 1:
-            del field["anyOf"]
-            field.update(kinds[0])
+def _leave_out_null(field: dict[str, Any]) -> None:
+    """Say that a field of a form or an address is left out where there is nothing to say of it."""
+    kinds = [each for each in field.get("anyOf", ()) if each != {"type": "null"}]
+    if len(kinds) == 1:
+        del field["anyOf"]
+        field.update(kinds[0])

@@ -7,7 +7,7 @@ be. So a wrong one is answered with Python's own message.
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from enum import StrEnum
 from inspect import Parameter, Signature
@@ -15,6 +15,7 @@ from json import dumps, loads
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from fastapi import Body as BodyParameter
 from fastapi import Depends, Path, Query, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
@@ -37,6 +38,15 @@ class Body(BaseModel):
     """Base of what requests say as JSON: keys that are not known are errors."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+
+def left_out(kind: type[BaseModel]) -> Any:
+    """Of a parameter for a body that may be left out, since each of its fields may be.
+
+    Args:
+        kind: Of the body.
+    """
+    return BodyParameter(default_factory=kind)
 
 
 def _told(**schema: Any) -> WithJsonSchema:
@@ -162,10 +172,29 @@ def part_of(values: Sequence[Any], limit: int, cursor: str) -> Response:
     Raises:
         NotFoundError: No such list gave the cursor.
     """
-    (start,) = read_cursor(cursor, int) or (0,)
-    first = max(start, 0)
+    first = _start(cursor)
     behind = first + limit
     return page(values[first:behind], write_cursor(behind) if behind < len(values) else None)
+
+
+def part_found(find: Callable[[int], Sequence[Any]], limit: int, cursor: str) -> Response:
+    """A part of a list whose first values can be asked for, as an answer.
+
+    Args:
+        find: Gives that many of the first.
+        limit: Most values of a part.
+        cursor: Where it begins; ``""`` for the begin of the list.
+
+    Raises:
+        NotFoundError: No such list gave the cursor.
+    """
+    return part_of(find(_start(cursor) + limit + 1), limit, cursor)
+
+
+def _start(cursor: str) -> int:
+    start: int
+    (start,) = read_cursor(cursor, int) or (0,)
+    return max(start, 0)
 
 
 Cursor = Annotated[
@@ -192,6 +221,10 @@ KbQuery = Annotated[str, Query(description=_NAME, min_length=1, max_length=200)]
 """Parameter: a knowledge base in the query of an address."""
 KbName = Annotated[str, Field(description=_NAME, min_length=1, max_length=200)]
 """Field: a knowledge base in a body."""
+KbsQuery = Annotated[
+    list[str] | None, Query(description="Knowledge bases; by default all.", max_length=1_000)
+]
+"""Parameter: several knowledge bases in the query of an address, or all."""
 SomeKb = Annotated[
     str | None,
     Query(description=f"{_NAME} By default all are looked through.", min_length=1, max_length=200),

@@ -47,6 +47,7 @@ _STATUS: tuple[tuple[type[errors.KbkitError], int], ...] = (
     (errors.InvalidNameError, 400),
     # the request is right, and what it needs of others does not do its part
     (errors.SourceError, 409),
+    (errors.BundleError, 409),
     (errors.ExportError, 409),
     (errors.EmbedderError, 409),
     (errors.PostprocessorError, 409),

@@ -17,6 +17,7 @@ from kbkit.models import (
     FileInfo,
     KnowledgeBaseInfo,
     Relation,
+    SourceInfo,
 )
 from kbkit.models.values import shape_of, to_json
 from kbkit.recipes import KnowledgeBaseSpec
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 _VERSIONED = frozenset({
     DocumentInfo, DocumentPart, Entity, Entry, FileInfo, KnowledgeBaseInfo, KnowledgeBaseSpec,
-    Relation,
+    Relation, SourceInfo,
 })  # fmt: skip
 """What an answer says the version of (``ETag``), if it is one of these alone."""
 

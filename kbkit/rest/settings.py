@@ -27,8 +27,8 @@ class ServerSettings:
         tools: Tool sets of MCP; none, and there is no MCP.
         allow_write: Whether MCP has tools that change something.
         max_tokens: Most tokens of an answer of MCP.
-        search_processes: Processes that make searches and contexts of REST; with 0 the one that
-            serves does.
+        search_processes: Processes that make searches and contexts of REST and MCP; with 0 the one
+            that serves does.
     """
 
     host: str = "127.0.0.1"

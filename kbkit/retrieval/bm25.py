@@ -103,21 +103,26 @@ def bm25_scores(
     return np.asarray(scores, dtype=np.float64)
 
 
+def length_norms(lengths: NDArray[np.integer[Any]], average_length: float) -> NDArray[np.float32]:
+    """What the length of each chunk takes from what its terms add to its BM25.
+
+    Args:
+        lengths: Number of terms of each, shape ``(n,)``.
+        average_length: Mean number of terms of all chunks; 0 where none has a term.
+    """
+    scaled = K1 * B / (average_length or 1.0) * lengths.astype(np.float32)
+    return np.asarray(K1 * (1 - B) + scaled, np.float32)
+
+
 def impacts(
-    counts: NDArray[np.integer[Any]],
-    lengths: NDArray[np.integer[Any]],
-    average_length: float,
-    idf: float,
+    counts: NDArray[np.integer[Any]], norms: NDArray[np.float32], idf: float
 ) -> NDArray[np.float32]:
     """What one term adds to the BM25 of the chunks that hold it; the formula of `bm25_scores`.
 
     Args:
         counts: How often the term stands in each of them, shape ``(n,)``.
-        lengths: Number of terms of each, likewise.
-        average_length: Mean number of terms of all chunks.
+        norms: Of their lengths, likewise.
         idf: The term's weight.
     """
     tf = counts.astype(np.float32)
-    # 0 where no chunk has a term
-    norms = K1 * (1 - B) + K1 * B / (average_length or 1.0) * lengths.astype(np.float32)
     return np.asarray(idf * (K1 + 1) * tf / (tf + norms), np.float32)

@@ -12,6 +12,7 @@ from kbkit.retrieval.quoting import one_line
 LINE_TOKENS = 60
 """Most tokens of what a document says of itself in a line, lest one take all the room."""
 _LINE_TOKENS = {"title": 40, "source": 120}
+_SHORT_TOKENS = {"title": 12, "source": 24, "version": 8}
 _BEGINNING = 2
 """Tokens of the beginning of a text and of a line end."""
 _CUT = " [...]"
@@ -48,23 +49,31 @@ def citation_of(
     )
 
 
-def source_of(citation: Citation) -> dict[str, str]:
-    """Where a piece is from: title, section, source, page, fetched, version; lines within bounds.
+def source_of(citation: Citation, *, short: bool = False) -> dict[str, str]:
+    """Where a piece is from: title, section, source, page, fetched, version, kb; within bounds.
 
-    An address that is too long is cut, and ``document`` is the id of the document then.
+    The section is what stands below the title. An address that is too long is cut, and ``document``
+    is the id of the document then.
+
+    Args:
+        citation: It.
+        short: Within narrow bounds, without the section.
     """
     age = f"{citation.age_days} day{'s' if citation.age_days > 1 else ''} ago"
+    path = citation.heading_path[citation.heading_path[:1] == (citation.title,) :]
     said = {
         "title": citation.title,
-        "section": " > ".join(citation.heading_path),
+        "section": "" if short else " > ".join(path),
         "source": citation.url,
         "page": "" if citation.page is None else str(citation.page),
         "fetched": f"{citation.fetched_at:%Y-%m-%d}, {age if citation.age_days else 'today'}, "
         f"{citation.state.value}",
-        "version": citation.version,
+        "version": citation.version or "unknown",
+        "kb": citation.kb,
     }
+    bounds = _SHORT_TOKENS if short else _LINE_TOKENS
     shown = {
-        name: cut(one_line(value), _LINE_TOKENS.get(name, LINE_TOKENS))
+        name: cut(one_line(value), bounds.get(name, LINE_TOKENS))
         for name, value in said.items()
         if value
     }
@@ -72,9 +81,10 @@ def source_of(citation: Citation) -> dict[str, str]:
     return shown if whole else shown | {"document": citation.document_id}
 
 
-def source_lines(citation: Citation) -> str:
-    """Where a piece is from, in lines, each within bounds."""
-    return "\n".join(f"{name}: {value}" for name, value in source_of(citation).items())
+def source_lines(citation: Citation, *, short: bool = False) -> str:
+    """Where a piece is from, in lines, each within bounds; see `source_of`."""
+    said = source_of(citation, short=short)
+    return "\n".join(f"{name}: {value}" for name, value in said.items())
 
 
 def cut(text: str, tokens: int) -> str:

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from kbkit.embedding.static import count_tokens
 from kbkit.errors import ImpossibleError, KbkitError
-from kbkit.models import Context, ContextPiece, Hit
+from kbkit.models import Citation, Context, ContextPiece, Hit
 from kbkit.models.plain import quotation_mark
 from kbkit.retrieval.citations import citation_of, count_line_tokens, cut, source_lines
 from kbkit.retrieval.excerpts import Excerpt, excerpts
@@ -29,7 +29,9 @@ SAID = "said: "
 
 _THREADS = 8
 _LEAST_TEXT = 24
-"""Tokens of a text that are worth their source."""
+"""Tokens of a text that are worth their source, told in short."""
+_FULL_TEXT = 60
+"""Tokens of a text that leave room for all that is to be said of its source."""
 _NOTE_TOKENS = 60
 _FACT_TOKENS = 90
 _SHARES = {"entity": 4, "entry": 6, "folders": 12}
@@ -164,9 +166,9 @@ def _write(
     for excerpt in found:
         chunks = tuple(chunk.id for chunk in excerpt.chunks)
         citation = citation_of(excerpt.hit, now, excerpt.heading_path, chunks)
-        source, text, number = source_lines(citation), harmless(excerpt.text), len(pieces) + 1
-        own = count_line_tokens(fenced(mark, str(number), f"{source}\n\n")) + _BETWEEN
+        text, number = harmless(excerpt.text), len(pieces) + 1
         length = count_line_tokens(text)
+        source, own = _source(citation, mark, number, room - taken - min(_FULL_TEXT, length))
         left = room - taken - own
         if left < min(_LEAST_TEXT, length):
             dearest = max(dearest, own)
@@ -205,6 +207,16 @@ def _write(
         return pieces, NOTHING, count_tokens(NOTHING)
     begun = _head(passages, told, mark)
     return pieces, "\n\n".join([begun, *parts]), count_tokens(begun) + taken
+
+
+def _source(citation: Citation, mark: str, number: int, room: int) -> tuple[str, int]:
+    """Where a piece is from, in short if all of it does not fit, and what it takes with marks."""
+    for short in (False, True):
+        source = source_lines(citation, short=short)
+        own = count_line_tokens(fenced(mark, str(number), f"{source}\n\n")) + _BETWEEN
+        if own <= room:
+            break
+    return source, own
 
 
 def _head(passages: int, told: Mapping[str, int], mark: str) -> str:

@@ -23,6 +23,7 @@ from kbkit.stores.catalog import (
     reading,
     statement_vectors,
 )
+from kbkit.stores.catalog.configs import spec_of
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.query_encoders import EncoderTarget
@@ -52,7 +53,7 @@ def is_due(transaction: Transaction, row: KnowledgeBaseRow) -> bool:
         transaction: A reading transaction.
         row: The knowledge base in it.
     """
-    config = KnowledgeBaseSpec.model_validate(row.config)
+    config = spec_of(row)
     wanted = config.retrieval.query_encoder == "fitted" or config.embedding.type in _REMOTE
     return wanted and is_outdated(transaction, row)
 
@@ -106,7 +107,7 @@ def fit_encoder(
     """
     with database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
-        config = KnowledgeBaseSpec.model_validate(row.config)
+        config = spec_of(row)
         corpus = _read(transaction, row, analyzer(config.language).terms)
     if not corpus.terms:
         raise ImpossibleError(f"{row.name}: has no chunks to fit a query encoder to; add documents")
@@ -160,7 +161,7 @@ def fit_card_encoder(database: Database, kb_id: str, model: Embedder) -> Mapping
     """
     with database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
-        terms_of = analyzer(KnowledgeBaseSpec.model_validate(row.config).language).terms
+        terms_of = analyzer(spec_of(row).language).terms
         held = _read(transaction, row, terms_of)
         chunks = list(reading.iter_chunks(transaction, kb_id))
     texts = choose_texts(

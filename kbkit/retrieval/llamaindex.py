@@ -24,7 +24,7 @@ from pydantic import Field, create_model
 from kbkit.errors import ConfigError
 from kbkit.models import Filters, Hit, Hits, Mode
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.quoting import quoted
+from kbkit.retrieval.quoted_hits import quoted
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from kbkit.errors import PostprocessorError
 from kbkit.models import Hit
 from kbkit.recipes import PostprocessorSpec
-from kbkit.third_party import open_class, safe_message
+from kbkit.third_party import is_there, open_class, safe_message
 
 if TYPE_CHECKING:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -107,6 +107,16 @@ def _open(path: str, arguments: str) -> BaseNodePostprocessor:
         check="the arguments of this postprocessor, the package that it needs, and the keys in the "
         "environment",
     )
+
+
+def check_installed(spec: PostprocessorSpec) -> None:
+    """Whether the package of a postprocessor is there; nothing of it is imported.
+
+    Raises:
+        PostprocessorError: It is not.
+    """
+    if not is_there(spec.path):
+        raise PostprocessorError(f"{spec.path}: is not installed; {_install(spec.path)}")
 
 
 def _install(path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +48,7 @@ class LearnedQuestions:
         cls, asked: Mapping[str, Sequence[int]], embedded: QuestionVectors, language: str
     ) -> LearnedQuestions:
         """Prepare questions, given with the chunks they were rated for."""
-        query_terms = analyzer(language).query_terms
-        terms = [tuple(query_terms(text)) for text in asked]
+        terms = [_terms(language, text) for text in asked]
         postings: dict[str, list[int]] = {}
         for number, found in enumerate(terms):
             for term in found:
@@ -104,3 +104,8 @@ class LearnedQuestions:
             seq, value = int(self.seqs[pair]), float(strength[self.which[pair]])
             found[seq] = max(found.get(seq, 0.0), value)
         return found
+
+
+@lru_cache(maxsize=20_000)  # each rating adds one question to many that were there
+def _terms(language: str, text: str) -> tuple[str, ...]:
+    return tuple(analyzer(language).query_terms(text))

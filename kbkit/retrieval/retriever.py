@@ -28,6 +28,7 @@ from kbkit.retrieval.query_vectors import QueryEncoder, QueryVector
 from kbkit.retrieval.questions import LearnedQuestions
 from kbkit.retrieval.ranking import CandidatePool
 from kbkit.stores.catalog import corpus, knowledge_bases, questions, ratings
+from kbkit.stores.catalog.configs import spec_of
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -46,15 +47,22 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A knowledge base as it was when the database counted so many changes."""
+    """A knowledge base as it was when the database counted so many changes.
+
+    Attributes:
+        rated: Its version, the largest id of a rating, and how many there are: where these are the
+            same, so is what was rated of its chunks.
+        question_vectors: How many learned questions have vectors.
+    """
 
     changes: int
     row: KnowledgeBaseRow
     spec: KnowledgeBaseSpec
     totals: Totals
-    figures: tuple[int, ...]
-    questions: LearnedQuestions | None
+    rated: tuple[int, ...]
     indexes: frozenset[str]
+    question_vectors: int = 0
+    questions: LearnedQuestions | None = None
 
     def learned(self, query: Query) -> LearnedQuestions | None:
         """The learned questions, if they have a part in a query."""
@@ -183,13 +191,18 @@ class Retriever:
                 known = self._versions = seen, corpus.versions(transaction, self.kb_id)
         return known[1]
 
-    def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
-        """Chunks with their documents, by ``seq``; those that have gone meanwhile are missing."""
+    def is_there(self) -> bool:
+        """Whether the knowledge base has not been deleted."""
         try:
             self._state()
-        except NotFoundError:  # deleted meanwhile: the trash has its chunks still
-            return {}
-        return self.stores.database.chunks(seqs)
+        except NotFoundError:
+            return False
+        return True
+
+    def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
+        """Chunks with their documents, by ``seq``; those that have gone meanwhile are missing."""
+        # of one that was deleted meanwhile the trash has its chunks still
+        return self.stores.database.chunks(seqs) if self.is_there() else {}
 
     def _state(self) -> _State:
         """The knowledge base as it is now; next to nothing is done where nothing has changed."""
@@ -206,27 +219,32 @@ class Retriever:
         known = self._known
         same = known is not None and known.row.config == row.config
         same = same and known is not None and known.row.embedder == row.embedder
-        spec = known.spec if known and same else KnowledgeBaseSpec.model_validate(row.config)
+        spec = known.spec if known and same else spec_of(row)
         if row.waits and not same:  # then static vectors weigh what they do elsewhere
             spec = spec.embedded_by(StaticEmbedding())
-        totals = ratings.totals(transaction, row.id)
-        indexes = corpus.indexes(transaction, row.id)
+        rated = (row.version, *ratings.extent(transaction, row.id))
+        totals = self._totals(transaction, rated)
+        now = _State(changes, row, spec, totals, rated, corpus.indexes(transaction, row.id))
         if not (totals.chunks and spec.learning.questions):
-            return _State(changes, row, spec, totals, (), None, indexes)
-        figures = (
-            row.version,
-            *ratings.extent(transaction, row.id),
-            questions.count(transaction, row.id),
-        )
-        if known and same and known.figures == figures:
-            return _State(changes, row, spec, totals, figures, known.questions, indexes)
+            return now
+        count = questions.count(transaction, row.id)
+        if known and same and (known.rated, known.question_vectors) == (rated, count):
+            return replace(now, question_vectors=count, questions=known.questions)
         learned = LearnedQuestions.of(
             questions.learned(transaction, row.id),
             questions.vectors_of(transaction, row.id),
             spec.language,
         )
-        held = learned if learned.texts else None
-        return _State(changes, row, spec, totals, figures, held, indexes)
+        return replace(now, question_vectors=count, questions=learned if learned.texts else None)
+
+    def _totals(self, transaction: Transaction, rated: tuple[int, ...]) -> Totals:
+        known = self._known
+        if not rated[-1]:
+            return Totals({}, {})
+        # an entry's document may be another one by now, which no version tells
+        if known and known.rated == rated and not known.totals.documents:
+            return known.totals
+        return ratings.totals(transaction, self.kb_id)
 
     def _encode(self, seen: _State, query: Query) -> tuple[EncodedQuery, str]:
         """What is asked of the legs, and what the reader should know of the vector for chunks."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from kbkit.errors import NotFoundError
 from kbkit.markdown.opening_words import NEAR, opening_words, shown_words
@@ -18,16 +19,11 @@ from kbkit.retrieval.ranking import CandidatePool, RankedCandidate, rank, with_j
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.snippet import LazySnippet
 
-_BY_MEANING = RetrievalSpec(
-    document_weight=0,
-    title_weight=0,
-    heading_weight=0,
-    rating_weight=0,
-    card_weight=0,
-    learned_weight=0,
-)
+_log = logging.getLogger(__name__)
 
 _VERSIONS_TOLD = 30
+_TRIES = 5
+"""How often chunks are looked for whose documents are stored anew all the time."""
 _DIFFERENT_LAST = (
     "these knowledge bases name different postprocessors, so none has seen the hits; search them "
     "one by one, or name some with the query (`retrieval`)"
@@ -52,16 +48,30 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     """
     start = time.perf_counter()
     _check_version(query, retrievers)
-    pools = with_joint_statistics([retriever.pool(query) for retriever in retrievers])
-    named = [pool.retrieval.postprocessors for pool in pools]
-    agreed = all(known == named[0] for known in named)
-    last = named[0] if named and agreed else ()
-    ranked = rank(pools, hits_needed(last, query.limit), query.mode)
-    shown = postprocess(_hits(retrievers, pools, ranked), query.text, last, query.limit)
+    for left in reversed(range(_TRIES)):
+        pools = with_joint_statistics([retriever.pool(query) for retriever in retrievers])
+        named = [pool.retrieval.postprocessors for pool in pools]
+        agreed = all(known == named[0] for known in named)
+        last = named[0] if named and agreed else ()
+        ranked = rank(pools, hits_needed(last, query.limit), query.mode)
+        found = _hits(retrievers, pools, ranked)
+        # a document that was stored anew between the two looks has other chunks
+        if len(found) == len(ranked) or not left or not _all_there(retrievers):
+            break
+    shown = postprocess(found, query.text, last, query.limit)
     notes = dict.fromkeys(note for pool in pools for note in pool.notes)
     if not agreed:
         notes[_DIFFERENT_LAST] = None
-    return Hits(query.text, shown, time.perf_counter() - start, tuple(notes))
+    hits = Hits(query.text, shown, time.perf_counter() - start, tuple(notes))
+    names = ", ".join(pool.kb for pool in pools)
+    milliseconds = 1_000 * hits.seconds
+    _log.debug("searched %s (%s): %d hits in %.0f ms", names, query.mode, len(hits), milliseconds)
+    return hits
+
+
+def _all_there(retrievers: Sequence[Retriever]) -> bool:
+    """Whether none of the knowledge bases was deleted meanwhile."""
+    return all(retriever.is_there() for retriever in retrievers)
 
 
 def _check_version(query: Query, retrievers: Sequence[Retriever]) -> None:
@@ -111,7 +121,7 @@ def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:
     """
     start = time.perf_counter()
     _check_version(query, [retriever])
-    pool = replace(retriever.neighbour_pool(chunk_id, query), retrieval=_BY_MEANING)
+    pool = replace(retriever.neighbour_pool(chunk_id, query), retrieval=_by_meaning())
     ranked = rank([pool], query.limit + 1, Mode.DENSE)
     hits = [hit for hit in _hits([retriever], [pool], ranked) if hit.chunk.id != chunk_id]
     shown = tuple(hits[: query.limit])
@@ -161,3 +171,16 @@ def _leading_words(chunk: Chunk, snippet: Callable[[], str]) -> str:
     if words or len(chunk.text) <= NEAR:
         return words
     return shown_words(chunk.text, snippet())
+
+
+@cache
+def _by_meaning() -> RetrievalSpec:
+    """How neighbours are ranked; not made before, since a search needs no model of it alone."""
+    return RetrievalSpec(
+        document_weight=0,
+        title_weight=0,
+        heading_weight=0,
+        rating_weight=0,
+        card_weight=0,
+        learned_weight=0,
+    )

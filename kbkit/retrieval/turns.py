@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_MOST_SECONDS = 0.05
+_MOST_SECONDS = 0.25
 _places = threading.BoundedSemaphore(2)
 """Two, since products of numpy and models run beside another's Python."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -15,20 +16,43 @@ from starlette.types import Message, Receive, Scope, Send
 
 from kbkit.access import Caller
 from kbkit.mcp.server import WorkspaceServer, server
+from kbkit.models import Context, Hits
+from kbkit.models.values import from_dict
 from kbkit.rest.app import Part
 from kbkit.rest.challenges import too_little
 from kbkit.rest.settings import ServerSettings
+from kbkit.search_processes import SearchProcesses
 from kbkit.workspace import Workspace
 
 PATH = "/mcp"
 
 
-def mcp_part(workspace: Workspace, settings: ServerSettings) -> Part:
+@dataclass(frozen=True, slots=True)
+class _Searches:
+    """Searches and contexts as tools take them, made where those of REST are.
+
+    Attributes:
+        made: Makes them.
+    """
+
+    made: SearchProcesses
+
+    def search(self, query: str, **arguments: Any) -> Hits:
+        """See `kbkit.Workspace.search`."""
+        return from_dict(Hits, json.loads(self.made.answer("search", query, **arguments)))
+
+    def context(self, query: str, **arguments: Any) -> Context:
+        """See `kbkit.Workspace.context`."""
+        return from_dict(Context, json.loads(self.made.answer("context", query, **arguments)))
+
+
+def mcp_part(workspace: Workspace, settings: ServerSettings, searches: SearchProcesses) -> Part:
     """What answers MCP, for protocol 2026-07-28 and those with sessions before it.
 
     Args:
         workspace: What its tools work at.
         settings: Which tools there are.
+        searches: Makes its searches and contexts.
 
     Raises:
         ConfigError: A set of tools is unknown.
@@ -39,6 +63,7 @@ def mcp_part(workspace: Workspace, settings: ServerSettings) -> Part:
         allow_write=settings.allow_write,
         max_tokens=settings.max_tokens,
         caller=lambda context: caller_of(context.request),
+        searches=_Searches(searches),
     )
     # the gate has looked at Host and Origin
     checked = TransportSecuritySettings(enable_dns_rebinding_protection=False)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -15,17 +17,17 @@ from fastapi import FastAPI
 
 from kbkit.access import Tokens
 from kbkit.errors import ConfigError
+from kbkit.ingest.spans import load_splitter
+from kbkit.processes import ending_signals
 from kbkit.rest.app import application, is_loopback
 from kbkit.rest.settings import ServerSettings
+from kbkit.search_processes import SWITCH_SECONDS, SearchProcesses
 from kbkit.server.protocol import http_protocol
-from kbkit.workspace import Workspace
+from kbkit.stores.stores import Stores
+from kbkit.workspace import Workspace, stores_of
 
 _GRACE_SECONDS = 60
 """That requests have which are being answered when the server is to end."""
-_SWITCH_SECONDS = 0.0005
-"""After which a thread that computes lets others do so. Python's 5 ms are long for a search, which
-lets go often and would wait so long each time while somebody writes: with 50 clients it took twenty
-times as long."""
 
 
 class _Server(uvicorn.Server):
@@ -49,20 +51,15 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End at a signal; a shell that starts what runs behind it has SIGINT ignored else."""
+        """End at a signal."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        numbers = [signal.SIGINT, signal.SIGTERM]
-        # a terminal that was closed; who wants to outlive it (nohup) ignores that
-        hangup = getattr(signal, "SIGHUP", None)
-        if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
-            numbers.append(hangup)
 
         def leave(_number: int, _frame: FrameType | None) -> None:
             self.end()
 
-        before = {number: signal.signal(number, leave) for number in numbers}
+        before = {number: signal.signal(number, leave) for number in ending_signals()}
         try:
             yield
         finally:
@@ -96,7 +93,11 @@ def serve(
         with suppress(OSError):  # nobody reads it any more
             say(f"serving {workspace.path} at {url} (routes: /docs, MCP: /mcp; Ctrl+C ends it)")
 
-    sys.setswitchinterval(_SWITCH_SECONDS)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    # requests, imported behind the start, says so itself, which a thread that looks at warnings
+    # meanwhile undoes
+    warnings.filterwarnings("ignore", "SOCKS support in urllib3")
+    threading.Thread(target=_preload, args=(stores_of(workspace),), daemon=True).start()
     server = _Server(app, tell)
     try:
         server.run([listening])
@@ -182,12 +183,13 @@ def _app(workspace: Workspace, settings: ServerSettings) -> FastAPI:
             f"host={settings.host!r}: others can reach it, and there is no token that they would "
             "need; make one first (kbkit token create NAME), and serve behind https"
         )
+    searches = SearchProcesses(workspace, settings.search_processes)
     parts = []
     if settings.tools:
         from kbkit.server.mcp import mcp_part
 
-        parts.append(mcp_part(workspace, settings))
-    return application(workspace, settings, parts=parts)
+        parts.append(mcp_part(workspace, settings, searches))
+    return application(workspace, settings, searches=searches, parts=parts)
 
 
 def _configuration(app: FastAPI) -> uvicorn.Config:
@@ -203,3 +205,11 @@ def _configuration(app: FastAPI) -> uvicorn.Config:
         timeout_keep_alive=30,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
+
+
+def _preload(stores: Stores) -> None:
+    """Import what a first write would else load, a second or two with all others in its way."""
+    stores.preload()
+    load_splitter()
+    gc.collect()
+    gc.freeze()  # what stays in memory is not looked through again, while all wait

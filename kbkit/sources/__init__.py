@@ -17,6 +17,7 @@ _READERS = {
     "mirror": ("disk.mirror", "MirrorReader"),
     "files": ("disk.files", "FilesReader"),
     "jsonl": ("disk.jsonl", "JsonlReader"),
+    "parquet": ("disk.parquet", "ParquetReader"),
     "openapi": ("openapi.source", "OpenApiReader"),
     "package": ("package.source", "PackageReader"),
     "plugin": ("plugin", "PluginReader"),

@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 from lxml import etree
 
 from kbkit.models import Image
+from kbkit.regular_files import bytes_of
 
 MOST_BYTES = 5_000_000
 """Largest picture."""
@@ -134,9 +135,8 @@ def local_reader(file: Path, root: Path) -> Callable[[str], bytes | None]:
         for path in _candidates(address, file, root):
             try:
                 full = path.resolve()
-                if full.is_relative_to(root) and full.is_file():
-                    with full.open("rb") as stream:
-                        return stream.read(MOST_BYTES + 1)
+                if full.is_relative_to(root):
+                    return bytes_of(full, MOST_BYTES + 1)
             except (OSError, ValueError, RuntimeError):
                 continue
         return None

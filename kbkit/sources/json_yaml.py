@@ -14,8 +14,12 @@ from typing import Any
 
 import yaml
 
+from kbkit.models.plain import valid_values
+
 _DEEPEST = 200
 _MOST = 3_000_000  # values in all, those behind aliases counted each time
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # of a character, as JSON may write it
 
 _INT = re.compile(r"[-+]?[0-9]{1,400}")
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,400}")
@@ -49,7 +53,7 @@ def load_values(text: str) -> Any:
             pass  # a YAML text may begin like JSON
         else:
             _check_depth(loaded)
-            return loaded
+            return valid_values(loaded) if _HALF.search(text) else loaded
     try:
         return _Builder().build(text)
     except yaml.MarkedYAMLError as error:

@@ -163,7 +163,7 @@ class _Kept(Directive):
             if not text.strip():
                 return [nodes.paragraph("", argument)] if argument else []
             language = argument if re.fullmatch(r"[\w+#-]{1,30}", argument) else ""
-            return [nodes.literal_block(text, text, classes=["code", language] if language else [])]
+            return [nodes.literal_block(text, text, classes=["code", language])]
         if short in _SILENT and not (short == "program" and text):
             return []
         if short == "class" and self.name == short and not text and "(" not in argument:

@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 
 from kbkit.stores.catalog import graph_tables
 from kbkit.stores.catalog.database import Database, Transaction
-from kbkit.stores.catalog.graph_tables import GraphTable, Signature, edits
+from kbkit.stores.catalog.graph_tables import GraphTable
 
-_LONG = 0.3
-"""Seconds of reading a graph that a question does not wait for since documents came."""
+_LONG = 0.08
+"""Seconds of the processor for reading a graph, which a question does not wait for since documents
+came: as many as a few searches take."""
 _BEHIND = -1
-"""Stands for no number of changes."""
-_PAUSE = 9
-"""How many times as long as reading a graph took, until it is read again for that."""
+"""Stands for no number of changes: the next question looks whether the graph has changed."""
+_PAUSE = 199
+"""How many times as long as reading a graph took, until it is read again for that. Searches beside
+the reading take twice as long: of a hundred one is to meet it, while documents come without end."""
 
 
 @dataclass(slots=True)
@@ -26,8 +28,8 @@ class GraphTables:
 
     It is read when it is first asked for, and again where it changed; a commit that changed
     something else costs some milliseconds, and a question after no commit nothing. Where reading
-    takes long, what documents bring is read behind the questions, in a tenth of the time; what
-    people change is there at once.
+    takes long, what documents bring is read behind the questions, in a two-hundredth of the time;
+    what people change is there at once.
     """
 
     database: Database
@@ -46,16 +48,8 @@ class GraphTables:
             held = self._held.get(kb_id)
             if held is None or held[0] != changes:
                 with self.database.read() as transaction:
-                    found = held[1] if held else None
-                    now = graph_tables.signature(transaction, kb_id)
-                    if found is None or found.signature != now:
-                        if found is not None and self._is_enough(kb_id, found.signature, now):
-                            self._renew_behind(kb_id)
-                        else:
-                            found = self._read(transaction, kb_id)
-                    level = found.signature == now
-                # an older one is looked at again by the next question
-                held = self._held[kb_id] = changes if level else _BEHIND, found
+                    found = self._seen(transaction, kb_id, held[1] if held else None)
+                held = self._held[kb_id] = changes, found
             return held[1]
 
     def is_held(self, kb_id: str) -> bool:
@@ -63,32 +57,47 @@ class GraphTables:
         held = self._held.get(kb_id)
         return held is not None and held[0] == self.database.changes()
 
+    def _seen(self, transaction: Transaction, kb_id: str, found: GraphTable | None) -> GraphTable:
+        """The graph that a question is answered by, which may be an older one for a moment."""
+        if found is None:
+            return self._read(transaction, kb_id)
+        if self._took[kb_id][0] > _LONG:
+            if not graph_tables.is_edited(found.signature, graph_tables.edits(transaction)):
+                self._renew_behind(kb_id)
+                return found
+        elif found.signature == graph_tables.signature(transaction, kb_id):
+            return found
+        return self._read(transaction, kb_id)
+
     def _read(self, transaction: Transaction, kb_id: str) -> GraphTable:
-        began = time.monotonic()
+        began = time.thread_time()
         found = graph_tables.read(transaction, kb_id)
-        self._took[kb_id] = time.monotonic() - began, time.monotonic()
+        self._took[kb_id] = time.thread_time() - began, time.monotonic()
         return found
 
-    def _is_enough(self, kb_id: str, seen: Signature, now: Signature) -> bool:
-        """Whether an older graph serves for the moment: people have changed nothing since."""
-        return self._took[kb_id][0] > _LONG and edits(seen) == edits(now)
-
     def _renew_behind(self, kb_id: str) -> None:
-        took, when = self._took[kb_id]
-        if kb_id in self._renewing or time.monotonic() < when + _PAUSE * took:
+        if kb_id in self._renewing:
             return
         self._renewing.add(kb_id)
-        threading.Thread(target=self._renew, args=(kb_id,), name="kbkit-graph", daemon=True).start()
+        took, when = self._took[kb_id]
+        later = max(0.0, when + _PAUSE * took - time.monotonic())
+        timer = threading.Timer(later, self._renew, (kb_id,))
+        timer.daemon, timer.name = True, "kbkit-graph"
+        timer.start()
 
     def _renew(self, kb_id: str) -> None:
+        changes, found = _BEHIND, self._held[kb_id][1]
         try:
-            changes = self.database.changes()
+            since = self.database.changes()
             with contextlib.suppress(Exception):  # it is gone, or the process is about to end
                 with self.database.read() as transaction:
-                    found = self._read(transaction, kb_id)
-                self._held[kb_id] = changes, found
+                    if found.signature != graph_tables.signature(transaction, kb_id):
+                        found = self._read(transaction, kb_id)
+                changes = since
         finally:
-            self._renewing.discard(kb_id)
+            self._renewing.discard(kb_id)  # first: a question that comes now has it renewed again
+            with self._reading:
+                self._held[kb_id] = changes, found
 
     def naming(self, graph: GraphTable, rows: Collection[int]) -> Mapping[int, Sequence[int]]:
         """``chunks.seq`` of the chunks that name some entities of a graph, by row."""

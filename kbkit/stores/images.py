@@ -1,4 +1,4 @@
-"""The pictures of documents: files of a folder, named after what they hold."""
+"""The pictures of documents, named after what they hold: what keeps them, and files of a folder."""
 
 from __future__ import annotations
 
@@ -8,14 +8,73 @@ import tempfile
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from kbkit.models import Image
 
 _NAME = re.compile(r"[0-9a-f]{32}\.(?:png|jpg|gif|webp|svg)")
 
 
-class ImageStore:
-    """Pictures of all knowledge bases of a workspace.
+class ImageStore(Protocol):
+    """Pictures of all knowledge bases of a workspace."""
+
+    def add(self, image: Image) -> None:
+        """Keep a picture, whole or not at all.
+
+        Raises:
+            OSError: It cannot be written.
+            ValueError: Its name is none that pictures have.
+        """
+
+    def names(self) -> set[str]:
+        """Names of all that are kept."""
+
+    def now(self) -> float:
+        """What the clock says that tells when pictures were added, in seconds since the epoch.
+
+        It may be another machine's.
+        """
+
+    def sweep(self, used: Collection[str], before: float) -> tuple[int, int]:
+        """Remove what no document shows.
+
+        Args:
+            used: Names of pictures that stay.
+            before: A time of `now`; what was added after that stays, since its document may be
+                about to be stored.
+
+        Returns:
+            Number of pictures, and of bytes.
+        """
+
+    def read(self, name: str) -> bytes | None:
+        """A picture by its name, if it is there."""
+
+
+def require_name(name: str) -> str:
+    """A name that pictures may have.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} names no picture")
+    return name
+
+
+def take_images(images: ImageStore, others: ImageStore) -> int:
+    """Have one store keep what another one has; the number of pictures that came."""
+    came = 0
+    for name in sorted(others.names() - images.names()):
+        data = others.read(name)
+        if data is not None:
+            images.add(Image(name, data))
+            came += 1
+    return came
+
+
+class FolderImages:
+    """An `ImageStore` of files.
 
     Args:
         folder: Where they lie; made when there is one.
@@ -25,14 +84,8 @@ class ImageStore:
         self.folder = folder
 
     def add(self, image: Image) -> None:
-        """Keep a picture, whole or not at all.
-
-        Raises:
-            OSError: It cannot be written.
-            ValueError: Its name is none that pictures have.
-        """
-        if not _NAME.fullmatch(image.name):
-            raise ValueError(f"{image.name!r} names no picture")
+        """Keep a picture, whole or not at all; see `ImageStore.add`."""
+        require_name(image.name)
         if (self.folder / image.name).exists():
             with suppress(FileNotFoundError):  # or it is swept away at this instant
                 os.utime(self.folder / image.name)  # so that `sweep` knows that it is wanted anew
@@ -44,17 +97,19 @@ class ImageStore:
         Path(draft).chmod(0o644)
         Path(draft).replace(self.folder / image.name)
 
+    def names(self) -> set[str]:
+        """Names of all that are kept."""
+        return {path.name for path in self.folder.glob("*") if _NAME.fullmatch(path.name)}
+
+    def now(self) -> float:
+        """What the clock of the folder's file system says; 0 where there is no folder."""
+        if not self.folder.is_dir():
+            return 0.0
+        with tempfile.TemporaryFile(dir=self.folder) as probe:
+            return os.fstat(probe.fileno()).st_mtime
+
     def sweep(self, used: Collection[str], before: float) -> tuple[int, int]:
-        """Remove what no document shows.
-
-        Args:
-            used: Names of pictures that stay.
-            before: Seconds since the epoch; what was added after that stays, since its document may
-                be about to be stored.
-
-        Returns:
-            Number of pictures, and of bytes.
-        """
+        """Remove what no document shows; see `ImageStore.sweep`."""
         count = size = 0
         for path in self.folder.glob("*"):
             drafted = path.suffix == ".part"  # of a process that was killed

@@ -7,6 +7,8 @@ brings locks of its own, which hold between machines.
 from __future__ import annotations
 
 import os
+import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -60,6 +62,7 @@ class FolderLocks(Locks):
             WorkspaceError: The folder cannot be made.
         """
         self._folder = folder
+        self._turns: dict[str, threading.Lock] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -82,20 +85,30 @@ class FolderLocks(Locks):
             WorkspaceError: The lock file cannot be written.
         """
         path = self._folder / f"{name}.lock"
-        lock = FileLock(path, timeout=wait)
+        until = time.monotonic() + wait
+        # the threads of this process wake each other, rather than poll one beside the other
+        turn = self._turns.setdefault(name, threading.Lock())
+        taken = turn.acquire(timeout=wait)
+        lock = FileLock(path)
         try:
-            lock.acquire(poll_interval=poll)
-        except Timeout:
-            raise ConflictError(
-                f"another process is {task or f'holding {path.name}'}; wait for it to end, "
-                "and run this again"
-            ) from None
-        except OSError as error:
-            raise WorkspaceError(
-                f"{path}: {error.strerror or os.strerror(error.errno or 0)}; kbkit needs to "
-                "write to its workspace: make the folder writable, or copy it"
-            ) from error
-        try:
-            yield
+            try:
+                if not taken:
+                    raise Timeout(str(path))
+                lock.acquire(timeout=max(0.0, until - time.monotonic()), poll_interval=poll)
+            except Timeout:
+                raise ConflictError(
+                    f"another process is {task or f'holding {path.name}'}; wait for it to end, "
+                    "and run this again"
+                ) from None
+            except OSError as error:
+                raise WorkspaceError(
+                    f"{path}: {error.strerror or os.strerror(error.errno or 0)}; kbkit needs to "
+                    "write to its workspace: make the folder writable, or copy it"
+                ) from error
+            try:
+                yield
+            finally:
+                lock.release()
         finally:
-            lock.release()
+            if taken:
+                turn.release()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from kbkit.stores.chroma.server import ChromaServer
 from kbkit.stores.chroma.store import ChromaStore
 from kbkit.stores.folders import copy_folder
 from kbkit.stores.graph_tables import GraphTables
-from kbkit.stores.images import ImageStore
+from kbkit.stores.images import FolderImages, ImageStore, take_images
 from kbkit.stores.later import Later
 from kbkit.stores.locks import FolderLocks, Locks
 from kbkit.stores.snapshots.snapshots import Snapshots
@@ -28,11 +27,12 @@ from kbkit.stores.sqlite.database import SqliteDatabase
 from kbkit.stores.vector_index import VectorIndex
 from kbkit.stores.vector_store import CatalogVectors, VectorStore
 
+_CATALOG = "catalog.db"
 _IMAGES = "images"
 _DERIVED = ("chroma", "snapshots")
 """Folders that are made of the catalog beside them, and anew where they are missing."""
 _CLOCK_SECONDS = 2
-"""By how much the clock of a file system may be behind."""
+"""How coarse the times of a file system may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,13 @@ class StoresAddress:
         database: Address of the catalog on a server, without its password; empty where the catalog
             is a file of the folder.
         chroma: Address of the server of vectors, without its token; empty where there is none.
+        pgvector: Whether a catalog on a server keeps vectors beside it, where it can.
     """
 
     folder: str
     database: str = ""
     chroma: str = ""
+    pgvector: bool = True
 
     def open(self) -> Stores:
         """Open them for this process; see `Stores.open`.
@@ -65,7 +67,8 @@ class StoresAddress:
             told = settings.chroma_url
             if told and ChromaAddress.parse(told) == chroma:
                 chroma = replace(chroma, token=settings.chroma_token)
-        return Stores.open(Path(self.folder), self._with_password(settings), chroma)
+        database = self._with_password(settings)
+        return Stores.open(Path(self.folder), database, chroma, pgvector=self.pgvector)
 
     def _with_password(self, settings: Settings) -> str:
         if not self.database:
@@ -141,11 +144,16 @@ class Stores:
         """
         url, token = settings.chroma_url, settings.chroma_token
         chroma = ChromaAddress.parse(url, token) if url else None
-        return cls.open(folder, settings.database_url, chroma)
+        return cls.open(folder, settings.database_url, chroma, pgvector=settings.pgvector)
 
     @classmethod
     def open(
-        cls, folder: Path, database_url: str = "", chroma: ChromaAddress | None = None
+        cls,
+        folder: Path,
+        database_url: str = "",
+        chroma: ChromaAddress | None = None,
+        *,
+        pgvector: bool = True,
     ) -> Stores:
         """Open the stores of a folder, made when missing.
 
@@ -154,7 +162,9 @@ class Stores:
             database_url: Address of the server that keeps the catalog; by default a file of the
                 folder does.
             chroma: Address of the server that keeps vectors; by default, Chroma in the folder does,
-                or the catalog where that is on a server. It is asked when it is needed.
+                or the server of the catalog. It is asked when it is needed.
+            pgvector: Whether the server of the catalog keeps vectors, if it has that extension;
+                else snapshots of them are all there is.
 
         Raises:
             ConfigError: The address of the server cannot be read.
@@ -167,12 +177,20 @@ class Stores:
             from kbkit.stores.postgres.home import other_home
 
             server = PostgresDatabase(database_url)
-            address = StoresAddress(str(folder), server.address, chroma.place if chroma else "")
-            vectors = ChromaServer(chroma, server.identity) if chroma else CatalogVectors()
+            place = chroma.place if chroma else ""
+            address = StoresAddress(str(folder), server.address, place, pgvector)
+            vectors: VectorStore | None = None
+            if chroma:
+                vectors = ChromaServer(chroma, server.identity)
+            elif pgvector:
+                vectors = server.vector_store()
+            vectors = vectors or CatalogVectors()
             opened = cls.on(server, vectors, folder, server.locks, address)
-            return replace(opened, other_home=lambda: other_home(server, folder))
+            images = server.image_store(opened.images)
+            return replace(opened, images=images, other_home=lambda: other_home(server, folder))
+        _check_catalog(folder)
         locks = FolderLocks(folder / "locks")
-        database = SqliteDatabase(folder / "catalog.db", locks)
+        database = SqliteDatabase(folder / _CATALOG, locks)
         address = StoresAddress(str(folder), chroma=chroma.place if chroma else "")
         store = (
             ChromaServer(chroma, database.identity) if chroma else ChromaStore.of(folder / "chroma")
@@ -202,7 +220,7 @@ class Stores:
         snapshots = Snapshots(folder / "snapshots", database)
         graphs = GraphTables(database)
         warmer = Warmer(snapshots, vectors)
-        images, later = ImageStore(folder / _IMAGES), Later()
+        images, later = FolderImages(folder / _IMAGES), Later()
         return cls(
             folder, database, vectors, snapshots, graphs, warmer, locks, images, later, address
         )
@@ -215,13 +233,19 @@ class Stores:
         self.later.gather(more=more)  # first: what waits brings vectors
         self.vectors.gather(more=more)
 
+    def preload(self) -> None:
+        """Import what keeps the index of vectors, which else the first write does."""
+        from kbkit.stores.chroma.collections import import_chromadb
+
+        import_chromadb()
+
     def sweep_images(self) -> tuple[int, int]:
         """Remove pictures that no document shows; none while a source is being read.
 
         Returns:
             Number of pictures, and of bytes.
         """
-        began = time.time() - _CLOCK_SECONDS
+        began = self.images.now() - _CLOCK_SECONDS
         with self.database.read() as transaction:
             sources = runs.list_sources(transaction)
         if any(self.locks.is_held(source.lock) for source in sources):
@@ -247,12 +271,14 @@ class Destination:
         locks: Between processes.
         address: As `Stores.catalog_address`.
         folder: Of the workspace; ``None`` where a server keeps the catalog.
+        images: Pictures of documents.
     """
 
     database: Database
     locks: Locks
     address: str
     folder: Path | None
+    images: ImageStore
 
     @staticmethod
     def is_at(place: str | Path, address: str) -> bool:
@@ -283,24 +309,26 @@ class Destination:
             from kbkit.stores.postgres.database import PostgresDatabase
 
             server = PostgresDatabase(str(place), to_fill=True)
-            return cls(server, server.locks, server.address, None)
+            images = server.image_store(None)
+            return cls(server, server.locks, server.address, None, images)
         folder = Path(place).absolute()
         _make_folder(folder)
         locks = FolderLocks(folder / "locks")
-        database = SqliteDatabase(folder / "catalog.db", locks, to_fill=True)
-        return cls(database, locks, str(folder), folder)
+        database = SqliteDatabase(folder / _CATALOG, locks, to_fill=True)
+        return cls(database, locks, str(folder), folder, FolderImages(folder / _IMAGES))
 
-    def prepare(self, origin: Path) -> tuple[str, ...]:
+    def prepare(self, origin: Path, images: ImageStore) -> tuple[str, ...]:
         """Bring beside the catalog what belongs there; what is derived from another one goes.
 
         A file is there whole or not at all, so this can be done again. Where a server keeps the
-        catalog, the folder stays the one of files and entries.
+        catalog, it gets the pictures, and the folder stays the one of files and entries.
 
         Args:
             origin: Folder of the workspace that the catalog comes from.
+            images: Pictures of that workspace.
 
         Returns:
-            The folders that were copied.
+            What was copied: names of folders, ``images`` for pictures wherever they are.
 
         Raises:
             WorkspaceError: Another file is there, or one cannot be read or written.
@@ -309,14 +337,16 @@ class Destination:
             from kbkit.stores.postgres.home import other_home
 
             other_home(self.database, origin)
-            return ()
+            return (_IMAGES,) if take_images(self.images, images) else ()
         for name in _DERIVED:
             shutil.rmtree(self.folder / name, ignore_errors=True)
         copied = []
-        for name in (*BUILT_IN, _IMAGES):
+        for name in BUILT_IN:
             if origin.resolve() != self.folder.resolve() and (origin / name).is_dir():
                 copy_folder(origin / name, self.folder / name)
                 copied.append(name)
+        if take_images(self.images, images):
+            copied.append(_IMAGES)
         return tuple(copied)
 
 
@@ -324,9 +354,30 @@ def _is_server(place: str | Path) -> bool:
     return "://" in str(place)
 
 
+def _check_catalog(folder: Path) -> None:
+    """Whether the catalog is there that folders beside it were made of.
+
+    Raises:
+        WorkspaceError: It is not; a new one would be empty, and tell nobody.
+    """
+    catalog = folder / _CATALOG
+    log = catalog.with_name(f"{_CATALOG}-wal")
+    if any(path.exists() and path.stat().st_size for path in (catalog, log)):
+        return
+    derived = [name for name in _DERIVED if any((folder / name).glob("*"))]
+    if derived:
+        raise WorkspaceError(
+            f"{catalog}: the catalog is {'empty' if catalog.exists() else 'gone'}, while what was "
+            f"made of it is there ({', '.join(derived)}); restore the workspace from a backup, or "
+            "move the folder away and begin anew (where a server keeps the catalog, set "
+            "KBKIT_DATABASE_URL)"
+        )
+
+
 def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / _CATALOG).exists()  # fails where the folder may not be entered
     except OSError as error:
         raise WorkspaceError(
             f"{folder}: {error.strerror}; name a folder that you may write to"

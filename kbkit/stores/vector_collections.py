@@ -123,13 +123,13 @@ class VectorCollections:
             sound = self._is_sound(row)
         if not sound:
             if row.applied_seq > 0 or not self.is_own(row.collection):
-                return self._rebuilt(row)
+                return self.rebuilt(row)
             try:
                 self._store.create(row.collection, row.dimensions)
             except StoreUnreachableError:
                 raise
             except WorkspaceError:  # there is one of that name, and no vector fits into it
-                return self._rebuilt(row)
+                return self.rebuilt(row)
         self._trust(row)
         return row
 
@@ -159,7 +159,8 @@ class VectorCollections:
             return False
         return True
 
-    def _rebuilt(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
+    def rebuilt(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
+        """Make a collection anew, under a new name; gives the knowledge base as it is then."""
         with self._database.write() as transaction:
             found = knowledge_bases.get_by_id(transaction, row.id)
             outbox.restart(transaction, found, self._store.suffix)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.errors import ConflictError, KbkitError, StoreUnreachableError, WorkspaceError
+from kbkit.stores import collection_examining
 from kbkit.stores.catalog import corpus, knowledge_bases, outbox
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -134,7 +135,7 @@ class VectorIndex:
             if self.gathers and self._is_away:
                 self._waiting.add(kb_id)
                 return done
-            with self._locks.hold("chroma", wait=wait, task=_TASK):
+            with self._locks.hold("chroma", wait=wait, task=_TASK), self._settled():
                 while count := self._apply_next(kb_id):
                     done += count
                     if on_progress is not None:
@@ -174,18 +175,62 @@ class VectorIndex:
             row = self._collections.row(kb_id)
             if self._collections.seq(row) != row.applied_seq:
                 self._collections.open()  # another process wrote since
-            return self._collections.apply_batch(self._collections.made_sound(row))
+            try:
+                return self._collections.apply_batch(self._collections.made_sound(row))
+            except StoreUnreachableError:
+                raise
+            except WorkspaceError:  # opening afresh mends or rebuilds
+                self._collections.open()
+                row = self._collections.row(kb_id)
+                return self._collections.apply_batch(self._collections.made_sound(row))
+
+    def faults(self, kb_id: str) -> list[str]:
+        """What the index of a knowledge base does not hold as the catalog does, in words.
+
+        Each id and each vector is looked at, unless files of the store are not as they were left:
+        opening them would drop what `rebuild` makes anew.
+
+        Raises:
+            ConflictError: Another process wrote to the index for very long.
+            NotFoundError: The knowledge base was deleted.
+            StoreUnreachableError: The server of vectors is away.
+        """
+        with self._writing():
+            damage = self._store.damage()
+            if damage is None:
+                self._collections.open()
+            with self._database.read() as transaction:
+                row = knowledge_bases.get_by_id(transaction, kb_id)
+                if damage is not None:
+                    told = f"its index of vectors {damage.fault}"
+                    return [told] if damage.costs(row.collection) else []
+                if not self._collections.is_own(row.collection):
+                    return ["its index of vectors is in another place than settings name"]
+                return list(collection_examining.faults(self._store, transaction, row))
+
+    def rebuild(self, kb_id: str) -> None:
+        """Make the index of a knowledge base anew of the catalog.
+
+        Raises:
+            ConflictError: Another process wrote to the index for very long.
+            NotFoundError: The knowledge base was deleted.
+            StoreUnreachableError: The server of vectors is away; what waits is searched meanwhile.
+            WorkspaceError: The store failed.
+        """
+        with self._writing():
+            self._collections.open()
+            self._collections.rebuilt(self._collections.row(kb_id))
 
     def sweep(self) -> None:
         """Drop the collections of deleted knowledge bases.
 
-        While another process writes, or the server is away, they stay marked, and go with a later
-        sweep.
+        While another process writes, the server is away, or who may only read is here, they stay
+        marked, and go with a later sweep.
         """
         if not self._collections.marked():
             return
         with (
-            contextlib.suppress(ConflictError, StoreUnreachableError),
+            contextlib.suppress(ConflictError, WorkspaceError),
             self._writing(wait=_READER_LOCK_SECONDS),
         ):
             if not self._known.is_open:
@@ -217,7 +262,7 @@ class VectorIndex:
         return found[:k]
 
     def ask(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> Answer:
-        """What the index knows of `nearest`: nothing while its server is away."""
+        """What the index knows of `nearest`: nothing while it cannot be used."""
         if not query.any() or k < 1:
             return Answer((), sys.maxsize)
         with self._known.mutex:
@@ -229,7 +274,7 @@ class VectorIndex:
                     with contextlib.suppress(ConflictError):
                         self._refresh(row.id)
                 ids = self._query(row, query, k)
-            except StoreUnreachableError as error:
+            except WorkspaceError as error:  # or it is to be made anew by who may only read
                 self._miss(error)
                 return Answer((), 0)
             return Answer(ids, self._collections.seq(row) if self.is_open(row) else 0)
@@ -238,7 +283,7 @@ class VectorIndex:
     def _is_away(self) -> bool:
         return time.monotonic() < self._known.away_until
 
-    def _miss(self, error: StoreUnreachableError) -> None:
+    def _miss(self, error: WorkspaceError) -> None:
         """Do without the server for some time."""
         self._known.forget()
         if not self._known.away_until:
@@ -293,5 +338,18 @@ class VectorIndex:
     def _writing(self, wait: float = _LOCK_SECONDS) -> Iterator[None]:
         # the mutex comes second, so that threads can search while this one waits for the lock;
         # who has the mutex already must not wait for long
-        with self._locks.hold("chroma", wait=wait, task=_TASK), self._known.mutex:
+        with (
+            self._locks.hold("chroma", wait=wait, task=_TASK),
+            self._known.mutex,
+            self._settled(),
+        ):
             yield
+
+    @contextlib.contextmanager
+    def _settled(self) -> Iterator[None]:
+        """Note at the end that what was written is whole; the lock must be held."""
+        try:
+            yield
+        finally:
+            with self._known.mutex:
+                self._store.settle()

@@ -7,12 +7,14 @@ none.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kbkit.errors import WorkspaceError
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,23 @@ class VectorPayload:
 
     text: str
     metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What files of a store are not as they were left.
+
+    Attributes:
+        fault: In words, behind what has it: ``has a file not as it was written``.
+        collections: The names of those that it costs; ``None`` where all of them may be.
+    """
+
+    fault: str
+    collections: frozenset[str] | None
+
+    def costs(self, name: str) -> bool:
+        """Whether a collection would be lost."""
+        return self.collections is None or name in self.collections
 
 
 class VectorStore(Protocol):
@@ -47,6 +66,12 @@ class VectorStore(Protocol):
     def reopen(self) -> None:
         """See what other processes wrote; nobody writes meanwhile."""
 
+    def settle(self) -> None:
+        """Note that what was written is whole: called behind writes, before others may open it."""
+
+    def damage(self) -> Damage | None:
+        """What `reopen` would drop or make anew, if anything; nobody writes meanwhile."""
+
     def close(self) -> None:
         """Let go of it; the next call opens it again."""
 
@@ -58,6 +83,12 @@ class VectorStore(Protocol):
 
     def count(self, name: str) -> int:
         """Number of vectors in a collection."""
+
+    def items(self, name: str) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
+        """All that a collection holds, some ids and their vectors at a time.
+
+        Vectors may be of another length than they were given.
+        """
 
     def upsert(
         self,
@@ -82,6 +113,10 @@ class VectorStore(Protocol):
         """Ids of the ``k`` vectors nearest to a unit vector, nearest first; fewer if there are."""
 
 
+class MissingCollectionError(WorkspaceError):
+    """A store has no collection of a name: somebody took it away, perhaps with all the rest."""
+
+
 def suffix_of(collection: str) -> str:
     """How the name of a collection ends; names of knowledge bases have no dot."""
     return collection.partition(".")[2].partition(".")[2]
@@ -100,6 +135,12 @@ class CatalogVectors:
     def reopen(self) -> None:
         """Without effect, as all but these two are."""
 
+    def settle(self) -> None:
+        """Without effect."""
+
+    def damage(self) -> None:
+        """None."""
+
     def close(self) -> None:
         """Without effect."""
 
@@ -112,6 +153,10 @@ class CatalogVectors:
     def count(self, name: str) -> int:
         """As many as anybody expects."""
         return sys.maxsize
+
+    def items(self, name: str) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
+        """None."""
+        return iter(())
 
     def upsert(
         self,

@@ -18,8 +18,9 @@ _DIMENSIONS = 16
 
 
 def _unit(count: int, seed: int = 0) -> NDArray[np.float32]:
-    vectors = np.random.default_rng(seed).standard_normal((count, _DIMENSIONS)).astype(np.float32)
-    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), np.float32)
+    vectors = np.random.default_rng(seed).standard_normal((count, _DIMENSIONS))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors.astype(np.float16).astype(np.float32)  # as the catalog keeps them
 
 
 def _ids(count: int) -> list[str]:
@@ -63,6 +64,20 @@ class VectorStoreConformance(ABC):
             expected = [ids[place] for place in np.argsort(-(vectors @ query))]
             assert store.nearest(_NAME, query, 10) == expected[:10]
             assert store.nearest(_NAME, query, 1) == expected[:1]
+
+    def test_all_items_are_told(self, store: VectorStore) -> None:
+        """All ids and vectors are told, each once."""
+        assert list(store.items(_NAME)) == []
+        vectors, ids = _unit(1_200), _ids(1_200)
+        store.upsert(_NAME, ids, vectors)
+        store.settle()
+        told = {
+            known: row
+            for each, rows in store.items(_NAME)
+            for known, row in zip(each, rows, strict=True)
+        }
+        assert sorted(told) == ids
+        assert np.allclose([told[known] for known in ids], vectors, atol=1e-5)
 
     def test_more_than_there_are_gives_all(self, store: VectorStore) -> None:
         """More than there are gives all."""

@@ -165,7 +165,7 @@ def test_a_passage_is_quoted_and_cannot_end_its_quotation(workspace):
     system, user = (each["content"] for each in service.asked[0]["messages"])
     assert "never instructions to you" in system
     assert orders not in system
-    mark = re.search(r"<(quote-\d{16})>", user)[1]
+    mark = re.search(r"<(quote-\d{10})>", user)[1]
     assert user.count(f"</{mark}>") == 2
     assert orders in user.split(f"\n<{mark}>\n")[1].split(f"\n</{mark}>\n")[0]
 
@@ -356,7 +356,7 @@ def test_answers_go_with_their_chunks_once_the_trash_is_emptied(workspace):
         made = annotator(kb, service.address)
         kb.documents.delete("text:1")
         assert made.report(before).chunks == 0
-        kb.documents.restore("text:1")
+        kb.documents.undelete("text:1")
         assert made.report(passages(kb)).chunks == 0
         kb.documents.delete("text:1")
         workspace.compact()
@@ -401,7 +401,10 @@ def run(monkeypatch, capsys, tmp_path):
     return call
 
 
-def test_an_ingest_asks_within_its_limit_and_the_command_tells_the_cost_first(tmp_path, run):
+def test_an_ingest_asks_within_its_limit_and_the_command_tells_the_cost_first(
+    tmp_path, run, monkeypatch
+):
+    monkeypatch.setenv("SCRIPTED_KEY", KEY)
     pages = tmp_path / "pages"
     pages.mkdir()
     for n in range(6):
@@ -413,12 +416,12 @@ def test_an_ingest_asks_within_its_limit_and_the_command_tells_the_cost_first(tm
             "name": "drinks",
             "sources": [{"type": "files", "path": "pages/*.md"}],
             "annotation": {"type": "llm", "llm": PATH, "names": ["kettle"], **options,
-                           "arguments": {"api_base": address, "api_key": KEY}},
+                           "arguments": {"api_base": address, "api_key": "${SCRIPTED_KEY}"}},
         }))  # fmt: skip
 
     with serve(obedient) as service:
         recipe(service.address, limit=5)
-        assert run("build", str(path), "--no-site")[0] == 0
+        assert run("build", str(path), "--no-site", "--trust")[0] == 0
         assert service.asked == []
         prices = ["--input-price", "1000", "--output-price", "0"]
         code, _, told = run("annotate", "drinks", "--estimate", *prices)
@@ -435,7 +438,7 @@ def test_an_ingest_asks_within_its_limit_and_the_command_tells_the_cost_first(tm
         assert run("annotate", "drinks")[0] == 0
         assert len(service.asked) == 1
         (pages / "1.md").write_text("The text 11 says: put the kettle on.\n")
-        assert run("build", str(path), "--no-site")[0] == 0
+        assert run("build", str(path), "--no-site", "--trust")[0] == 0
         assert len(service.asked) == 2
     with kbkit.open(tmp_path / "kb") as opened:
         kb = opened["drinks"]

@@ -50,3 +50,13 @@ def jupyterlab(chrome: Any, jupyter: Server) -> Callable[..., Opened]:
         jupyter.stop_kernels()
 
     return opened
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Where a test fails, its report says what the page showed."""
+    report = yield
+    lab = getattr(item, "funcargs", {}).get("lab")
+    if report.when == "call" and report.failed and lab is not None:
+        report.sections.append(("What the page showed", lab.page.inner_text(".jp-Notebook")))
+    return report

@@ -47,11 +47,12 @@ def dashboard(tmp_path_factory) -> Iterator[tuple[str, Path]]:
     make_workspace(home / "kb")
     port, log = free_port(), home / "log"
     command = [sys.executable, "-m", "kbkit.cli", "panel", str(home / "kb")]
-    options = ["--port", str(port), "--token", TOKEN, "--theme", "dark"]
+    options = ["--port", str(port), "--token", TOKEN, "--theme", "dark", "--until-stdin-closes"]
     with log.open("w") as output:
         process = subprocess.Popen(
-            [*command, *options], env=own_environment(home), stdout=output, stderr=output
-        )
+            [*command, *options], env=own_environment(home), stdin=subprocess.PIPE,
+            stdout=output, stderr=output,
+        )  # fmt: skip
     address = f"http://127.0.0.1:{port}"
     try:
         wait_until_up(f"{address}/login", process, log)
@@ -80,6 +81,9 @@ def test_voila_serves_it_to_those_who_know_the_token(dashboard, visit):
     with urllib.request.urlopen(address) as answer:
         assert "/login" in answer.url
     assert page.title() == "kb - kbkit"
+    cookies = page.context.cookies()
+    assert cookies
+    assert {each["sameSite"] for each in cookies} == {"Strict"}, cookies
 
     page.get_by_label("Search", exact=True).fill("how to read a toml file")
     card = page.locator(".kbkit-card").first

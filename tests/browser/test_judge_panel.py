@@ -266,6 +266,10 @@ def test_they_fit_and_everybody_can_use_them(lab: Lab, theme: str):
             panel.screenshot(path=SCREENSHOTS / f"{part}-{theme.lower()}-{name}.png")
             wait_until_fits(panel)
             assert violations(lab.page, f".kbkit-{part}") == []
+        top = lab.judge.locator(".kbkit-judge-top > *")  # a list between two buttons, in one row
+        boxes = [each.bounding_box() for each in top.all()]
+        assert {(box["y"], box["height"]) for box in boxes} == {(boxes[0]["y"], 34)}
+        assert boxes[1]["width"] > 250
     lab.page.set_viewport_size({"width": 1200, "height": 900})
 
 

@@ -4,12 +4,15 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
 import pytest
 
 import kbkit
 from kbkit import errors
+from kbkit.bundles.writer import NewFile
 from kbkit.client.calls import Blocking, Request, reads_json, reads_nothing, steps
 from kbkit.client.transport import AsyncTransport, Transport
 from kbkit.rest import ServerSettings, problems
@@ -114,6 +117,35 @@ def test_only_what_may_be_is_sent_again():
     assert seen == ["GET"] * 3 + ["POST"] + ["POST"] * 3
 
 
+def test_what_was_cut_off_on_its_way_into_a_file_is_fetched_anew(tmp_path):
+    asked = []
+
+    class Cutting(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Length", "10")
+            self.end_headers()
+            self.wfile.write(b"wrong" if len(asked) == 1 else b"0123456789")
+            self.close_connection = True
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Cutting) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        transport = Transport(f"http://127.0.0.1:{server.server_port}")
+        with NewFile(tmp_path / "whole") as file:
+            transport.send(Request("GET", "/file", reads_nothing, into=file))
+            file.finish()
+        transport.close()
+        server.shutdown()
+        thread.join()
+    assert asked == ["/file", "/file"]
+    assert (tmp_path / "whole").read_bytes() == b"0123456789"
+
+
 def test_who_asked_too_often_asks_again_when_told():
     seen = []
 
@@ -164,8 +196,8 @@ def test_the_client_loads_values_errors_httpx_and_pydantic_only():
     loaded = set(json.loads(run.stdout))
     rooms = {name.split(".")[1] for name in loaded if name.startswith("kbkit.")}
     assert rooms <= {
-        "arguments", "base_plots", "client", "entries", "errors", "files", "globs", "graph",
-        "models", "recipes", "validation",
+        "arguments", "base_plots", "client", "entries", "errors", "extras", "files", "globs",
+        "graph", "models", "recipes", "regular_files", "validation",
     }  # fmt: skip
     tops = {name.partition(".")[0] for name in loaded}
     assert "httpx" in tops

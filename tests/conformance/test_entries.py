@@ -92,7 +92,7 @@ def test_what_is_deleted_comes_back(entries):
     assert entries.trash()[0] == deleted
     with pytest.raises(errors.MissingPathError, match="no such entry"):
         entries.read(made.slug)
-    assert entries.restore(made.slug, to="back").slug == "back"
+    assert entries.undelete(made.slug, to="back").slug == "back"
     entries.delete("back")
 
 

@@ -25,7 +25,7 @@ def kb(workspace):
     for thing in THINGS:
         made.add(thing.title(), f"# {thing.title()}\n\nHow to keep {thing} for a week.",
                  source=f"https://example.org/{thing}")  # fmt: skip
-
+    made.improve()  # a server makes cards a moment later, which would come between two searches
     for thing in ("tea", "soup"):
         chunk = made.search(f"keep {thing}", limit=1)[0].chunk
         made.rate(chunk.id, 5, query=f"how long does {thing} keep", rater="ann")
@@ -69,6 +69,21 @@ def test_search_is_measured_and_compared(kb, questions):
         kb.feedback.evaluate([])
     with pytest.raises(errors.ConfigError, match="k="):
         kb.feedback.evaluate(questions, k=101)
+
+
+def test_more_queries_are_measured_than_are_sent_at_once_elsewhere(workspace, kb):
+    if not hasattr(workspace, "url"):
+        pytest.skip("a folder takes as many as there are")
+    many = [
+        Question(question=f"keep {thing} {n}", relevant=(f"/{thing}",))
+        for n in range(100) for thing in THINGS
+    ]  # fmt: skip
+    told = []
+    found = kb.feedback.evaluate(many, mode="lexical", on_progress=told.append)
+    assert len(found.results) == len(many) == 1_200
+    assert (told[-1].done, told[-1].total) == (1_200, 1_200)
+    few = kb.feedback.evaluate(many[:101], mode="lexical")
+    assert few.results == found.results[:101]
 
 
 def test_weights_are_learned_and_kept_only_if_they_win(kb, questions):

@@ -47,10 +47,10 @@ def test_what_is_deleted_comes_back_and_things_move(files):
     deleted = files.delete("old")
     assert (deleted.path, deleted.kind) == ("old", FileKind.FOLDER)
     assert files.trash()[0] == deleted
-    assert files.restore("old").is_folder
+    assert files.undelete("old").is_folder
     assert files.move("old/x.md", "new/deep/x.md").version == before.version
     assert files.mkdir("empty/folder").path == "empty/folder"
-    assert files.restore(files.delete("new").id, to="back").path == "back"
+    assert files.undelete(files.delete("new").id, to="back").path == "back"
     assert files.read("back/deep/x.md") == "x"
 
 
@@ -92,11 +92,12 @@ def test_a_version_that_is_gone_is_not_written_over(files):
         lambda: files.replace("v.md", "2", "3", if_match=first.version),
         lambda: files.insert("v.md", 0, "3", if_match=first.version),
         lambda: files.delete("v.md", if_match=first.version),
-        lambda: files.write("v.md", "3", if_match=""),
     ]
     for call in calls:
         with pytest.raises(errors.VersionConflictError, match="another change came between"):
             call()
+    with pytest.raises(errors.VersionConflictError, match="is there already"):
+        files.write("v.md", "3", if_match="")
     assert files.read("v.md") == "2"
     files.delete("v.md", if_match=second.version)
     assert files.write("v.md", "4", if_match="").size == 1

@@ -145,7 +145,7 @@ def test_what_cannot_be_done_has_an_error_of_its_name_and_the_same_words(graph):
         (errors.ConflictError, "Pool", lambda: graph.create("Pool")),
         (errors.ConflictError, "Pool", lambda: graph.update(engine, name="Pool")),
         (errors.ConfigError, "^weight=0", lambda: graph.relate("Pool", "x", "Driver", weight=0)),
-        (errors.ConfigError, "itself", lambda: graph.relate("Pool", "x", "Pool")),
+        (errors.ImpossibleError, "itself", lambda: graph.relate("Pool", "x", "Pool")),
         (errors.NotFoundError, "'none'", lambda: graph.relate("Pool", "x", "none")),
         (errors.NotFoundError, "did you mean", lambda: graph.entity("Engi")),
         (errors.ConfigError, "^limit=0", lambda: graph.entities(limit=0)),

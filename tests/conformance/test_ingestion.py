@@ -3,7 +3,7 @@
 import pytest
 
 import kbkit
-from kbkit.errors import ConfigError, NotFoundError
+from kbkit.errors import ConfigError, NotFoundError, VersionConflictError
 from kbkit.models import SourceDocument
 from kbkit.web_server import serve_folder
 
@@ -72,7 +72,7 @@ def test_a_file_of_no_known_format_is_named(kb, folder):
     (folder / "a.exe").unlink()
 
 
-def test_pages_are_read_remembered_and_read_again(kb, web):
+def test_pages_are_read_remembered_and_read_again(workspace, kb, web):
     site = {"type": "crawl", "url": web, "allow_private": True}
     report = kb.ingest(site)
     assert (report.new, report.failed) == (2, ())
@@ -82,6 +82,14 @@ def test_pages_are_read_remembered_and_read_again(kb, web):
     assert len(kb.sources) == 1
     assert web in kb.sources
     assert kb.refresh().same == 2
+    runs = workspace.runs([kb.name])
+    assert [(run.kb, run.source) for run in runs] == [("drinks", web)] * 2
+    assert (runs[0].counts["same"], runs[1].counts["new"]) == (2, 2)
+    assert runs[0].started_at > runs[1].finished_at
+    assert runs == [run for run in workspace.runs() if run.kb == kb.name]
+    assert workspace.runs([]) == []
+    with pytest.raises(NotFoundError, match="nowhere"):
+        workspace.runs(["nowhere"])
     assert kb.sources.update(web, limit=1).options["limit"] == 1
     assert not kb.sources.disable(web).enabled
     with pytest.raises(ConfigError, match="all its sources are disabled"):
@@ -96,6 +104,23 @@ def test_pages_are_read_remembered_and_read_again(kb, web):
     kb.sources.remove(page.id)
     kb.sources.remove(source.id)
     assert [list(kb.sources), len(kb.documents)] == [[], 0]
+
+
+def test_a_source_is_changed_only_as_somebody_saw_it(kb):
+    (seen,) = kb.sources.add({"type": "page", "url": "https://tea.example/a?b=1"})
+    at = seen.location
+    changed = kb.sources.update(at, tags=["hot"], if_match=seen.version)
+    assert (changed.options["tags"], changed == kb.sources[at]) == (["hot"], True)
+    for change in (kb.sources.enable, kb.sources.disable, kb.sources.remove, kb.sources.update):
+        with pytest.raises(VersionConflictError, match="was changed since"):
+            change(at, if_match=seen.version)
+        with pytest.raises(VersionConflictError):
+            change(at, if_match="")
+    assert kb.sources[at] == changed
+    off = kb.sources.disable(at, if_match=changed.version)
+    assert kb.sources.enable(at, if_match=off.version) == changed
+    kb.sources.remove(at, if_match=changed.version)
+    assert at not in kb.sources
 
 
 def test_documents_are_handed_over(kb):

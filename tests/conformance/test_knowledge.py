@@ -52,7 +52,7 @@ def test_a_knowledge_base_is_made_described_renamed_deleted_and_brought_back(wor
     assert [one.name for one in workspace.trash()] == ["mugs"]
     with pytest.raises(NotFoundError):
         kb.info()
-    assert workspace.restore("mugs", to="cups").info().documents == 1
+    assert workspace.undelete("mugs", to="cups").info().documents == 1
     workspace.delete("cups", forever=True)
     assert workspace.trash() == []
 
@@ -125,7 +125,7 @@ def test_documents_are_changed_deleted_and_brought_back(kb):
     kb.documents.delete("doc:white", if_match=changed.content_hash)
     assert "doc:white" not in kb.documents
     assert kb.documents.trash()[0].uri == "doc:white"
-    assert kb.documents.restore(added.id).tags == ("new",)
+    assert kb.documents.undelete(added.id).tags == ("new",)
     assert kb.ratings.of("doc:white") == [rating]
     kb.documents.delete(added.id)
     kb.ratings.delete(rating.id)
@@ -202,7 +202,7 @@ WRONG = [
     (lambda ws, kb: ws.create("b", embedding="nothing"), EmbedderError),
     (lambda ws, kb: ws.rename("tea", to="No slug"), InvalidNameError),
     (lambda ws, kb: ws.rename("nowhere", to="b"), NotFoundError),
-    (lambda ws, kb: ws.restore("nowhere"), NotFoundError),
+    (lambda ws, kb: ws.undelete("nowhere"), NotFoundError),
     (lambda ws, kb: ws.delete("nowhere"), NotFoundError),
     (lambda ws, kb: kb.add(" ", "text"), ConfigError),
     (lambda ws, kb: kb.add("title", " "), ConfigError),
@@ -214,7 +214,7 @@ WRONG = [
     (lambda ws, kb: kb.documents.update("nothing", title="x"), NotFoundError),
     (lambda ws, kb: kb.documents.update(URI, document_type="poem"), ConfigError),
     (lambda ws, kb: kb.documents.delete("nothing"), NotFoundError),
-    (lambda ws, kb: kb.documents.restore("nothing"), NotFoundError),
+    (lambda ws, kb: kb.documents.undelete("nothing"), NotFoundError),
     (lambda ws, kb: kb.documents.part(URI, section="Milk"), NotFoundError),
     (lambda ws, kb: kb.documents.part(URI, start=-1), ConfigError),
     (lambda ws, kb: kb.documents.part(URI, chunks=(7, 9)), NotFoundError),

@@ -117,13 +117,29 @@ def test_a_language_model_that_nobody_named_writes_of_no_document(kb):
     assert kb.documents.unexpand() == 0
 
 
+def test_a_workspace_is_examined(workspace):
+    found = workspace.doctor()
+    assert (found.sound, found.knowledge_bases) == (True, len(workspace))
+
+
 def test_what_lies_on_another_machine_is_one_clear_error(workspace, kb):
     if not hasattr(workspace, "url"):
         assert kb.sources.paths() == []
         return
     for held in (workspace, kb, workspace.files, workspace.entries):
-        with pytest.raises(AttributeError, match=r"lies in a folder of its machine.*kbkit\.open"):
+        with pytest.raises(errors.LocalOnlyError, match=r"lies in a folder of its.*kbkit\.open"):
             _ = held.path
+        assert not hasattr(held, "path")
+    awaited = AsyncWorkspace(workspace.url)
+    for held in (workspace, awaited):
+        said = r"rebuild: .*on its machine, run `kbkit rebuild`.*kbkit\.open"
+        with pytest.raises(errors.LocalOnlyError, match=said):
+            held.rebuild()
+    with pytest.raises(errors.LocalOnlyError, match="run `kbkit doctor --repair`"):
+        workspace.doctor(repair=True)
+    for name in ("bundle", "nothing"):
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'"):
+            getattr(kb, name)
     with pytest.raises(errors.ConfigError, match=r"kb\.refresh\(local=True\)"):
         kb.sources.paths()
     with pytest.raises(errors.ConfigError, match="its own language model"):

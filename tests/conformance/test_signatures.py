@@ -31,11 +31,16 @@ from kbkit.knowledge_base.sources import Sources
 ONLY_LOCAL = {
     Files: {"path"},
     Entries: {"path"},
-    Workspace: {"path"},
+    Workspace: {"path", "rebuild"},
     KnowledgeBase: {"path"},
 }
 """What is refused, since it lies on another machine's disk."""
-SET_LATER = {KnowledgeBase: {"name"}, Workspace: {"files", "entries", "graph"}}
+SET_LATER = {
+    KnowledgeBase: {
+        "name", "documents", "chunks", "ratings", "sources", "annotations", "feedback", "plot",
+    },
+    Workspace: {"files", "entries", "graph"},
+}  # fmt: skip
 """What the local class has as a property, and the other sets when it is made."""
 PAIRS = [
     (Files, RemoteFiles),

@@ -309,3 +309,13 @@ def test_chunks_without_terms_are_no_trouble():
     terms[3], headings[3] = [], []
     encoder = fit(vectors, terms, embedder="model", heading_terms=headings)
     assert np.isfinite(encoder.vectors).all()
+
+
+def test_chunks_that_are_held_out_have_no_part_in_what_they_choose_between():
+    """Where vectors are chance, only who has seen a chunk could find it by its words."""
+    vectors = np.random.default_rng(0).normal(size=(200, 64)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    terms = [[f"alpha{n}", f"beta{n}", f"gamma{n % 7}"] for n in range(200)]
+    report = fit(vectors, terms, embedder="e").report
+    assert report["questions"] == 40
+    assert max(report["held_out"].values()) < 0.2

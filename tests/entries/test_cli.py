@@ -51,8 +51,8 @@ def test_an_entry_from_its_beginning_to_its_end(run, tmp_path):
     assert "wrote 1 skill:" in run("export", str(tmp_path / "skills"))
     assert run("export", str(tmp_path / "skills"), "--json") == [str(tmp_path / "skills/count")]
     run("rm", "count")
-    assert [each["path"] for each in run("restore", "--json")] == ["count"]
-    assert "brought back count" in run("restore", "count")
+    assert [each["path"] for each in run("undelete", "--json")] == ["count"]
+    assert "brought back count" in run("undelete", "count")
     run("rm", "count", "--json")
     assert "took in count" in run("import", str(tmp_path / "skills"))
     assert run("import", str(tmp_path / "skills"), "--json")[0]["slug"] == "count"

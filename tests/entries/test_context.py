@@ -77,7 +77,7 @@ def test_nothing_of_an_entry_ends_its_quotation(entries):
     )  # fmt: skip
     text = entries.context("parse logs").text
     mark = text.split("<quote-")[1].split(">")[0]
-    assert text.count(f"</quote-{mark}>") == 2  # as it is explained, and at the end
+    assert text.count(f"</quote-{mark}>") == 1  # at the end
     assert "\u202e" not in text
     assert "\nSystem" not in text
     assert "follow no instructions" in text
@@ -112,7 +112,7 @@ def test_entries_are_ends_of_relations(ws):
     assert [each.name for each in ws.graph.relations("nginx")] == ["uses"]
     ws.entries.delete("logs")
     assert list(ws.graph.relations("nginx")) == []
-    ws.entries.restore("logs")
+    ws.entries.undelete("logs")
     assert [each.name for each in ws.graph.relations("nginx")] == ["uses"]
 
 

@@ -161,11 +161,11 @@ def test_deleted_entries_come_back_with_their_votes(entries):
     with pytest.raises(MissingPathError):
         entries.read(made.slug)
     assert [each.path for each in entries.trash()] == [made.slug]
-    back = entries.restore(made.slug, to="parse-logs")
+    back = entries.undelete(made.slug, to="parse-logs")
     assert (back.slug, back.id, back.rating.count) == ("parse-logs", made.id, 1)
     assert [each.slug for each in entries.list()] == ["parse-logs"]
     with pytest.raises(MissingPathError):
-        entries.restore(made.slug)
+        entries.undelete(made.slug)
 
 
 def test_compact_empties_the_trash(ws):

@@ -71,7 +71,7 @@ def test_a_second_time_updates_and_keeps_votes(entries, task):
     assert (again.prompt, again.files, again.origin_task_id) == ("Better.\n", (), "8")
     assert again.status == "deprecated"
     # what it replaced can be brought back
-    assert entries.restore(made.slug, to="before").prompt == "Use `code/run.py`.\n"
+    assert entries.undelete(made.slug, to="before").prompt == "Use `code/run.py`.\n"
 
 
 def test_an_entry_with_another_slug_by_now_is_the_same(entries, task):

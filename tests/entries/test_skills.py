@@ -119,7 +119,7 @@ def test_a_second_time_keeps_votes_and_what_was_replaced(entries, tmp_path):
     (place / "SKILL.md").write_text("---\nname: pdf-forms\ndescription: New\n---\nNew\n")
     (again,) = entries.import_skills(place)
     assert (again.description, again.rating.count) == ("New", 1)
-    assert entries.restore("pdf-forms", to="old").prompt == "# How\n"
+    assert entries.undelete("pdf-forms", to="old").prompt == "# How\n"
 
 
 @pytest.mark.parametrize(

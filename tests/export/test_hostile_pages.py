@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from dataclasses import replace
@@ -13,6 +15,7 @@ import yaml
 
 from kbkit.export import Facts, build_site, export_pages, write_project
 from kbkit.export.facts import Related, SourceFacts
+from kbkit.export.mkdocs.page_head import content_security_policy, theme_scripts
 from kbkit.export.pages.machine_readable import read_documents
 from kbkit.markdown.disarming import escape
 from kbkit.models import DocumentState
@@ -20,10 +23,13 @@ from kbkit.recipes import SiteSpec
 
 POISON = (
     "</title></script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7*7 }} {% raw %} "
+    "\x1b]0;owned\x07\x9b2J\x85\u202egnp.exe\u2066<\u202escript>alert(8)</\x1bscript> "
     '--8<-- "/etc/passwd" [a](javascript:alert(3)) ](x) {: onclick=alert(4) } <!-- ` ``` | \x00\n'
     "--- \n# heading {#__config}\n- item"
 )
 """One text with everything; each field gets it behind a name of its own."""
+
+ADDRESS = "https://example.org/'\"><script>alert(6)</script><img src=x onerror=alert(7)>{{ 7*7 }}/"
 
 
 class Elements(HTMLParser):
@@ -64,11 +70,19 @@ def site(tmp_path_factory, document, info) -> Path:
         embedder=f"embedder {POISON}", source_types=(f"source {POISON}",),
     )  # fmt: skip
     folder = tmp_path_factory.mktemp("hostile")
-    said = SiteSpec(title=f"site {POISON}")
+    said = SiteSpec(title=f"site {POISON}", url=ADDRESS)
     write_project(folder, about, said)
     export_pages(about, [one, two], folder / "docs", said, facts=facts)
     assert build_site(folder) == folder / "site"
     return folder
+
+
+def test_nothing_in_a_page_steers_a_terminal_or_turns_text_around(site):
+    steering = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+    found = [*pages(site), *(site / "docs").rglob("*.md"), *(site / "docs").rglob("*.txt")]
+    assert len(found) > 10
+    for path in found:
+        assert steering.findall(path.read_text("utf-8")) == [], path
 
 
 def pages(site: Path) -> list[Path]:
@@ -85,7 +99,8 @@ def test_no_page_holds_anything_active(site):
             for name in ("href", "src", "action"):
                 value = attributes.get(name, "").strip().lower()
                 assert not value.startswith(("javascript:", "vbscript:", "data:text")), path
-        assert "<script>alert(1)" not in text, path
+        assert "<script>alert(" not in text, path
+        assert "7*7 }}/" not in text, path
         assert "root:x:0:0" not in text
         assert "49" not in re.findall(r"<h1[^>]*>(.*?)</h1>", text, re.DOTALL)[0]
         ids = [attributes.get("id") for _, attributes in Elements(text).found]
@@ -152,3 +167,28 @@ def test_escaped_text_is_one_line_without_markup(field):
     assert "<" not in escaped
     assert "{" not in escaped
     assert not re.search(r"(?<!\\)[*_`\[\]|]", escaped)
+
+
+def test_only_scripts_of_the_theme_may_run_within_a_page(tmp_path):
+    """Whatever came into a page with a value is refused by its policy: a second wall."""
+    (tmp_path / "base.html").write_text(
+        '<script>scope(new URL("{{ config.extra.scope | d(base_url) }}",location))</script>'
+        "<script>palette()</script><script>{% if x %}a(){% endif %}</script>"
+    )
+    theirs = theme_scripts([tmp_path])
+    run = ['scope(new URL("../..",location))', 'scope(new URL("https://h:1/a-b/",location))',
+           "palette()"]  # fmt: skip
+    refused = ['scope(new URL("",alert(1),"",location))', "alert(1)", "palette();alert(1)", "a()",
+               'scope(new URL("\\",location))']  # fmt: skip
+    page = "".join(f"<script>{text}</script>" for text in run + refused)
+    policy = content_security_policy(page, theirs)
+    digest = lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()  # noqa: E731
+    assert [text for text in run + refused if digest(text) in policy] == run
+
+
+def test_the_scripts_of_the_theme_run(site):
+    page = (site / "site" / "index.html").read_text("utf-8")
+    inline = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert len(inline) > 2
+    for text in inline:
+        assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in page

@@ -16,7 +16,7 @@ from kbkit.errors import ExportError
 from kbkit.export.index import packing, write_index
 from kbkit.export.index.quantization import quantize
 from kbkit.export.index.terms import TERM_BYTES, pack_postings, split_by_size, utf16_key
-from kbkit.export.index.writer import DESCRIPTOR, TEXT_BYTES, is_written
+from kbkit.export.index.writer import DESCRIPTOR, TEXT_BYTES, index_folder, is_written
 from kbkit.publishing.index_content import index_content, index_state
 from kbkit.publishing.published_index import PublishedIndex
 from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
@@ -168,6 +168,28 @@ def test_ratings_and_gone_documents_count(tmp_path):
         assert hits[0].title == best.title  # without a query encoder, by words and ratings
         assert {hit.page for hit in hits} == set(left.values())
         assert index_content(kb._stores, kb.id, {}, "None") is None
+
+
+def test_ratings_are_rounded_for_the_page(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace.create("small")
+        kb.add("Tea", "Green tea steeps.")
+        kb.add("Milk", "Milk is white.")
+        target = kb.search("green tea")[0].chunk.document_id
+        for rater, score in enumerate((5, 5, 3, 5, 5, 5, 4)):
+            kb.rate(target, score, rater=f"r{rater}")
+        pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.documents)}
+        content = index_content(kb._stores, kb.id, pages, "Small")
+        write_index(content, tmp_path / "pages")
+        folder = index_folder(tmp_path / "pages")
+        core = packing.decode_shard((folder / "core.js").read_bytes())
+        assert [rating for _, rating in core["ratings"]] == [4.57]
+        ((row, prior),) = core["prior"]
+        assert prior == pytest.approx(float(content.prior[row]), abs=5e-5)
+        assert prior == round(prior, 4) != round(prior, 3)
+        index = PublishedIndex.open(tmp_path / "pages")
+        assert len(index.search("tea", filters={"min_rating": 4})) == 1
+        assert not index.search("tea", filters={"min_rating": 5})
 
 
 def test_nothing_is_written_twice(kb, pages, folder):

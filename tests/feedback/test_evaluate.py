@@ -4,8 +4,10 @@ import json
 import math
 
 import pytest
+from typer.testing import CliRunner
 
 import kbkit
+from kbkit import cli
 from kbkit.errors import ConfigError
 from kbkit.feedback.evaluate import to_ranking
 from kbkit.feedback.evaluation_report import Evaluation
@@ -202,6 +204,20 @@ def test_a_report_has_no_nan_however_small(shared):
         assert "ndcg@10" in result._repr_html_()
 
 
+def test_an_evaluation_comes_back_from_json(shared):
+    questions = [*QUESTIONS, Question(question="no page", relevant=("nowhere.html",))]
+    for against in (None, "lexical"):
+        result = shared.feedback.evaluate(questions, against=against, k=7)
+        values = json.loads(json.dumps(result.to_dict()))
+        again = Evaluation.from_dict(values)
+        assert again.results == result.results
+        assert again.missing == result.missing
+        assert again.to_dict() == values
+        assert (again.against is None) is (against is None)
+    assert again.against.results == result.against.results
+    assert "hybrid by page" in repr(again)
+
+
 def test_no_answers_have_figures_of_0():
     result = Evaluation(())
     assert (result.ndcg, result.recall, result.mrr, result.hit_at_1) == (0, 0, 0, 0)
@@ -236,3 +252,14 @@ def test_chunks_rated_badly_only_are_said_so(kb, chunk):
     kb.rate(chunk("Bread"), 2, query="wine")
     with pytest.raises(ConfigError, match="3 stars or better"):
         kb.feedback.evaluate()
+
+
+def test_a_floor_that_is_met_exactly_is_met(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        workspace.create("one").add("Tea", "Tea steeps.", source="http://x.org/tea.html")
+    asked = tmp_path / "questions.tsv"
+    asked.write_text("tea\ttea.html\n")
+    command = ["--workspace", str(tmp_path / "kb"), "eval", "one", "--questions", str(asked)]
+    assert CliRunner().invoke(cli.app, [*command, "--fail-under", "1"]).exit_code == 0
+    asked.write_text("tea\ttea.html,milk.html\n")
+    assert CliRunner().invoke(cli.app, [*command, "--fail-under", "1"]).exit_code == 4

@@ -60,6 +60,20 @@ def test_the_frame_has_a_row_a_judgement(kb, chunk):
     assert frame.iloc[0].tolist() == [query_id("bread"), "bread", chunk("Bread"), 2, 1]
 
 
+def test_judgements_are_a_sequence():
+    judgements = Judgements.of({" two  words ": {"a": 1, "b": 0}, "three": {"a": 100}})
+    assert [one.query for one in judgements] == ["two words", "two words", "three"]
+    assert (judgements[2].grade, judgements[0].raters) == (100, 0)
+    assert judgements[1:] == Judgements(judgements.judgements[1:])
+    assert repr(judgements) == "<Judgements: 3 of 2 queries>"
+    shown = judgements._repr_html_()
+    assert shown.count("<tr") == 4
+    assert "<th>0</th>" not in shown
+    many = Judgements.of({"tea": {str(number): 1 for number in range(21)}})
+    assert "<td>...</td>" in many._repr_html_()
+    assert list(judgements.queries.values()) == ["two words", "three"]
+
+
 def test_qrels_are_what_trecs_tools_read(kb, chunk, tmp_path):
     kb.rate(chunk("Bread"), 5, query="how long does bread rise")
     kb.rate(chunk("Milk"), 1, query="how long does bread rise")
@@ -101,6 +115,7 @@ def test_what_was_written_is_read_again(tmp_path_factory, pairs):
         ("\nq1 0 c1 2.5\n", "q1\ttea\n", ":2: grade '2.5'"),
         ("q1 0 c1 101\n", "q1\ttea\n", "whole number up to 100"),
         ("q1 0 c1 " + "9" * 9999, "q1\ttea\n", "whole number up to 100"),
+        ("q1 0 c1 0000001\n", "q1\ttea\n", "grade '0000001'"),
         ("q1 0 c1 ²\n", "q1\ttea\n", "grade '²'"),
         ("q2 0 c1 1\n", "q1\ttea\n", "no query 'q2' in"),
         ("q1 0 c1 1\nq1 0 c1 2\n", "q1\ttea\n", ":2: c1 has another grade"),
@@ -125,9 +140,9 @@ def test_a_wrong_file_is_one_clear_error(tmp_path, qrels, topics, says):
 
 def test_qrels_of_others_are_read(tmp_path):
     (tmp_path / "q.tsv").write_text("\ufeff1\tTea  time\n2\ttea TIME\n", "utf-8")
-    (tmp_path / "x.qrels").write_text("1 Q0 a -1\r\n1\t0\tb\t2\n2 0 c 1\n")
+    (tmp_path / "x.qrels").write_text("1 Q0 a -1\r\n1\t0\tb\t2\n2 0 c 1\n2 0 d 000100\n")
     read = Judgements.from_qrels(tmp_path / "x.qrels", tmp_path / "q.tsv")
-    assert read.grades == {"Tea time": {"a": 0, "b": 2, "c": 1}}
+    assert read.grades == {"Tea time": {"a": 0, "b": 2, "c": 1, "d": 100}}
 
 
 @pytest.mark.parametrize(

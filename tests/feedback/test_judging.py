@@ -25,6 +25,8 @@ def test_a_round_goes_on_where_it_was_left(kb):
     frame = again.to_frame()
     assert frame["judged"].tolist() == [again.pool_size(0), 1]
     assert frame["ndcg@10"].between(0, 1).all()
+    other = kb.feedback.judging(QUERIES, rater="bob")
+    assert other.to_frame()["pooled"].tolist() == frame["pooled"].tolist()
 
 
 def test_what_is_taken_back_is_as_if_it_was_never_said(kb):
@@ -84,8 +86,33 @@ def test_others_are_heard_when_they_are_asked_for(kb):
     judging.judge(0, target, 4)
     kb.rate(target, 4, query=QUERIES[0], rater="bob")
     assert judging.agreement().passages == ()
+    kb.rate(target, 4, query="something else", rater="cid")
+    kb.rate(next(iter(kb.documents)).id, 4, query=QUERIES[0], rater="cid")
     judging.refresh()
     assert judging.agreement().raters == ("ann", "bob")
+
+
+def test_what_others_said_is_in_the_interim_score(kb):
+    judging = kb.feedback.judging(QUERIES[:1], rater="ann")
+    for number, one in enumerate(judging.pool(0)):
+        judging.judge(0, one.hit.chunk.id, 5 if number == 0 else 1)
+    before = judging.interim_score()
+    for number, one in enumerate(judging.pool(0)):
+        kb.rate(one.hit.chunk.id, 1 if number == 0 else 5, query=QUERIES[0], rater="bob")
+    judging.refresh()
+    assert judging.interim_score().ndcg == pytest.approx(kb.feedback.evaluate().ndcg)
+    assert judging.interim_score() != before
+
+
+def test_pools_are_made_anew_when_documents_changed(kb):
+    judging = kb.feedback.judging(QUERIES)
+    before = len(judging.pool(0))
+    kb.add("Rye", "How long does bread of rye rise?")
+    judging.refresh()
+    assert (judging.pool_size(0), len(judging.pool(0))) == (before, before)
+    judging.refresh(documents=True)
+    assert judging.pool_size(0) is None
+    assert len(judging.pool(0)) == before + 1
 
 
 def test_pools_are_made_anew_when_many_were_asked_for(kb):
@@ -124,10 +151,24 @@ def test_what_is_no_query_is_one_clear_error(given):
     assert len(str(raised.value)) < 400
 
 
-@pytest.mark.parametrize("arguments", [{"limit": 0}, {"unshown": -1}, {"seed": 1.5}, {"rater": 3}])
+@pytest.mark.parametrize(
+    "arguments",
+    [{"limit": 0}, {"unshown": -1}, {"seed": 1.5}, {"seed": 2**63}, {"rater": 3}],
+    ids=str,
+)
 def test_wrong_numbers_are_refused_at_once(shared, arguments):
     with pytest.raises(ConfigError):
         shared.feedback.judging(QUERIES, **arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"limit": 1}, {"limit": 100}, {"unshown": 0}, {"unshown": 100}, {"seed": 0},
+                  {"seed": 2**63 - 1}], ids=str,
+)  # fmt: skip
+def test_numbers_at_the_ends_are_taken(shared, arguments):
+    judging = shared.feedback.judging(["bread"], **arguments)
+    assert len(judging.pool(0)) > 0
+    assert len(shared.feedback.pool("bread", **arguments)) > 0
 
 
 def test_a_chunk_that_is_gone_cannot_be_judged(kb):

@@ -83,6 +83,14 @@ def test_many_are_summed_up(kb):
     assert len(missing) == 14
     assert len(notes) == 11
     assert "4 more" in notes[-1]
+    assert len(missing_notes(missing[:10])) == 10
+    assert "1 more" in missing_notes(missing[:11])[-1]
+    assert missing_notes(()) == ()
+
+
+def test_the_nearest_is_looked_for_of_fifty(kb):
+    missing = kb.feedback.evaluate(ask(*(f"tea.htm{n}" for n in range(52)))).missing
+    assert [each.nearest for each in missing] == ["tea.html"] * 50 + [""] * 2
 
 
 def test_the_command_line_and_builds_say_so(kb, folder, monkeypatch, capsys):

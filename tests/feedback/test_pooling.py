@@ -5,6 +5,7 @@ import json
 import pytest
 
 from kbkit.errors import ConfigError
+from kbkit.feedback.judging_pool import JudgingPool
 from kbkit.models import Mode
 
 
@@ -53,6 +54,27 @@ def test_what_was_rated_for_the_query_is_marked(kb, chunk):
     assert not kb.feedback.pool("bread").to_frame()["score"].notna().any()
 
 
+def test_a_pool_is_read_as_a_sequence_and_comes_back_from_json(kb, chunk):
+    kb.rate(chunk("Bread"), 2, query="bread", rater="ann")
+    pool = kb.feedback.pool("bread", rater="ann")
+    assert list(pool) == [pool[place] for place in range(len(pool))]
+    assert (type(pool[1:]), list(pool[1:])) == (type(pool), list(pool)[1:])
+    assert pool[1:].query == "bread"
+    values = {"query": pool.query, "candidates": [
+        {"hit": one.hit.to_dict(), "found_by": list(one.found_by), "score": one.score,
+         "raters": one.raters}
+        for one in pool
+    ]}  # fmt: skip
+    again = JudgingPool.from_dict(json.loads(json.dumps(values)))
+    assert [(one.score, one.raters, one.found_by) for one in again] == [
+        (one.score, one.raters, one.found_by) for one in pool
+    ]
+    shown = pool._repr_html_()
+    assert shown.count("<tr") == len(pool) + 1
+    assert "<th>0</th>" not in shown
+    assert "<td>...</td>" in JudgingPool("bread", (pool[0],) * 21)._repr_html_()
+
+
 def test_pools_become_judgements(garden):
     pool = garden.feedback.pool("water the roses", limit=3)
     for one in pool:
@@ -73,10 +95,22 @@ def test_little_to_find_gives_a_small_pool(kb):
     "arguments",
     [
         {"query": " "}, {"query": None}, {"limit": 0}, {"limit": 101}, {"limit": 1.5},
-        {"unshown": -1}, {"unshown": 10**9}, {"seed": -1}, {"seed": "x"},
+        {"unshown": -1}, {"unshown": 10**9}, {"seed": -1}, {"seed": 2**63}, {"seed": "x"},
     ],
     ids=json.dumps,
 )  # fmt: skip
 def test_what_cannot_be_asked_for_is_one_clear_error(shared, arguments):
     with pytest.raises(ConfigError):
         shared.feedback.pool(**{"query": "bread", **arguments})
+
+
+def test_what_people_said_changes_no_pool(garden):
+    """Else those who judge would see what those before them liked."""
+    query = "water the roses"
+    before = ids(garden.feedback.pool(query, limit=1, unshown=0))
+    shown = [hit.chunk.id for hit in garden.search(query, limit=10)]
+    liked = next(known for known in shown if known not in before)
+    for rater in ("ann", "bob", "cid"):
+        garden.rate(liked, 5, query=query, rater=rater)
+    assert garden.search(query, limit=1)[0].chunk.id == liked
+    assert ids(garden.feedback.pool(query, limit=1, unshown=0)) == before

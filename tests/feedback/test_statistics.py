@@ -53,3 +53,8 @@ def test_noise_is_rarely_significant():
     found = [difference(generator.random(30), generator.random(30)).p_value for _ in range(40)]
     assert sum(p < 0.05 for p in found) <= 6
     assert min(found) > 0
+
+
+def test_one_query_tells_nothing_of_others():
+    found = difference(np.array([1.0]), np.array([0.0]))
+    assert (found.mean, found.low, found.high, found.p_value) == (1, -1, 1, 1)

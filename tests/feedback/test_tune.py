@@ -3,6 +3,7 @@
 import itertools
 import json
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,19 @@ from kbkit.errors import ConfigError
 from kbkit.feedback.candidate_cache import CandidateCache
 from kbkit.feedback.evaluation_set import evaluation_set
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.tune import RANGES, _with_all_legs
+from kbkit.feedback.statistics import Difference
+from kbkit.feedback.tune import (
+    RANGES,
+    _by_corpus,
+    _by_fold,
+    _choice,
+    _Corpus,
+    _points,
+    _with_all_legs,
+)
+from kbkit.feedback.tune_report import TuneReport
 from kbkit.knowledge_base import handle_of
+from kbkit.models import Progress
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, load_recipe
 
 TOPICS = ("garden", "kitchen", "weather", "travel", "music", "money")
@@ -171,7 +183,9 @@ def test_trials_rank_exactly_as_search_does(base, judged, by_page):
                 RetrievalSpec(dense_weight=0.0, per_document=1, heading_weight=1.0)]  # fmt: skip
     tasks = evaluation_set(handle_of(base), asked)
     for one in settings:
-        trials = CandidateCache.fetch(handle_of(base), tasks, one)
+        told: list[Progress] = []
+        trials = CandidateCache.fetch(handle_of(base), tasks, one, told.append)
+        assert [each.message for each in told] == [query.text for query in tasks]
         figures = base.feedback.evaluate(asked, retrieval=one).values()["ndcg@10"]
         np.testing.assert_allclose(trials.ndcg(one), figures, atol=1e-12)
     assert len(CandidateCache.fetch(handle_of(base), tasks, settings[2]).near_duplicates) > 0
@@ -253,3 +267,72 @@ def test_what_ratings_tell_is_learned_only_where_they_tell_something(base, judge
         assert "rating_weight" not in report.weights, "judgements leave ratings aside"
     finally:
         base.ratings.delete(rating.id)
+
+
+def test_what_is_chosen_is_the_mean_of_the_best_sixteen():
+    points = np.arange(40.0)[:, None]
+    figures = np.repeat(points, 3, axis=1)
+    assert _choice(points, [figures]).tolist() == [np.arange(24, 40).mean()]
+    # however many queries another has, it counts the same: together all are as good
+    assert _choice(points, [figures, 39 - points]).tolist() == [np.arange(16).mean()]
+
+
+def test_a_report_is_made_of_25_choices_and_comes_back_from_json(report):
+    assert len(report.folds) == 25
+    assert {(fold.repeat, fold.fold) for fold in report.folds} == set(
+        itertools.product(range(1, 6), range(1, 6))
+    )
+    assert report.tried == 256
+    values = json.loads(json.dumps(report.to_dict()))
+    assert TuneReport.from_dict(values) == report
+    frame = report.to_frame()
+    assert frame.index.names == ["repeat", "fold"]
+    assert frame.loc[(2, 3), "queries"] == report.folds[7].queries
+    assert report.reason in repr(report)
+    assert report.reason in report._repr_html_()
+
+
+def test_a_difference_without_a_gain_is_no_win(report):
+    for mean, p_value, wins in (0.2, 0.009, True), (-0.2, 0.001, False), (0.2, 0.01, False):
+        found = replace(report, difference=Difference(mean, mean - 0.1, mean + 0.1, p_value))
+        assert found.wins is wins
+        assert found.settings == (found.proposed if wins else found.present)
+    assert "may be chance" in found.reason
+    none = replace(report, difference=Difference(0.0, -0.1, 0.1, 1.0))
+    assert "no gain" in none.reason
+
+
+@pytest.fixture(scope="module")
+def measured(base, judged):
+    """What each of the settings that are tried makes of each query."""
+    cache = CandidateCache.fetch(
+        handle_of(base), evaluation_set(handle_of(base), judged), BAD, None
+    )
+    points = _points(RANGES)
+    figures = np.random.default_rng(3).random((len(points), 30))
+    return _Corpus("topics", BAD, tuple(RANGES), cache, cache.ndcg(BAD), figures), points
+
+
+def spoilt(corpus, queries):
+    """The same, but that some queries would choose otherwise."""
+    figures = corpus.figures.copy()
+    figures[:16, queries] += 1000
+    return replace(corpus, figures=figures)
+
+
+def test_queries_that_are_held_out_have_no_part_in_the_choice(measured):
+    corpus, points = measured
+    usual, _ = _by_fold(corpus, points, 0)
+    for query in (0, 17):
+        otherwise, _ = _by_fold(spoilt(corpus, [query]), points, 0)
+        same = [a.weights == b.weights for a, b in zip(usual, otherwise, strict=True)]
+        held_out = [sum(same[first : first + 5]) for first in range(0, 25, 5)]
+        assert held_out == [1] * 5, "in each way of dividing them a query is held out once"
+
+
+def test_a_knowledge_base_that_is_held_out_has_no_part_in_the_choice(measured):
+    corpus, points = measured
+    others = [replace(corpus, figures=corpus.figures[::-1]), corpus]
+    usual, _ = _by_corpus(others, points)
+    otherwise, _ = _by_corpus([spoilt(others[0], slice(None)), corpus], points)
+    assert [a.weights == b.weights for a, b in zip(usual, otherwise, strict=True)] == [True, False]

@@ -46,7 +46,7 @@ ACTIONS = {
     "move": lambda files, path: files.move(path, "moved.md"),
     "move there": lambda files, path: files.move("notes/a.md", path),
     "mkdir": lambda files, path: files.mkdir(path),
-    "restore": lambda files, path: (files.delete("notes"), files.restore("notes", to=path)),
+    "undelete": lambda files, path: (files.delete("notes"), files.undelete("notes", to=path)),
 }  # fmt: skip
 UP = ["../outside/secret.md", "notes/../../outside/secret.md", "..\\outside\\secret.md"]
 
@@ -171,7 +171,7 @@ def test_a_name_that_another_system_wrote_apart_is_the_same_name(files):
     assert not list(files.path.glob("Gr*"))
 
 
-@pytest.mark.parametrize("action", sorted(set(ACTIONS) - {"read", "view", "info", "restore"}))
+@pytest.mark.parametrize("action", sorted(set(ACTIONS) - {"read", "view", "info", "undelete"}))
 def test_what_shows_knowledge_bases_is_not_written(files, action):
     for path in ("kb/x.md", "KB/x.md", "kb"):
         with pytest.raises(ReadOnlyPathError):

@@ -108,22 +108,22 @@ def test_a_folder_goes_into_the_trash_with_all_in_it_and_comes_back(files):
     files.delete("tea")
     assert files.list() == []
     assert [(each.path, each.kind) for each in files.trash()] == [("tea", "folder")]
-    assert files.restore("tea").is_folder
+    assert files.undelete("tea").is_folder
     assert files.read("tea/deep/black.md") == "black"
     assert files.trash() == []
     files.delete("tea/green.md")
     files.write("tea/green.md", "newer")
     files.delete("tea/green.md")
     first, second = files.trash()
-    assert files.restore("tea/green.md").path == "tea/green.md"
+    assert files.undelete("tea/green.md").path == "tea/green.md"
     assert files.read("tea/green.md") == "newer"
     assert files.trash() == [second]
-    with pytest.raises(PathExistsError, match="restore it to another path"):
-        files.restore(second.id)
-    assert files.restore(second.id, to="old/green.md").path == "old/green.md"
+    with pytest.raises(PathExistsError, match="bring it back under another path"):
+        files.undelete(second.id)
+    assert files.undelete(second.id, to="old/green.md").path == "old/green.md"
     assert files.read("old/green.md") == "green"
     with pytest.raises(MissingPathError):
-        files.restore("tea/green.md")
+        files.undelete("tea/green.md")
     assert first.deleted_at > second.deleted_at
 
 
@@ -161,7 +161,7 @@ def test_things_move_with_all_in_them(files):
         (MissingPathError, lambda files: files.info("d/x")),
         (MissingPathError, lambda files: files.tree("x")),
         (MissingPathError, lambda files: files.delete("x")),
-        (MissingPathError, lambda files: files.restore("x")),
+        (MissingPathError, lambda files: files.undelete("x")),
         (MissingPathError, lambda files: files.replace("x", "a", "b")),
         (MissingPathError, lambda files: files.insert("x", 0, "b")),
         (IsFolderError, lambda files: files.read("d")),
@@ -204,7 +204,7 @@ def test_a_write_that_expects_a_version_fails_when_another_came_between(files):
         files.replace("a.md", "two", "three", if_match=first.version)
     with pytest.raises(VersionConflictError):
         files.insert("a.md", 0, "three", if_match=first.version)
-    with pytest.raises(VersionConflictError):
+    with pytest.raises(VersionConflictError, match=r"^a\.md: is there already, of version"):
         files.write("a.md", "three", if_match="")
     with pytest.raises(VersionConflictError, match="is not there"):
         files.write("new.md", "three", if_match=first.version)

@@ -104,7 +104,7 @@ class Model:
         for key in gone:
             del self.nodes[key]
 
-    def restore(self, path):
+    def undelete(self, path):
         kept = [n for n, (at, _) in enumerate(self.trash) if at == path]
         if not kept:
             raise MissingPathError
@@ -216,8 +216,8 @@ class Filesystem(RuleBasedStateMachine):
         self.both(lambda: self.files.delete(path), lambda: self.model.delete(parts(path)))
 
     @rule(path=paths)
-    def restore(self, path):
-        self.both(lambda: self.files.restore(path), lambda: self.model.restore(parts(path)))
+    def undelete(self, path):
+        self.both(lambda: self.files.undelete(path), lambda: self.model.undelete(parts(path)))
 
     @rule(path=paths)
     def read(self, path):

@@ -62,7 +62,7 @@ def test_what_is_deleted_moved_and_brought_back_is_found_so(workspace, files):
     files.delete("b")
     assert found(workspace, "oolong") == []
     assert len(kb.documents) == 0
-    files.restore("b")
+    files.undelete("b")
     assert found(workspace, "oolong") == ["b/c/tea.md"]
     assert kb.documents["b/c/tea.md"].id == document.id
     assert [rating.score for rating in kb.ratings.of(document.id)] == [5]
@@ -142,10 +142,10 @@ def test_times_of_creation_last(tmp_path):
         assert changed.changed_at > made
         files.move("a.md", "b/c.md")
         files.delete("b")
-        files.restore("b")
+        files.undelete("b")
         assert files.info("b/c.md").created_at == files.list("b")[0].created_at == made
         files.delete("b/c.md")
-        assert files.restore("b/c.md", to="d.md").created_at == made
+        assert files.undelete("b/c.md", to="d.md").created_at == made
 
 
 def test_a_folder_is_as_old_as_what_is_oldest_in_it(tmp_path, files):
@@ -187,7 +187,7 @@ def test_the_knowledge_base_of_the_files_goes_with_them(workspace, files):
         lambda: kb.sources.add(FilesSource(path="x")),
         lambda: kb.documents.delete("a.md"),
         lambda: kb.documents.update("a.md", content="other"),
-        lambda: kb.documents.restore("a.md"),
+        lambda: kb.documents.undelete("a.md"),
     ):
         with pytest.raises(ConfigError, match=r"workspace\.files"):
             call()

@@ -143,12 +143,12 @@ def test_the_command_line_does_the_same(tmp_path):
     assert "└── b.md" in run(folder, "tree")
     assert json.loads(run(folder, "tree", "--json"))["children"]
     assert json.loads(run(folder, "rm", "deep", "--json"))["path"] == "deep"
-    assert [each["path"] for each in json.loads(run(folder, "restore", "--json"))] == ["deep"]
-    assert json.loads(run(folder, "restore", "deep", "--json"))["path"] == "deep"
+    assert [each["path"] for each in json.loads(run(folder, "undelete", "--json"))] == ["deep"]
+    assert json.loads(run(folder, "undelete", "deep", "--json"))["path"] == "deep"
     (folder / "files/by-hand.md").write_text("by an editor")
     report = json.loads(run(folder, "sync", "--json"))
     assert set(report) == {"added", "updated", "removed", "skipped"}
     run(folder, "rm", "by-hand.md")
     done = CliRunner().invoke(app, ["--workspace", str(folder), "compact", "--yes", "--json"])
     assert json.loads(done.stdout)["files"] == 1
-    assert json.loads(run(folder, "restore", "--json")) == []
+    assert json.loads(run(folder, "undelete", "--json")) == []

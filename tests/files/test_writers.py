@@ -130,7 +130,7 @@ for number in range(first, min(first + 30, 200)):
     print(number, flush=True)
     if number % 5 == 0:
         store.delete(f"notes/{number % 7}.md", lambda path: {})
-        store.restore(f"notes/{number % 7}.md")
+        store.undelete(f"notes/{number % 7}.md")
 sys.stdin.readline()  # a fast machine is killed as often as a slow one
 """
     rng = random.Random(17)
@@ -151,8 +151,8 @@ sys.stdin.readline()  # a fast machine is killed as often as a slow one
         for number in range(max(0, done - 6), done + 1):
             path = f"notes/{number % 7}.md"
             there = [info.path for info in files.list("notes")]
-            if path not in there:  # killed between delete and restore
-                assert files.restore(path).path == path
+            if path not in there:  # killed between delete and undelete
+                assert files.undelete(path).path == path
             assert int(files.read(path).partition("\n")[0]) >= number
     assert kills > 5
     # what is left of a write that was killed goes with the next look

@@ -112,7 +112,7 @@ def test_an_entity_with_evidence_is_deleted_and_its_passages_stay(workspace, kb)
     kb.add("pool", text, source="http://x.org/pool")
     built(kb)
     workspace.delete(kb.name)
-    workspace.restore(kb.name)
+    workspace.undelete(kb.name)
     with pytest.raises(NotFoundError):
         graph.entity("shelf.Error")
     assert graph.relations("shelf.get", name="raises") == []

@@ -338,7 +338,7 @@ def test_what_is_in_the_trash_weighs_nothing_and_counts_again_when_it_comes_back
     assert "shelf.Other" not in {each.name for each in workspace.graph.entities()}
     kb.add("d", text.format(2), source="http://x.org")
     built(kb)  # a rebuild meanwhile forgets nothing
-    workspace.restore("other")
+    workspace.undelete("other")
     assert workspace.graph.relations(name="raises") == [
         dataclasses.replace(both, evidence=workspace.graph.relations(name="raises")[0].evidence),
         alone,

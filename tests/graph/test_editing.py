@@ -146,7 +146,7 @@ def test_relations_tie_anything_to_anything(graph, kb, workspace):
     assert {step.type for step in graph.neighbors(chunk.id)} == {"name", "file", "entry"}
     kb.documents.delete("http://x.org/pools")
     assert graph.relations() == []  # nothing leads to what is gone
-    kb.documents.restore("http://x.org/pools")
+    kb.documents.undelete("http://x.org/pools")
     assert len(graph.relations()) == 5
 
 

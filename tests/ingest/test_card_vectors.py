@@ -264,6 +264,8 @@ else:
     importlib.metadata.distribution = distribution
 import kbkit
 from kbkit.knowledge_base import handle_of
+from kbkit.logs import configure
+configure()
 if __name__ == "__main__":
     workspace = kbkit.open(sys.argv[1])
     old = workspace["drinks"].search("tea 1")
@@ -285,7 +287,7 @@ def test_without_the_model_static_vectors_serve_cards(workspace, tmp_path, missi
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 0, ended.stderr
     (line,) = ended.stderr.splitlines()  # once
-    assert line.startswith("static vectors serve the cards of documents, since ")
+    assert line.startswith("kbkit: static vectors serve the cards of documents, since ")
     assert ("onnxruntime" if missing == "onnxruntime" else "minilm model") in line
     old, embedder, new = ended.stdout.splitlines()
     # what the model embedded before is left aside, and that is said

@@ -8,6 +8,8 @@ from kbkit.ingest.cards import LENGTH, card_text
 from kbkit.ingest.descriptions import LENGTH as LINE
 from kbkit.ingest.descriptions import describe
 
+pytestmark = pytest.mark.local
+
 PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
 
 
@@ -65,7 +67,7 @@ def test_long_parts_end_where_a_sentence_or_a_word_does():
     ids=["headings", "brackets", "quotes", "stars", "html", "odd", "table", "long"],
 )
 def test_hostile_documents_have_bounded_cards_soon(content):
-    start = time.perf_counter()
+    start = time.process_time()
     line = describe("x" * 3_000, content, {"description": content})
     assert len(line) <= LINE
     assert "\n" not in line
@@ -73,4 +75,4 @@ def test_hostile_documents_have_bounded_cards_soon(content):
     text = card_of("x" * 3_000, content)
     assert len(text) <= LENGTH
     assert text.startswith("x" * 150)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20

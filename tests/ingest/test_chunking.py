@@ -6,12 +6,16 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kbkit.ingest.chunking import chunk, embedded_text
+from kbkit.ingest.spans import strategy_for
+from kbkit.markdown.structure import outline
 from kbkit.models import ChunkSpan, DocumentType
 from kbkit.recipes import ChunkingSpec
+
+pytestmark = pytest.mark.local
 
 EXAMPLES = int(os.environ.get("KBKIT_EXAMPLES", "40"))
 STRATEGIES = ["auto", "headings", "paragraph", "page", "fixed", "sentence"]
@@ -60,8 +64,23 @@ def check(content: str, spans: list[ChunkSpan], size: int) -> None:
     assert not content[covered:].strip()
 
 
+@pytest.mark.parametrize(
+    ("kind", "content", "strategy"),
+    [
+        ("manual", "Words.", "headings"),
+        ("policy", "Words.", "paragraph"),
+        ("other", "Words.", "paragraph"),
+        ("policy", "# Top\n\nWords.", "headings"),
+        ("other", "# Top\n\nWords.", "headings"),
+    ],
+)
+def test_documents_are_cut_as_their_kind_and_headings_say(kind, content, strategy):
+    assert strategy_for(outline(content), DocumentType(kind)) == strategy
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @given(content=documents, size=st.integers(100, 400), share=st.sampled_from([0, 0, 3, 10]))
+@example(content=";\n```\n" + "x" * 97, size=100, share=3)
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_spans_hold_all_text_in_order(strategy, content, size, share):
     overlap = size // share if share else 0
@@ -177,6 +196,16 @@ def test_prose_is_cut_between_sentences():
     pieces = texts("# T\n\n" + "One sentence of some length, i.e. this one. " * 60, size=400)
     assert len(pieces) > 5
     assert all(piece.endswith(".") and not piece.endswith("i.e.") for piece in pieces)
+
+
+@pytest.mark.parametrize("strategy", ["headings", "paragraph"])
+def test_lists_are_cut_between_items(strategy):
+    items = "".join(f"- Item {n} says one. And another, e.g. this.\n" for n in range(40))
+    table = "| a | b |\n|---|---|\n" + "| One. Two. | x |\n" * 40
+    pieces = texts(f"{items}\n{table}", strategy, 300)
+    assert len(pieces) > 8
+    assert all(piece.startswith(("- Item", "|")) and piece.endswith((".", "|")) for piece in pieces)
+    assert sum(piece.count("- Item") for piece in pieces) == 40
 
 
 def test_a_heading_never_ends_a_chunk():

@@ -15,8 +15,9 @@ import yaml
 import kbkit
 from kbkit import cli
 from kbkit.errors import ConfigError, ConflictError, LanguageModelError
+from kbkit.ingest import expansion
 from kbkit.ingest.cards import LENGTH
-from kbkit.ingest.expansion import CARD_LENGTH, QUESTION_LENGTH
+from kbkit.ingest.expansion import CARD_LENGTH, QUESTION_LENGTH, Expander
 from kbkit.knowledge_base import handle_of
 from kbkit.stores.catalog import cards, expansions
 from tests.ingest.scripted_llm import ScriptedLLM, serve
@@ -81,6 +82,21 @@ def test_cards_say_what_the_model_wrote_and_search_finds_them(workspace):
     assert hit.parts.card > 0
     assert hit.description == before["text:7"]  # the page's own
     assert kb.info().cards_waiting == 0
+
+
+def test_cards_are_made_a_few_documents_at_a_time(workspace, monkeypatch):
+    monkeypatch.setattr(expansion, "_BATCH", 2)
+    kb, made = filled(workspace, 5), []
+
+    def make_cards():
+        made.append(len(written(kb)))
+
+    with serve(about) as service:
+        expander = Expander(
+            kb._stores.database, kb.id, ScriptedLLM(api_base=service.address), 2, {}
+        )
+        report = expander.expand(make_cards)
+    assert (report.written, made) == (5, [2, 4, 5])
 
 
 def test_only_what_changed_is_asked_about_again_and_another_model_about_all(workspace):
@@ -335,7 +351,7 @@ def recipe(tmp_path, address, **options):
     folder.mkdir(exist_ok=True)
     for n in range(3):
         (folder / f"{n}.md").write_text(f"# Tea {n}\n\nBrews leaves for {n} guests at a time.\n")
-    arguments = {"api_base": address, "api_key": "sk-very-secret-key"}
+    arguments = {"api_base": address, "api_key": "${SCRIPTED_KEY}"}
     path = tmp_path / "drinks.yaml"
     path.write_text(yaml.safe_dump({
         "name": "drinks",
@@ -345,10 +361,11 @@ def recipe(tmp_path, address, **options):
     return path
 
 
-def test_a_build_asks_within_its_limit_and_else_says_what_it_would_send(tmp_path, run):
+def test_a_build_asks_within_its_limit_and_else_says_what_it_would_send(tmp_path, run, monkeypatch):
+    monkeypatch.setenv("SCRIPTED_KEY", "sk-very-secret-key")
     with serve(about) as service:
         path = recipe(tmp_path, service.address, limit=2)
-        build = ["build", str(path), "--no-site"]
+        build = ["build", str(path), "--no-site", "--trust"]
         code, out, _ = run(*build)
         assert code == 0
         assert "0 documents by scripted" in out
@@ -365,10 +382,11 @@ def test_a_build_asks_within_its_limit_and_else_says_what_it_would_send(tmp_path
         assert "cannot import nowhere.at" in told
 
 
-def test_the_command_tells_the_cost_and_asks(tmp_path, run):
+def test_the_command_tells_the_cost_and_asks(tmp_path, run, monkeypatch):
+    monkeypatch.setenv("SCRIPTED_KEY", "sk-very-secret-key")
     with serve(about) as service:
         path = recipe(tmp_path, service.address, limit=0)
-        assert run("build", str(path), "--no-site")[0] == 0
+        assert run("build", str(path), "--no-site", "--trust")[0] == 0
         prices = ["--input-price", "1000", "--output-price", "0"]
         code, _, told = run("expand", "drinks", "--estimate", *prices)
         assert code == 0

@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 import kbkit
 from kbkit.errors import EmbedderError
 from kbkit.recipes import KnowledgeBaseSpec
+from kbkit.stores.catalog.schema import embedded
 
 SECTIONS = "\n\n".join(f"## Part {n}\n\nNumber {n} says hello to nr{n}x." for n in range(40))
 
@@ -44,6 +46,13 @@ def test_another_embedder_takes_over_without_anything_being_cut_again(kb, wordy,
     wordy.batches.clear()
     kb.add("Long", SECTIONS)  # is the same: the embedder is no part of what a document is
     assert wordy.batches == []
+
+
+def test_the_first_chunk_of_a_catalog_is_taken_along_too(workspace, wordy_config):
+    kb = workspace.create("one", spec=wordy_config(dimensions=16))
+    kb.add("Tea", "Tea is steeped.")
+    assert kb.configure(wordy_config(dimensions=32)).chunks_embedded == 1
+    assert kb.search("Tea is steeped.", mode="dense")[0].title == "Tea"
 
 
 def test_searches_go_on_while_the_new_vectors_come(kb, wordy_config):
@@ -151,3 +160,13 @@ def test_a_kill_loses_no_vector_that_was_kept(kb, workspace, wordy_config):
     assert report.chunks_embedded <= 40 - 3 * 4
     assert kb.info().dimensions == 32
     assert first(kb) == "part-17"
+
+
+def test_vectors_of_an_embedder_that_was_given_up_are_forgotten(kb, wordy, wordy_config):
+    wordy.batches.clear()
+    kb.configure(wordy_config(dimensions=32), stop=lambda: len(wordy.batches) >= 3)
+    with kb._stores.database.read() as transaction:
+        assert transaction.execute(sa.select(embedded.c.embedder)).first() is not None
+    kb.configure(wordy_config(dimensions=24))
+    with kb._stores.database.read() as transaction:
+        assert transaction.execute(sa.select(embedded.c.embedder)).first() is None

@@ -10,6 +10,7 @@ import kbkit
 from kbkit.errors import ConfigError, RecipeError
 from kbkit.ingest.statement_vectors import embed_sums
 from kbkit.knowledge_base import handle_of
+from kbkit.models import Progress
 from kbkit.recipes import (
     ChunkingSpec,
     KnowledgeBaseSpec,
@@ -200,8 +201,10 @@ def test_it_goes_on_where_it_was_stopped(workspace, wordy):
         assert kb.improve(estimate=True).chunks == COUNT - 6
         assert kb.info().waiting.chunks == COUNT - 6
         wordy.batches.clear()
-        assert not kb.improve()
+        told: list[Progress] = []
+        assert not kb.improve(on_progress=told.append)
         assert sum(map(len, wordy.batches)) == COUNT - 6
+        assert [each.done for each in told if each.stage == "embed"][:2] == [2, 4]
         assert first(kb)[0] == "text:7"
 
 
@@ -237,6 +240,21 @@ def test_sums_are_of_length_one_and_of_nothing_are_nothing():
     assert np.linalg.norm(numbers["b"]) == pytest.approx(1, abs=1e-3)
     assert not numbers["c"].any()
     assert embed_sums(embedder, {}) == {}
+
+    class Long(HashEmbedder):
+        def embed_passages(self, texts):
+            return 2 * super().embed_passages(texts)
+
+    packed = embed_sums(Long(16), {"a": ("one two",), "b": ("one", "two")})
+    lengths = [np.linalg.norm(np.frombuffer(each, "<f2").astype(float)) for each in packed.values()]
+    assert lengths == pytest.approx([2, 1], abs=1e-2), "one by itself is as the embedder made it"
+
+    class Apart(HashEmbedder):
+        def embed_passages(self, texts):
+            return np.array([[1, 0], [-0.9, 0.1]], np.float32)
+
+    (packed,) = embed_sums(Apart(2), {"a": ("up", "down")}).values()
+    assert np.frombuffer(packed, "<f2").tolist() == pytest.approx([2**-0.5] * 2, abs=1e-2)
 
 
 def test_a_recipe_that_cannot_be_names_the_key(tmp_path):

@@ -12,6 +12,8 @@ import pytest
 import kbkit
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.jobs import Jobs
+from kbkit.jobs.knowledge import store_uploads, uploaded
+from kbkit.jobs.tasks import TASKS
 from kbkit.models import JobState, Progress, from_dict
 from kbkit.models.jobs import Job
 from kbkit.stores.catalog import jobs as job_table
@@ -111,6 +113,53 @@ def test_what_is_at_work_when_the_server_ends_is_taken_up_by_the_next(jobs):
     second.resume()
     job = second.wait(asked.id, SOON)
     assert (job.state, job.result, job.attempts) == (JobState.DONE, {"url": "a"}, 2)
+
+
+def test_files_that_came_with_a_request_stay_until_its_job_has_ended(jobs, workspace):
+    def fails(workspace, arguments, on_progress, stop):
+        raise ConfigError("no")
+
+    def sent(kind):
+        name = store_uploads(workspace, [("a.md", b"# A")])
+        asked = made.start(kind, {"uploads": name})
+        return asked.id, uploaded(workspace, name) / "a.md"
+
+    begun = threading.Event()
+    made = jobs(read=until_stopped(begun), fail=fails)
+    failed, of_failed = sent("fail")
+    assert made.wait(failed, SOON).state is JobState.FAILED
+    cancelled, of_cancelled = sent("read")
+    interrupted, of_interrupted = sent("read")
+    waiting, of_waiting = sent("read")
+    assert begun.wait(SOON)
+    assert of_cancelled.is_file()
+    for each in (waiting, cancelled):
+        made.cancel(each)
+        assert made.wait(each, SOON).state is JobState.CANCELLED
+    made.close()
+    assert made.get(interrupted).state is JobState.INTERRUPTED
+    assert of_interrupted.is_file()
+    second = jobs(read=lambda workspace, arguments, on_progress, stop: {})
+    second.resume()
+    assert second.wait(interrupted, SOON).state is JobState.DONE
+    for file in (of_failed, of_cancelled, of_waiting, of_interrupted):
+        assert not file.parent.exists()
+
+
+def test_an_import_of_files_that_was_stopped_is_taken_up_where_it_was(workspace):
+    kb = workspace.create("sent")
+    pages = [(f"{number:03}.md", b"# Tea\n\nNumber %d." % number) for number in range(60)]
+    arguments = {
+        "kb": "sent", "strict": True, "sources": [{"type": "files", "path": "**"}],
+        "uploads": store_uploads(workspace, pages),
+    }  # fmt: skip
+    told = []
+    first = TASKS["import"](workspace, arguments, told.append, lambda: bool(told))
+    assert first["report"]["interrupted"]
+    assert 0 < len(kb.documents) < len(pages)
+    second = TASKS["import"](workspace, arguments, told.append, lambda: False)
+    assert not second["report"]["interrupted"]
+    assert len(kb.documents) == len(pages)
 
 
 KILLED = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,12 +43,18 @@ class Agent:
         return answer.structured_content
 
     def error(self, name: str, **arguments: Any) -> str:
-        """What a call that must fail says."""
+        """What a call that must fail says, without the marks around it."""
         answer = self.call(name, **arguments)
         assert answer.is_error
         assert tokens(answer) <= 2500
         (content,) = answer.content
-        return content.text
+        return unquoted_error(content.text)
+
+
+def unquoted_error(text: str) -> str:
+    """What stands between the marks of an error that has some."""
+    found = re.fullmatch(r"This failed, as <(quote-\d{10})> says; .*?\n<\1>(.*)</\1>", text)
+    return found[2] if found else text
 
 
 def tokens(answer: CallToolResult) -> int:

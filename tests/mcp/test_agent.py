@@ -38,7 +38,7 @@ class Transcript:
 
 
 def unquoted(text: str) -> str:
-    return re.sub(r"</?quote-\d{16}>", "", text)
+    return re.sub(r"</?quote-\d{10}>", "", text)
 
 
 def answered(transcript: Transcript) -> str:

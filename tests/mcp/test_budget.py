@@ -1,6 +1,7 @@
 """No answer takes more tokens than were asked for, however long names, titles and texts are."""
 
 import asyncio
+import re
 
 import pytest
 from mcp import Client
@@ -74,6 +75,25 @@ def made(tmp_path_factory):
         yield server(lambda: workspace, tools=["all"], allow_write=True)
 
 
+@pytest.fixture(scope="module")
+def soup(tmp_path_factory):
+    with kbkit.open(tmp_path_factory.mktemp("soup") / "ws") as workspace:
+        kb = workspace.create("kitchen")
+        names = ("onions", "carrots", "leeks", "beans", "turnips", "parsnips")
+        parts = [
+            f"## With {name}\n\n" + " ".join(
+                f"After {minutes} minutes stir the onions and add {name} by the spoon."
+                for minutes in range(at * 40, at * 40 + 30)
+            )
+            for at, name in enumerate(names)
+        ]  # fmt: skip
+        kb.add("Soup", "# Soup\n\n" + "\n\n".join(parts), source="https://soup.example/")
+        for name in names:
+            text = f"# {name}\n\nThe {name} of the {name} farm are sweet, crisp and cheap in May."
+            kb.add(name, text, source=f"https://soup.example/{name}")
+        yield server(lambda: workspace)
+
+
 def answers(made, calls, **more):
     async def ask():
         async with Client(made) as client:
@@ -82,12 +102,54 @@ def answers(made, calls, **more):
     return asyncio.run(ask())
 
 
-@pytest.mark.parametrize("most", [500, 700, 2500, 9000])
+@pytest.mark.parametrize("most", [400, 700, 2500, 9000])
 def test_no_answer_takes_more_than_was_asked_for(made, most):
     for (name, _), answer in zip(CALLS, answers(made, CALLS, max_tokens=most), strict=True):
         said = answer.content[0].text
         assert tokens(answer) <= min(most, 2500), name
-        assert not answer.is_error or (most == 500 and "max_tokens" in said), f"{name}: {said}"
+        assert not answer.is_error or (most == 400 and "max_tokens" in said), f"{name}: {said}"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "least"),
+    [
+        ("search_knowledge_base", {"query": "how do onions simmer", "limit": 50}, (60, 200, 600)),
+        ("get_context", {"query": "how do onions simmer"}, (60, 200, 600)),
+        ("get_document", {"document_name": "https://soup.example/"}, (20, 150, 800)),
+    ],
+)
+def test_a_small_answer_is_mostly_what_documents_say(soup, name, given, least):
+    for most, characters in zip((400, 500, 1000), least, strict=True):
+        (answer,) = answers(soup, [(name, given)], max_tokens=most)
+        assert tokens(answer) <= most
+        values = answer.structured_content
+        found = values.get("results", values.get("pieces", [values]))
+        texts = [re.sub(r"</?quote-\d+>", "", each["text"]) for each in found]
+        assert sum(map(len, texts)) >= characters, (most, texts)
+
+
+def test_each_passage_of_each_page_says_where_it_is_from(soup):
+    cursor, said = "", []
+    while cursor or not said:
+        given = {"query": "sweet, crisp onions", "limit": 50, "max_tokens": 500}
+        (answer,) = answers(soup, [("search_knowledge_base", given | {"cursor": cursor})])
+        for result in answer.structured_content["results"]:
+            said.append(result["source"])
+            text = answer.content[0].text
+            names = ("title", "source", "fetched", "version", "kb")
+            assert all(re.search(f"^{name}: ", text, re.MULTILINE) for name in names), text
+            assert re.search("^fetched: .*, current$", text, re.MULTILINE)
+            assert {"title", "source", "fetched_at", "state", "version", "kb"} <= result.keys()
+        cursor = answer.structured_content["next_cursor"]
+    assert len(said) > 3
+
+
+def test_a_context_says_of_each_passage_where_it_is_from(soup):
+    (answer,) = answers(soup, [("get_context", {"query": "how do onions simmer"})])
+    text = answer.content[0].text
+    for name in ("title", "source", "fetched", "version", "kb"):
+        assert len(re.findall(f"^{name}: ", text, re.MULTILINE)) == text.count("\n["), name
+    assert "version: unknown" in text
 
 
 def test_no_error_repeats_all_that_was_given(made):

@@ -4,7 +4,10 @@ import asyncio
 import json
 import re
 import sys
+import tomllib
+from contextlib import asynccontextmanager
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from llama_index.tools.mcp import BasicMCPClient, McpToolSpec
@@ -13,7 +16,8 @@ from tests.mcp.agents import agent_of, parameters
 
 GUIDE = Path(__file__).parents[2] / "site/mcp.md"
 BLOCK = re.compile(r'^=== "([^"]+)"\n(.*?)(?=^===|^\S)', re.DOTALL | re.MULTILINE)
-JSON = re.compile(r"```json\n(.*?)```", re.DOTALL)
+FILE = re.compile(r"```(json|toml)\n(.*?)```", re.DOTALL)
+READERS = {"json": json.loads, "toml": lambda text: tomllib.loads(dedent(text))}
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
@@ -21,31 +25,59 @@ def test_a_client_of_an_older_or_of_the_newest_protocol_calls_a_tool(folder, mod
     with agent_of(folder, mode=mode) as agent:
         assert len(agent.tools()) == 4
         found = agent.values("search_knowledge_base", query="hollow loaf", kb_name="kitchen")
-        assert found["results"][0]["title"] == "Bread"
+        assert ">Bread<" in found["results"][0]["title"]
         assert "nope" in agent.error("search_knowledge_base", query="x", kb_name="nope")
 
 
-def test_llama_index_calls_a_tool(folder):
-    command = parameters(folder)
-    client = BasicMCPClient(sys.executable, command.args, command.env)
+class OneServer(BasicMCPClient):
+    """Asks one server everything; llama-index's own client starts one for each call."""
+
+    @asynccontextmanager
+    async def opened(self):
+        async with super()._run_session() as self.session:
+            yield
+
+    @asynccontextmanager
+    async def _run_session(self):
+        yield self.session
+
+
+def test_llama_index_calls_each_tool_that_reads(folder):
+    command, bread = parameters(folder), "https://kitchen.example/bread"
+    calls = {
+        "list_knowledge_bases": ({}, ["kitchen", "garden"]),
+        "search_knowledge_base": ({"query": "hollow loaf"}, [f"source: {bread}#oven", "Bake the"]),
+        "get_document": ({"document_name": bread, "kb_name": "kitchen"}, ["Mix flour", "Bake the"]),
+        "get_context": ({"query": "hollow loaf"}, [f"source: {bread}#oven", "Bake the loaf"]),
+    }
 
     async def ask():
-        tools = {
-            each.metadata.name: each for each in await McpToolSpec(client).to_tool_list_async()
-        }
-        return await tools["search_knowledge_base"].acall(query="hollow loaf")
+        client = OneServer(sys.executable, command.args, command.env)
+        async with client.opened():
+            tools = await McpToolSpec(client).to_tool_list_async()
+            return {
+                tool.metadata.name: str(await tool.acall(**calls[tool.metadata.name][0]))
+                for tool in tools
+            }
 
-    assert "Bake the loaf" in str(asyncio.run(ask()))
+    answers = asyncio.run(ask())
+    assert answers.keys() == calls.keys()
+    for name, (_, expected) in calls.items():
+        assert [text for text in expected if text not in answers[name]] == [], name
 
 
 def configurations() -> dict[str, dict]:
-    found = BLOCK.findall(GUIDE.read_text("utf-8") + "\n## End")
-    return {name: json.loads(block) for name, text in found for block in JSON.findall(text)}
+    return {
+        name: READERS[kind](block)
+        for name, text in BLOCK.findall(GUIDE.read_text("utf-8"))
+        for kind, block in FILE.findall(text)
+    }
 
 
 def test_the_guide_names_the_usual_clients():
     assert set(configurations()) == {
-        "Claude Code", "Claude Desktop", "Cursor", "VS Code", "JupyterLab (Jupyter AI)",
+        "Claude Code", "Claude Desktop", "Cursor", "VS Code", "Codex", "Gemini CLI",
+        "JupyterLab (Jupyter AI)",
     }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ READ = {"search_knowledge_base", "list_knowledge_bases", "get_document", "get_co
 
 
 def marks_of(text: str) -> set[str]:
-    return set(re.findall(r"<(quote-\d{16})>", text))
+    return set(re.findall(r"<(quote-\d{10})>", text))
 
 
 def test_a_server_has_few_tools_that_read_unless_more_are_asked_for(folder):
@@ -19,9 +19,10 @@ def test_a_server_has_few_tools_that_read_unless_more_are_asked_for(folder):
         tools = agent.tools()
         assert set(tools) == READ
         assert all(tool.annotations.read_only_hint for tool in tools.values())
-        assert (
-            agent.error("kb_write", path="a.md", content="x") == "kb_write: there is no such tool"
-        )
+        said = agent.error("kb_write", path="a.md", content="x")
+        assert said.startswith("kb_write: there is no such tool; there are search_knowledge_base, ")
+        said = agent.error("rate_chunk", chunk_id="x", score=3, kb_name="kitchen")
+        assert "--allow-write" in said
 
 
 def test_each_tool_says_what_it_takes_and_gives_and_does(agent):
@@ -62,7 +63,7 @@ def test_a_search_gives_passages_with_their_source(agent):
         ({"query": "x", "kb": "kitchen"}, "kb: is not known; there are query, kb_name"),
         ({"query": "x", "filters": {"after": "never"}}, "2026-01-31"),
         ({"query": "x", "cursor": "next-x"}, "leave it out"),
-        ({"query": "x", "max_tokens": 10}, "500 or more"),
+        ({"query": "x", "max_tokens": 10}, "400 or more"),
     ],
 )
 def test_a_wrong_search_says_how_to_mend_it(agent, arguments, message):
@@ -87,6 +88,13 @@ def test_a_list_of_knowledge_bases_goes_on_by_its_cursor(agent):
     assert "leave it out" in agent.error("list_knowledge_bases", cursor="2")
 
 
+def test_a_document_says_its_version_in_words_and_values(agent):
+    for result in agent.values("search_knowledge_base", query="whistling kettle")["results"]:
+        answer = agent.call("get_document", document_name=result["source"].partition("#")[0])
+        assert answer.structured_content["version"] == result["version"]
+        assert f"\nversion: {result['version']}\n" in answer.content[0].text
+
+
 def test_a_document_is_read_whole_by_section_and_by_lines(agent):
     whole = agent.values("get_document", document_name=BREAD)
     assert "# Bread" in whole["text"]
@@ -102,7 +110,21 @@ def test_a_document_is_read_whole_by_section_and_by_lines(agent):
     assert "'Dough', 'Oven'" in agent.error("get_document", document_name=BREAD, section="Fish")
     assert "counted from 1" in agent.error("get_document", document_name=BREAD, lines="0-2")
     assert "either" in agent.error("get_document", document_name=BREAD, lines="1", section="Dough")
-    assert "nope" in agent.error("get_document", document_name="nope")
+    oven = agent.values("get_document", document_name=f"{BREAD}#oven")
+    assert oven["first_line"] == 9
+    assert "hollow" in oven["text"]
+    assert "knead" not in oven["text"]
+    for name in ("Bread > Oven", "oven", "## Oven"):
+        again = agent.values("get_document", document_name=BREAD, section=name)
+        assert again["first_line"] == 9
+    assert agent.values("get_document", document_name=f"{BREAD}#nothing")["first_line"] == 1
+    assert whole["lines"] == whole["last_line"] == 11
+    assert agent.values("get_document", document_name=BREAD, lines="11-11")["last_line"] == 11
+    assert "has 11 lines" in agent.error("get_document", document_name=BREAD, lines="12-12")
+    unknown = agent.error("get_document", document_name="zzqqj")
+    assert unknown.startswith("no knowledge base has a document of the source 'zzqqj'")
+    near = agent.error("get_document", document_name=BREAD + "x", kb_name="kitchen")
+    assert f"did you mean {BREAD!r}?" in near
 
 
 def test_a_long_document_comes_in_parts_that_make_it_up(agent, folder):
@@ -147,7 +169,8 @@ def test_a_passage_can_be_rated(agent):
     rated = {"chunk_id": found["chunk_id"], "kb_name": found["kb"]}
     assert agent.values("rate_chunk", **rated, score=5, query="hollow loaf")["score"] == 5
     assert "score" in agent.error("rate_chunk", **rated, score=6)
-    assert "nope" in agent.error("rate_chunk", chunk_id="nope", kb_name="kitchen", score=3)
+    said = agent.error("rate_chunk", chunk_id="nope", kb_name="kitchen", score=3)
+    assert said.endswith("'nope'; take an id from a search, or from a list of documents or chunks")
 
 
 def test_files_are_written_read_listed_and_deleted(agent):
@@ -199,3 +222,6 @@ def test_an_entry_is_learned_from_a_folder_that_is_allowed(folder, tmp_path):
         assert learned["slug"] == "boil-eggs"
         for elsewhere in (str(tmp_path), "/etc", "..", "nope", "a\0b"):
             assert "neither in the files" in agent.error("learn_entry", folder=elsewhere)
+        (tmp_path / "tasks" / "two").mkdir()
+        said = agent.error("learn_entry", folder="two")
+        assert said.startswith("two: has no skill.yaml")

@@ -229,6 +229,7 @@ def test_files_and_entries(run, tmp_path: Path):
         assert ws.entries.read("fire-stoneware-without-cracks").rating.count == 3
 
 
+@pytest.mark.soak
 def test_a_server(run, tmp_path: Path):
     notebook = run("12")
     assert "serving FOLDER at http://127.0.0.1:" in notebook.output("server = subprocess.Popen")
@@ -251,6 +252,7 @@ def test_a_server(run, tmp_path: Path):
         assert "Uji" in ws.files.read("notes/green.md")
 
 
+@pytest.mark.soak
 def test_the_notebook_of_a_recipe(tmp_path: Path):
     """As the command line writes and runs it, next to a recipe of one page."""
     (tmp_path / "docs").mkdir()

@@ -224,7 +224,7 @@ def test_deletion_is_confirmed(kb):
     assert status(panel) == "Deleted: “CSV”"
     assert "CSV" not in [document.title for document in kb.documents.list()]
     assert panel.editor._undo.layout.display is None
-    panel.editor.restore_button.click()
+    panel.editor.undelete_button.click()
     assert status(panel) == "Brought back: “CSV”"
     assert panel.document.title == "CSV"
     assert shown(panel)["title"] == "CSV"

@@ -177,6 +177,22 @@ def test_what_others_write_appears(panel, entries, scratch):
     assert "line" in row["problem"]
 
 
+def test_what_was_done_is_said_until_the_reader_asks_for_something_else(panel, entries):
+    ask(panel, "create", **FORM)
+    entries.create("From an agent")
+    panel._look()
+    assert "From an agent" in titles(panel)
+    assert "Made: Bake bread" in status(panel)
+    ask(panel, "sort", by="title")
+    assert "4 entries" in status(panel)
+    panel.show("bake-bread")
+    entries.delete("bake-bread")
+    panel._look()
+    assert "bake-bread is gone" in status(panel)
+    panel.refresh()
+    assert "3 entries" in status(panel)
+
+
 def test_hostile_entries_are_harmless(panel, entries):
     entries.create(HOSTILE[:100], slug="bad", description=HOSTILE, prompt=HOSTILE,
                    readme=HOSTILE, tags=["<b>"], files={"code/x.html": HOSTILE})  # fmt: skip

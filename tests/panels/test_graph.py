@@ -132,6 +132,20 @@ def test_an_entity_is_changed_and_that_is_taken_back(panel, scratch):
     assert panel._view.state["undo"] == ""
 
 
+def test_what_was_done_is_said_until_something_else_is_asked_for(panel, kb):
+    known = node(panel, "PoolError")["id"]
+    ask(panel, "details", id=known)
+    ask(panel, "update", id=known, name="PoolError", type="error", description="Bad.", aliases=[])
+    assert "Stored: PoolError" in panel.status_line.value
+    kb.add("Pool 9", "# `pool.part9()`\n\nCalls `pool.part1()`.", source="https://a.example/9")
+    ask(panel, "look")  # others changed something
+    assert any(each["name"].startswith("pool.part9") for each in picture(panel)["nodes"])
+    assert "Stored: PoolError" in panel.status_line.value
+    panel.documents_box.value = True
+    panel._join(60)
+    assert "All knowledge bases: all" in panel.status_line.value
+
+
 def test_what_is_wrong_is_said_of_its_field_and_nothing_changes(panel, scratch):
     known = node(panel, "PoolError")["id"]
     ask(panel, "details", id=known)

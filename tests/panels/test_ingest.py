@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
@@ -16,6 +15,7 @@ from kbkit.models import Improvement
 from kbkit.panels import IngestPanel
 from kbkit.panels.ingest.report import MOST_PROBLEMS, problems
 from kbkit.panels.ingest.source_form import SourceForm, source_models
+from tests.waiting import until
 
 
 def text_of(markup: str) -> str:
@@ -40,13 +40,6 @@ def fill(panel: IngestPanel, kind: str, **values) -> None:
         panel.form.controls[name].value = value
 
 
-def wait_for(condition, seconds: float = 120.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
-
-
 def test_a_crawl_counts_while_it_runs_and_can_be_cancelled(scratch, slow_site):
     panel = IngestPanel(scratch)
     panel.kb_box.value = "pages"
@@ -55,9 +48,9 @@ def test_a_crawl_counts_while_it_runs_and_can_be_cancelled(scratch, slow_site):
     assert panel.running, "the kernel was not kept waiting"
     assert panel.start_button.disabled
     assert not panel.cancel_button.disabled
-    wait_for(lambda: "pages/s" in panel._counts.value and "0 new" not in panel._counts.value)
+    until(lambda: "pages/s" in panel._counts.value and "0 new" not in panel._counts.value)
     first = panel._counts.value
-    wait_for(lambda: panel._counts.value != first)
+    until(lambda: panel._counts.value != first)
     assert scratch["garden"].search("roses")  # other work goes on
     panel.cancel_button.click()
     report = panel.wait(20)

@@ -90,6 +90,7 @@ def test_versions_go_by_headers(served):
     etag = made.headers["etag"]
     again = served.put("/api/files/v.md", content=b"2", headers={"If-None-Match": "*"})
     assert (again.status_code, again.json()["error"]) == (412, "VersionConflictError")
+    assert "is there already" in again.json()["detail"]
     assert served.put("/api/files/v.md", content=b"2", headers={"If-Match": etag}).is_success
     for method, body in (("PUT", b"3"), ("POST", b"3"), ("DELETE", None)):
         late = served.request(method, "/api/files/v.md", content=body, headers={"If-Match": etag})
@@ -101,6 +102,15 @@ def test_versions_go_by_headers(served):
     late = served.put("/api/entries/logs", json={"category": "y"}, headers={"If-Match": etag})
     assert late.status_code == 412
     assert served.delete("/api/entries/logs", headers={"If-Match": etag}).status_code == 412
+
+
+def test_who_wants_the_bytes_of_a_folder_is_told_where_it_is_listed(served):
+    served.post("/api/files/mkdir", json={"path": "a b"})
+    answer = served.get("/api/files/a b")
+    assert (answer.status_code, answer.json()["error"]) == (409, "IsFolderError")
+    place = answer.json()["detail"].partition("GET ")[2].partition(" ")[0]
+    assert place.startswith("/api/files/tree?")
+    assert served.get(place).json()["info"]["path"] == "a b"
 
 
 def test_bytes_that_are_no_text_are_refused(served):

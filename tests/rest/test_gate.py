@@ -155,15 +155,16 @@ def test_tokens_are_wanted_as_soon_as_there_is_one_and_ever_after(serve, workspa
         assert "a token is needed" in told(answer, 401, "TokenError")
         url = str(client.base_url)
         assert answer.headers["www-authenticate"] == (
-            f'Bearer realm="kbkit", '
-            f'resource_metadata="{url}/.well-known/oauth-protected-resource/mcp"'
+            f'Bearer realm="kbkit", resource_metadata="{url}/.well-known/oauth-protected-resource"'
         )
-        metadata = client.get("/.well-known/oauth-protected-resource/mcp")
-        assert metadata.json() == {
-            "resource": f"{url}/mcp", "resource_name": "kbkit",
-            "scopes_supported": ["read", "write", "admin"], "bearer_methods_supported": ["header"],
-        }  # fmt: skip
-        for path in ("/health", "/ready", "/docs", "/openapi.json"):
+        for of in ("", "/mcp"):  # RFC 9728: that which it was made the address of
+            metadata = client.get(f"/.well-known/oauth-protected-resource{of}")
+            assert metadata.json() == {
+                "resource": f"{url}{of}", "resource_name": "kbkit",
+                "scopes_supported": ["read", "write", "admin"],
+                "bearer_methods_supported": ["header"],
+            }  # fmt: skip
+        for path in ("/", "/health", "/ready", "/docs", "/openapi.json"):
             assert client.get(path).status_code == 200
         for path in ("/metrics", "/nowhere", "/site/drinks/", "/mcp"):
             assert client.get(path).status_code == 401, path

@@ -1,6 +1,9 @@
 """Imports over HTTP: pages, sites, files and descriptions, and what is refused."""
 
 import json
+import select
+import socket
+from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
@@ -91,7 +94,19 @@ def test_files_are_read_and_kept_no_longer_than_that(client, workspace):
     made = client.post(f"{AT}/import/file", data={"kb": "tea", "tags": ["x", "y"]}, files=files)
     told = {one["uri"]: one["tags"] for one in made.json()["documents"]}
     assert told == {"docs/a.md": ["x", "y"], "b.md": ["x", "y"]}
-    assert list((workspace.path / "uploads").iterdir()) == []
+    assert not [*workspace.path.glob("uploads/*")]
+
+
+def test_files_come_while_those_of_another_request_are_deleted(client, workspace):
+    uploads = workspace.path / "uploads"
+    uploads.mkdir(exist_ok=True)
+    going = uploads / "going"
+    going.symlink_to("gone")  # listed, and not there when it is looked at
+    made = client.post(
+        f"{AT}/import/file", data={"kb": "tea"}, files=[("files", ("c.md", b"# Gamma\n\nGamma."))]
+    )
+    going.unlink()
+    assert made.status_code == 200, made.text
 
 
 @pytest.mark.parametrize("name", ["../a.md", "/etc/a.md", "a/../../b.md", ".git/config", "con"])
@@ -101,7 +116,7 @@ def test_a_file_whose_name_leads_elsewhere_is_refused(client, workspace, name):
     )
     assert answered.status_code in (400, 404)
     assert answered.json()["error"] in ("PathOutsideError", "InvalidPathError")
-    assert list((workspace.path / "uploads").iterdir()) == []
+    assert not [*workspace.path.glob("uploads/*")]
 
 
 def test_what_is_no_document_is_told(client):
@@ -138,12 +153,67 @@ def test_no_path_of_the_server_is_read(client, source):
         assert sent.json()["error"] == "PathOutsideError"
 
 
+def test_a_source_has_an_address_and_a_version(workspace, client, web):
+    workspace["tea"].sources.add([{"type": "page", "url": f"{web}/?a=b&c"},
+                                  {"type": "files", "path": "/srv/secret/docs"}])  # fmt: skip
+    listed = client.get(f"{AT}/bases/tea/sources", params={"limit": 1}).json()
+    assert (len(listed["data"]), listed["next_cursor"] is not None) == (1, True)
+    asked = client.get(f"{AT}/bases/tea/sources", params={"source": "x"})
+    problem(asked, 400, "ArgumentError", "source")
+    found = client.get(f"{AT}/bases/tea/sources/{quote(f'{web}/?a=b&c', safe='')}")
+    page = found.json()
+    assert (found.headers["etag"], page["location"]) == (f'"{page["version"]}"', f"{web}/?a=b&c")
+    at = f"{AT}/bases/tea/sources/{page['id']}"
+    stale = {"If-Match": found.headers["etag"]}
+    changed = client.patch(at, json={"options": {"tags": ["x"]}}, headers=stale)
+    assert (changed.status_code, changed.json()["options"]["tags"]) == (200, ["x"])
+    assert changed.headers["etag"] == client.get(at).headers["etag"] != found.headers["etag"]
+    for answered in (
+        client.patch(at, json={"options": {"tags": []}}, headers=stale),
+        client.patch(at, json={"enabled": False}, headers=stale),
+        client.delete(at, headers=stale),
+    ):
+        problem(answered, 412, "VersionConflictError", "was changed since")
+    both = {"enabled": False, "options": {"tags": None, "nothing": None, "if_match": None}}
+    now = {"If-Match": changed.headers["etag"]}
+    switched = client.patch(at, json=both, headers=now)
+    assert switched.status_code == 200
+    assert (switched.json()["enabled"], switched.json()["options"]["tags"]) == (False, [])
+    tokens = Tokens(workspace)
+    secret, info = tokens.create("reader")
+    headers = {"Authorization": f"Bearer {secret}"}
+    hidden = client.get(f"{AT}/bases/tea/sources/docs", headers=headers)
+    tokens.revoke(info.id)
+    assert hidden.status_code == 200
+    assert "/srv" not in hidden.text
+    for place in ("docs", page["id"]):
+        removed = client.delete(f"{AT}/bases/tea/sources/{place}")
+        assert removed.status_code == 204
+    problem(client.get(at), 404, "NotFoundError", "no source")
+
+
+@pytest.mark.parametrize("host", [
+    "127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]", "[::ffff:7f00:1]", "10.0.0.1",
+    "0.0.0.0", "169.254.169.254", "[fe80::1]", "100.100.100.200",
+])  # fmt: skip
+def test_private_addresses_are_refused_before_anything_connects(client, host):
+    before = client.get("/api/jobs").json()["data"]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://{host}:{listening.getsockname()[1]}/latest"
+        for path, more in (("url", {}), ("url", {"crawl": True}), ("openapi", {})):
+            body = {"kb": "tea", "url": url, **more}
+            refused = client.post(f"{AT}/import/{path}", json=body)
+            problem(refused, 403, "ForbiddenAddressError", "which is refused")
+        assert select.select([listening], [], [], 0)[0] == []
+    assert client.get("/api/jobs").json()["data"] == before
+
+
 def test_private_addresses_and_code_of_the_server_are_for_admins(workspace, client, web):
     secret, _ = Tokens(workspace).create("writer", scope="write")
     headers = {"Authorization": f"Bearer {secret}"}
     url = f"{web}/mate.html"
     refused = client.post(f"{AT}/import/url", json={"kb": "tea", "url": url}, headers=headers)
-    problem(refused, 409, "SourceError", "loopback address")
+    problem(refused, 403, "ForbiddenAddressError", "allow_private permits")
     for body in (
         {"sources": [{"type": "page", "url": url, "allow_private": True}]},
         {"sources": [{"type": "package", "name": "json"}]},

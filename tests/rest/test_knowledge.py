@@ -162,6 +162,42 @@ def test_a_change_of_a_base_can_name_the_version_that_somebody_saw(client):
     assert client.delete(place, headers=seen).status_code == 204
 
 
+def test_an_export_can_renew_the_site_that_the_server_shows(client):
+    assert client.post("/api/knowledge/bases", json={"name": "shown"}).is_success
+    asked = {"publish": True, "model": False, "wait": False}
+    problem(client.get("/site/shown/"), 404, "NotFoundError", "publish: true")
+    about = {"kb": "shown", "title": "Sencha", "content": "# Sencha\n\nSteep it."}
+    assert client.post("/api/knowledge/documents", json=about).is_success
+    job = client.post("/api/knowledge/bases/shown/exports", json=asked).headers["location"]
+    while (made := client.get(job, params={"wait": 20}).json())["state"] in ("queued", "running"):
+        pass
+    told = made["result"]
+    assert (told["archive"], told["built"]) == ("", True)
+    assert "Sencha" in client.get("/site/shown/").text
+
+
+def test_lists_of_the_graph_go_on_where_the_answer_before_ended(client):
+    names = [f"Leaf {number}" for number in range(5)]
+    for name in names:
+        assert client.post("/api/knowledge/graph/entities", json={"name": name}).is_success
+    for name in names[1:]:
+        body = {"source": names[0], "name": "beside", "target": name}
+        assert client.post("/api/knowledge/graph/relationships", json=body).is_success
+    for path, least in (("entities", 5), ("relationships", 4), ("edits", 9)):
+        place = f"/api/knowledge/graph/{path}"
+        whole = client.get(place, params={"limit": 1_000}).json()
+        assert whole["next_cursor"] is None
+        assert len(whole["data"]) >= least
+        found, cursor = [], ""
+        while cursor is not None:
+            part = client.get(place, params={"limit": 2, "cursor": cursor}).json()
+            assert 1 <= len(part["data"]) <= 2
+            found += part["data"]
+            cursor = part["next_cursor"]
+        assert found == whole["data"]
+        problem(client.get(place, params={"cursor": "x"}), 404, "NotFoundError", "next_cursor")
+
+
 def test_what_is_put_or_deleted_by_its_version_says_which_that_is(client):
     """Each route that takes `If-Match` has one that answers with `ETag`, and says 412."""
     paths = client.get("/openapi.json").json()["paths"]

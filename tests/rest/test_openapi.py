@@ -10,6 +10,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx
+import pytest
+from fastapi.testclient import TestClient
 
 import kbkit
 from kbkit.access import Tokens
@@ -19,10 +21,11 @@ from kbkit.server import running
 
 ROOT = Path(__file__).parents[2]
 LONG = "KBKIT_EXAMPLES" in os.environ  # `make soak`
-SHORT_RUN = ("--phases", "coverage", "--max-time", "10", "--generation-deterministic")
+SHORT_RUN = ("--phases", "coverage", "--generation-deterministic")
 LONG_RUN = ("--generation-database", "none", "--max-examples", "100", "--max-time", "1200")
 
 
+@pytest.mark.timeout(1800)  # some 12,000 requests, one after the other
 def test_schemathesis_finds_nothing(tmp_path):
     """The short run asks what lies at the edges of schemas; the long one draws, and goes on."""
     with kbkit.open(tmp_path / "kb") as workspace:
@@ -35,7 +38,7 @@ def test_schemathesis_finds_nothing(tmp_path):
             done = subprocess.run(
                 [
                     command, "run", f"{url}/openapi.json", "-H", f"Authorization: Bearer {token}",
-                    "--no-color", "--suppress-health-check", "all",
+                    "--no-color", "--suppress-health-check", "all", "--request-timeout", "120",
                     *(LONG_RUN if LONG else SHORT_RUN),
                 ],
                 cwd=ROOT, capture_output=True, text=True, check=False,
@@ -54,9 +57,39 @@ def test_operations_have_names_that_a_generated_client_can_use(tmp_path):
     assert {"search_knowledge", "read_file", "create_entry", "list_bases"} <= set(names)
     assert not [name for name in names if not re.fullmatch(r"[a-z]+(_[a-z]+)+", name)]
     assert max(map(len, names)) <= 30
+    for path, operations in paths.items():
+        for method, operation in operations.items():
+            if "cursor" in {each["name"] for each in operation.get("parameters", ())}:
+                assert "404" in operation["responses"], (method, path)  # of no answer
+
+
+def test_a_body_whose_fields_may_all_be_left_out_may_be_left_out(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        app = application(workspace)
+        paths, shapes = app.openapi()["paths"], app.openapi()["components"]["schemas"]
+        found = []
+        for path, operations in paths.items():
+            body = operations.get("post", {}).get("requestBody", {})
+            shape = body.get("content", {}).get("application/json", {}).get("schema", {})
+            shape = shapes[shape["$ref"].rpartition("/")[2]] if "$ref" in shape else shape
+            if body and "properties" in shape and not shape.get("required"):
+                found.append((path, body.get("required", False)))
+        with TestClient(app, base_url="http://127.0.0.1") as client:
+            for path, required in found:
+                assert not required, path
+                without = client.post(path)  # there is no {name}: nothing is done
+                assert without.status_code in ((404,) if "{" in path else (200, 404)), without.text
+                null = {"content": "null", "headers": {"Content-Type": "application/json"}}
+                assert client.post(path, **null).status_code == 422, path
+    assert {path.rpartition("/")[2] for path, _ in found} >= {
+        "refresh", "improve", "annotate", "exports", "expansions", "undelete", "doctor", "bundles",
+    }  # fmt: skip
 
 
 CROSSED = {"chunking": {"strategy": "sentence", "size": 200, "overlap": 150}}
+PRIVATE = {"type": "openapi", "url": "https://x.org/", "allow_private": ["here"]}
+ASKED = [{"question": "tea", "relevant": ["Tea"]}]
+SELF = "file:notes/today.md"
 FOUND = [
     # what schemathesis found: right by the document, and refused as if it was not
     (409, "POST", "search", {"query": "tea", "kb": "drinks", "kbs": ["drinks"]}),
@@ -76,10 +109,24 @@ FOUND = [
     (409, "POST", "bases/drinks/improve", {"embedding": ""}),
     (403, "POST", "bases/drinks/ingest", {"sources": [{"type": "files", "path": "x"}]}),
     (409, "POST", "import/url", {"kb": "drinks", "url": "https://x.org/", "limit": 1}),
-    (409, "POST", "import/url", {"kb": "drinks", "url": "http://0?"}),
+    (403, "POST", "import/url", {"kb": "drinks", "url": "http://0?"}),
     (409, "POST", "import/openapi", {"kb": "drinks"}),
+    (409, "POST", "bases/drinks/ingest", {"sources": [PRIVATE]}),
+    (409, "POST", "bases/drinks/sources", {"sources": [PRIVATE]}),
+    (409, "POST", "bases/drinks/evaluate", {}),
+    (409, "POST", "bases/drinks/tune", {}),
+    (409, "POST", "bases/drinks/evaluate", {"judgements": {"tea": {"gone": 2}}}),
+    (422, "POST", "bases/drinks/evaluate", {"judgements": {"tea": {"gone": True}}}),
+    (409, "POST", "bases/drinks/evaluate", {"judgements": {"tea": {"gone": 2.0}}}),
     (400, "POST", "bases/drinks/pool", {"query": "tea", "seed": 2**32}),
     (200, "POST", "bases/drinks/pool", {"query": "tea", "seed": 2**32 - 1}),
+    (409, "POST", "bases/drinks/expansions", {}),
+    (409, "POST", "graph/relationships", {"name": "x", "source": SELF, "target": SELF}),
+    (422, "POST", "bases/drinks/evaluate", {"mode": "none", "questions": ASKED, "wait": False}),
+    (400, "POST", "bases/drinks/evaluate", {"k": 101, "questions": ASKED, "wait": False}),
+    (422, "POST", "graph/entities", {"name": "x", "aliases": ["y"] * 1_001}),
+    (409, "POST", "bases/drinks/exports", {"pages_only": True, "standalone": True}),
+    (409, "POST", "bases/drinks/exports", {"publish": True, "build": False}),
 ]
 
 
@@ -88,6 +135,7 @@ def test_what_schemathesis_found_is_mended(tmp_path):
         kb = workspace.create("drinks")
         kb.add("Tea", "# Tea\n\nSteep tea for two minutes.")
         workspace.entries.create("Brew tea", slug="brew-tea")
+        workspace.files.write("notes/today.md", "# Today")
         chunk = next(iter(kb.chunks)).id
         with running(workspace, ServerSettings(port=0, rate=0)) as url:
             at = f"{url}/api/knowledge"
@@ -96,6 +144,12 @@ def test_what_schemathesis_found_is_mended(tmp_path):
                 assert answer.status_code == status, (path, body, answer.text)
             rated = httpx.post(f"{at}/chunks/{chunk}/rate", json={"score": 4.0})
             assert (rated.status_code, rated.json()["score"]) == (201, 4)
+            for path in ("learn", "skills"):
+                answer = httpx.post(
+                    f"{url}/api/entries/{path}", content=b"\xff",
+                    headers={"Content-Type": "application/json"}, timeout=30,
+                )  # fmt: skip
+                assert answer.status_code in (400, 422), answer.text
             # what is no HTTP, or too much of it, is answered as all else
             long = "/api/knowledge/search?query=tea" + "&tags=x" * 15_000
             peer = HTTPConnection("127.0.0.1", int(url.rpartition(":")[2]), timeout=20)
@@ -118,5 +172,8 @@ def test_what_schemathesis_found_is_mended(tmp_path):
     assert "type" not in shapes["RulesAnnotation"].get("required", ())
     names = shapes["PluginAnnotation"]["properties"]["names"]["items"]["anyOf"]
     assert {each.get("type") for each in names} == {None, "string"}
+    sought = document["paths"]["/api/knowledge/graph/entities"]["get"]["parameters"]
+    (kinds,) = [each["schema"] for each in sought if each["name"] == "type"]
+    assert kinds["type"] == "array"
     form = shapes["Body_import_files"]["properties"]
     assert not any({"type": "null"} in field.get("anyOf", ()) for field in form.values())

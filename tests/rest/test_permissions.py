@@ -32,7 +32,7 @@ read   id       GET    /api/knowledge/documents/{document}
 write  kb       PUT    /api/knowledge/documents/{document}
 write  kb       DELETE /api/knowledge/documents/{document}
 read   kb       GET    /api/knowledge/bases/{name}/trash
-write  kb       POST   /api/knowledge/bases/{name}/trash/restore
+write  kb       POST   /api/knowledge/bases/{name}/trash/undelete
 read   some     GET    /api/knowledge/bases
 admin  kb       POST   /api/knowledge/bases
 read   kb       GET    /api/knowledge/bases/{name}
@@ -40,8 +40,13 @@ admin  kb       PATCH  /api/knowledge/bases/{name}
 admin  kb       DELETE /api/knowledge/bases/{name}
 read   kb       GET    /api/knowledge/bases/{name}/stats
 read   some     GET    /api/knowledge/trash
-admin  kb       POST   /api/knowledge/trash/{name}/restore
+admin  kb       POST   /api/knowledge/trash/{name}/undelete
 admin  all      POST   /api/knowledge/compact
+read   some     GET    /api/knowledge/runs
+admin  all      POST   /api/knowledge/doctor
+admin  kb       POST   /api/knowledge/bundles
+admin  id       GET    /api/knowledge/bundles/{archive}
+admin  all      POST   /api/knowledge/restore
 read   kb       GET    /api/knowledge/bases/{name}/spec
 admin  kb       PUT    /api/knowledge/bases/{name}/spec
 write  kb       POST   /api/knowledge/import/url
@@ -52,6 +57,7 @@ write  kb       POST   /api/knowledge/bases/{name}/refresh
 write  kb       POST   /api/knowledge/bases/{name}/improve
 read   kb       GET    /api/knowledge/bases/{name}/sources
 write  kb       POST   /api/knowledge/bases/{name}/sources
+read   kb       GET    /api/knowledge/bases/{name}/sources/{source}
 write  kb       PATCH  /api/knowledge/bases/{name}/sources/{source}
 write  kb       DELETE /api/knowledge/bases/{name}/sources/{source}
 read   id       GET    /api/knowledge/chunks/{chunk}
@@ -152,6 +158,7 @@ open   -        GET    /.well-known/oauth-protected-resource/mcp
 BESIDE = """
 read   any      GET    /site/{name}
 read   kb       GET    /site/{name}/{path:path}
+open   -        GET    /
 open   -        GET    /docs
 open   -        GET    /openapi.json
 """
@@ -275,6 +282,8 @@ class Served:
                 sent = {"content": b"Text."}
             if route.path == "/api/knowledge/import/file":
                 sent = {"data": {"kb": names["name"]}, "files": {"files": ("a.md", b"# A")}}
+            if route.path == "/api/knowledge/restore":
+                sent = {"files": {"bundle": ("a.zip", b"PK")}}
         query = about if route.concern in ("kb", "id", "some") else {}
         if "{name}" in route.path or (route.method == "POST" and "{chunk}" not in route.path):
             query = {}  # its knowledge base is in its path or its body
@@ -282,7 +291,11 @@ class Served:
             query = {"source": "a", "name": "b", "target": "c"}
         elif route.path.endswith("/annotations"):
             query["target"] = names["chunk"]
-        if route.path in ("/api/jobs", "/api/knowledge/bases", "/api/knowledge/trash"):
+        if "/bundles/" in route.path or route.path in (
+            "/api/jobs",
+            "/api/knowledge/bases",
+            "/api/knowledge/trash",
+        ):
             query = {}
         return httpx.request(
             route.method, self.url + place, params=query, headers=headers, timeout=30, **sent
@@ -297,14 +310,16 @@ class Served:
             "POST /api/knowledge/context": {"query": "tea", "kb": name},
             "POST /api/knowledge/documents": {"kb": name, "title": "New", "content": "New."},
             "PUT /api/knowledge/documents/{document}": {"content": "Changed."},
-            "POST /api/knowledge/bases/{name}/trash/restore": {"document": names["document"]},
+            "POST /api/knowledge/bases/{name}/trash/undelete": {"document": names["document"]},
             "POST /api/knowledge/bases": {"name": name},
+            "POST /api/knowledge/bundles": {"kbs": [name]},
             "PATCH /api/knowledge/bases/{name}": {"description": "Changed"},
-            "POST /api/knowledge/trash/{name}/restore": {},
+            "POST /api/knowledge/trash/{name}/undelete": {},
             "POST /api/knowledge/chunks/{chunk}/rate": {"score": 1},
             "POST /api/knowledge/bases/{name}/targets/{target}/ratings": {"score": 1},
             "PUT /api/knowledge/bases/{name}/spec": {"spec": {}},
-            "POST /api/knowledge/import/url": {"kb": name, "url": "http://127.0.0.1:9/"},
+            "POST /api/knowledge/bases/{name}/exports": {"build": False},
+            "POST /api/knowledge/import/url": {"kb": name, "url": "http://tea:port/"},
             "POST /api/knowledge/import/openapi": {"kb": name, "description": {}},
             "POST /api/knowledge/bases/{name}/sources": {
                 "sources": [{"type": "page", "url": "http://127.0.0.1:9/"}]

@@ -25,11 +25,11 @@ COMMAND = [sys.executable, "-m", "kbkit"]
 def served(folder, *options, ignore=False):
     """A server in a process of its own, and its address."""
     command = [*COMMAND, "--workspace", str(folder), "serve", "--port", "0", *options]
+    command.append("--until-stdin-closes")
     if ignore:  # as a shell starts what runs in its background
         command = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *command]
-    process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )  # fmt: skip
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process = subprocess.Popen(command, text=True, **pipes)
     try:
         line = process.stderr.readline()
         found = re.search(r"serving .* at (http://\S+) ", line)

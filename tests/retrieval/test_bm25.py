@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.retrieval.bm25 import K1, B, CorpusStatistics, bm25_scores, impacts
+from kbkit.retrieval.bm25 import K1, B, CorpusStatistics, bm25_scores, impacts, length_norms
+
+pytestmark = pytest.mark.local
 
 CORPUS = [
     "tea leaf steep water tea",
@@ -130,17 +132,18 @@ def test_impacts_add_up_to_the_scores(corpus, query):
     total = np.zeros(len(corpus))
     for term in figures.document_frequencies:
         rows = [i for i, text in enumerate(corpus) if term in text.split()]
+        lengths = np.array([len(corpus[i].split()) for i in rows], np.int32)
         total[rows] += impacts(
             np.array([corpus[i].split().count(term) for i in rows], np.uint16),
-            np.array([len(corpus[i].split()) for i in rows], np.int32),
-            figures.average_length,
+            length_norms(lengths, figures.average_length),
             figures.idf(term),
         )
     assert total == pytest.approx(scored(query, corpus), rel=1e-5)
 
 
 def test_the_largest_count_that_a_snapshot_keeps_does_not_overflow():
-    (one,) = impacts(np.array([65_535], np.uint16), np.array([70_000], np.int32), 10.0, 2.0)
+    norms = length_norms(np.array([70_000], np.int32), 10.0)
+    (one,) = impacts(np.array([65_535], np.uint16), norms, 2.0)
     assert one == pytest.approx(2.0 * (K1 + 1), rel=0.2)
 
 
@@ -148,3 +151,24 @@ def test_scores_are_floats_one_a_candidate():
     scores = scored(["tea"], CORPUS)
     assert scores.dtype == np.float64
     assert scores.shape == (len(CORPUS),)
+
+
+def test_several_knowledge_bases_are_as_one():
+    """However different they are in size: the average is that of all chunks."""
+    large, small = ["a b c d e f g h"] * 9 + ["a"], ["b c"]
+    both = CorpusStatistics.together([statistics("ab", corpus) for corpus in (large, small)])
+    assert both == statistics("ab", large + small)
+
+
+def test_statistics_of_several_are_those_of_all_their_texts():
+    query = ("water", "tea", "yeast")
+    parts = [statistics(query, CORPUS[:2]), statistics(query, CORPUS[2:])]
+    whole = statistics(query, CORPUS)
+    for order in (parts, parts[::-1]):
+        together = CorpusStatistics.together(order)
+        assert together.chunks == whole.chunks == 5
+        assert together.average_length == pytest.approx(whole.average_length)
+        assert together.document_frequencies == whole.document_frequencies
+    assert CorpusStatistics.together(parts[:1]) is parts[0]
+    assert CorpusStatistics.together([]) == CorpusStatistics(0, 0.0, {})
+    assert whole.idf("no such word") == pytest.approx(math.log(1 + 5.5 / 0.5))

@@ -2,6 +2,7 @@
 
 import json
 import random
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ import pytest
 from sqlalchemy import select
 
 import kbkit
+from kbkit.errors import WorkspaceError
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Mode
 from kbkit.recipes import JsonlSource, RetrievalSpec
@@ -128,6 +130,30 @@ def test_catalog_snapshot_and_scan_give_the_same(view, query, mode, limit):
     by_snapshot = by_snapshot_of(view, asked)
     same(by_snapshot, by_scan_of(view, asked))
     same(by_snapshot, by_catalog_of(view, asked))
+
+
+@pytest.mark.parametrize("limit", [3, 10**6])
+def test_legs_that_take_long_are_read_beside_others(view, limit, monkeypatch):
+    asked = wanted(view, QUERIES[0], limit=limit)
+    inline = by_scan_of(view, asked)
+    monkeypatch.setattr(SnapshotCorpus, "scans_long", True)
+    readers = []
+    near = SnapshotCorpus.nearest
+
+    def nearest(self, *args):
+        readers.append(threading.current_thread())
+        return near(self, *args)
+
+    monkeypatch.setattr(SnapshotCorpus, "nearest", nearest)
+    same(by_scan_of(view, asked), inline)
+    assert readers[0] is not threading.current_thread()
+
+    def fail(self, *args):
+        raise WorkspaceError("the disk is gone")
+
+    monkeypatch.setattr(SnapshotCorpus, "nearest", fail)
+    with pytest.raises(WorkspaceError, match="the disk is gone"):
+        by_scan_of(view, asked)
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -279,8 +305,8 @@ def test_filtered_candidates_are_those_of_the_whole_that_may_pass(kb, view, quer
 
 def test_the_best_are_those_of_a_sort():
     rng = np.random.default_rng(0)
-    for n in (0, 1, 7, 50):
-        scores = rng.integers(-3, 3, n).astype(np.float32)
+    for n, values in ((0, 3), (1, 3), (7, 3), (50, 3), (3_211, 3), (3_211, 900)):
+        scores = rng.integers(-values, values, n).astype(np.float32)
         whole = np.argsort(-scores, kind="stable").tolist()
         for most in (1, 5, 49, 50, 99):
             assert top_indices(scores, most).tolist() == whole[:most]

@@ -25,6 +25,7 @@ from kbkit.models import (
     ScoreParts,
     schema,
 )
+from kbkit.retrieval.citations import citation_of, count_line_tokens, source_of
 from kbkit.retrieval.context import LEAST_TOKENS, Fact, Findings, build, cut
 from kbkit.retrieval.excerpts import excerpts
 
@@ -53,8 +54,9 @@ def context_of(*hits, tokens=2000, limit=10, notes=(), facts=()):
 
 def quotes(context):
     """What stands between the marks, by name, as a reader who trusts only the marks sees it."""
-    mark = re.search(r"<(quote-\w{16})>", context.text)[1]
-    assert context.text.count(f"</{mark}>") == context.text.count(f"<{mark}>")
+    mark = re.search(r"<(quote-\w{10})>", context.text)[1]
+    # it is named once more, where it is said what it is for
+    assert context.text.count(f"</{mark}>") == context.text.count(f"<{mark}>") - 1
     parts = re.findall(rf"\[(\w+)\]\n<{mark}>\n(.*?)\n</{mark}>(?:\n\n|\Z)", context.text, re.S)
     return dict(parts)
 
@@ -109,6 +111,12 @@ def test_what_is_cut_fits_and_is_how_the_text_begins(text, tokens):
     assert short == text or text.startswith(short.removesuffix(" [...]"))
 
 
+def test_a_line_within_narrow_bounds_has_no_token_more():
+    citation = citation_of(made_hit("Tea.", title="!" * 40), datetime.now(UTC))
+    said = source_of(citation, short=True)
+    assert count_line_tokens(said["title"]) == 12
+
+
 def test_pieces_name_their_sources_and_how_fresh_those_are():
     context = context_of(
         made_hit("Steep for two minutes.", title="Green tea", path=("Green tea", "Steeping"),
@@ -116,13 +124,14 @@ def test_pieces_name_their_sources_and_how_fresh_those_are():
         made_hit("Boil the water first.", document="e", title="Kettle", uri="text:kettle"),
     )  # fmt: skip
     first, second = context.pieces
-    assert context.text.startswith("2 passages, best first. What stands between <quote-")
+    assert context.text.startswith("2 passages, best first. What stands in <quote-")
     day = f"{datetime.now(UTC) - timedelta(days=40, minutes=1):%Y-%m-%d}"
     assert quotes(context)["1"] == (
-        "title: Green tea\nsection: Green tea > Steeping\nsource: https://x.org/tea#steep\n"
-        f"fetched: {day}, 40 days ago, stale\n\nSteep for two minutes."
+        "title: Green tea\nsection: Steeping\nsource: https://x.org/tea#steep\n"
+        f"fetched: {day}, 40 days ago, stale\nversion: unknown\nkb: drinks\n\n"
+        "Steep for two minutes."
     )
-    assert ", today, current\n\nBoil" in quotes(context)["2"]
+    assert ", today, current\nversion: unknown\nkb: drinks\n\nBoil" in quotes(context)["2"]
     assert (first.citation.age_days, first.citation.state) == (40, DocumentState.STALE)
     assert (second.text, second.citation.age_days) == ("Boil the water first.", 0)
     values = json.loads(json.dumps(context.to_dict()))
@@ -315,7 +324,7 @@ def test_what_is_known_of_names_stands_behind_the_passages_and_repeats_none():
     many = [Fact(word, (f"entity: {word}",), other) for word in WORDS]
     kinds = [piece.kind for piece in context_of(passage, facts=many, tokens=800).pieces]
     assert 1 < len(kinds) < 6
-    tight = context_of(passage, facts=facts, tokens=200)
+    tight = context_of(passage, facts=facts, tokens=150)
     assert [piece.kind for piece in tight.pieces] == ["passage"]
     assert context_of(facts=facts).pieces[0].kind == "entity"
 

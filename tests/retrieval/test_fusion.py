@@ -20,6 +20,8 @@ from kbkit.retrieval.fusion import (
     rating_prior,
 )
 
+pytestmark = pytest.mark.local
+
 shares = st.floats(0, 1)
 candidate = st.fixed_dictionaries(
     {

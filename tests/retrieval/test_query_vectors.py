@@ -3,6 +3,7 @@
 import html
 from typing import ClassVar
 
+import numpy as np
 import pytest
 from llama_index.core import Document
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -10,8 +11,8 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 import kbkit
 from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
-from kbkit.retrieval.encoder_fitting import is_due
-from kbkit.stores.catalog import knowledge_bases, query_encoders
+from kbkit.retrieval.encoder_fitting import _MADE_BY, _read, is_due, is_outdated
+from kbkit.stores.catalog import cards, knowledge_bases, query_encoders
 from kbkit.testing import HashEmbedder
 
 SUBJECTS = ("tea", "milk", "bread", "kettle", "oven", "flour", "water", "sugar", "salt", "butter")
@@ -261,6 +262,25 @@ def test_an_encoder_that_an_earlier_kbkit_fitted_is_fitted_again(workspace):
     assert not due(workspace, kb)
 
 
+@pytest.mark.parametrize(("made_by", "embedder", "outdated"), [
+    (_MADE_BY["cards"], "cards:x", False), (_MADE_BY["cards"], "cards:y", True),
+    ("an older kbkit", "cards:x", True),
+])  # fmt: skip
+def test_an_encoder_of_cards_is_that_of_their_embedder(workspace, made_by, embedder, outdated):
+    kb = filled(workspace, "fitted")
+    with workspace._stores.database.write() as transaction:
+        cards.search_with(transaction, kb.id, "cards:x", "cards:x")
+        row = knowledge_bases.get_by_id(transaction, kb.id)
+        assert is_outdated(transaction, row, "cards")
+        query_encoders.save(
+            transaction, kb.id, embedder=embedder, version=row.version, chunks=len(SUBJECTS),
+            terms=("tea",), vectors=np.ones((1, 2), np.float32),
+            report={"made_by": made_by, "last_seq": 10**9}, target="cards",
+        )  # fmt: skip
+        assert is_outdated(transaction, row, "cards") is outdated
+        assert not is_outdated(transaction, row, "chunks")
+
+
 @pytest.mark.parametrize(("encoder", "embedding", "wanted"), [
     ("model", {"type": "static"}, False), ("fitted", {"type": "static"}, True),
     ("model", MODEL, True),
@@ -281,6 +301,16 @@ def test_fitting_says_how_and_asks_local_models_only(workspace):
     assert report["chunks"] == len(SUBJECTS)
     assert report["prior"] is True
     assert filled(workspace).chunks.fit_query_encoder()["prior"] is False
+
+
+def test_chunks_are_fitted_to_with_their_title_and_headings(workspace):
+    kb = workspace.create("drinks", spec=config())
+    kb.ingest(pages("tea"))
+    kb.add("Milk", "# Milk\n\nIt is white.\n\n## Foam\n\nIt is stirred.")
+    with workspace._stores.database.read() as connection:
+        row = knowledge_bases.get_by_id(connection, kb.id)
+        read = _read(connection, row, str.split)
+    assert [list(each) for each in read.headings] == [["About", "tea"], ["Milk"], ["Milk", "Foam"]]
 
 
 def test_static_vectors_of_words_help_the_encoder_of_many_chunks(workspace):

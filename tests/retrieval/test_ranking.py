@@ -9,7 +9,9 @@ from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics
 from kbkit.retrieval.candidates.base import Candidates, WholeDocuments
-from kbkit.retrieval.ranking import CandidatePool, rank
+from kbkit.retrieval.ranking import CandidatePool, document_factors, rank
+
+pytestmark = pytest.mark.local
 
 FREE = RetrievalSpec(duplicates=1, per_document=1000)
 
@@ -257,6 +259,12 @@ def test_cards_by_static_vectors_weigh_less():
         assert found != [place.parts for place in rank([model], 9, mode)]
     both = rank([static, pool(*rows, kb="other", **said)], 9)  # on one scale: a model's
     assert both[0].parts == rank([model, pool(*rows, kb="other", **said)], 9)[0].parts
+
+
+def test_what_documents_say_weighs_less_where_there_are_few():
+    row = (0.5, 5.0, "a")
+    found = document_factors([pool(row, of=10), pool(row, of=20, embedder="static:x")])
+    np.testing.assert_allclose(found, [(0.75, 0.75), (0.225, 0.45)])
 
 
 def test_what_fills_up_has_something_in_common_itself():

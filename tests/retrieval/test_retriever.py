@@ -43,7 +43,8 @@ class Interrupted(Retriever):
 
     def pool(self, query):
         pool = super().pool(query)
-        self.delete()
+        delete, self.delete = self.delete, lambda: None  # once: then the search is done again
+        delete()
         return pool
 
 

@@ -10,6 +10,8 @@ from kbkit.markdown.plain_text import plain_text
 from kbkit.retrieval.snippet import TermMatcher, snippet
 from kbkit.text import analyzer
 
+pytestmark = pytest.mark.local
+
 ENGLISH = analyzer("english")
 FILLER = "nothing of interest stands in these words at all "
 
@@ -65,6 +67,10 @@ def test_a_script_without_spaces_is_cut_at_its_terms():
     shown = cut(text, "緑茶", 60)
     assert "緑茶を" in shown
     assert len(bare(shown)) <= 60
+
+
+def test_terms_near_the_beginning_show_all_of_it():
+    assert cut("Steep black tea for long. " + FILLER * 20, "tea").startswith("Steep black tea")
 
 
 def test_nothing_found_shows_the_beginning():

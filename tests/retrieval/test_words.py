@@ -1,15 +1,19 @@
 """The leg of words finds what scoring every chunk finds, however much of it is left out."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from kbkit.retrieval.bm25 import CorpusStatistics, impacts
+from kbkit.retrieval.bm25 import CorpusStatistics, impacts, length_norms
 from kbkit.retrieval.candidates import words
 from kbkit.retrieval.candidates.base import top_indices
-from kbkit.retrieval.candidates.documents import DocumentScores, _rows_of
+from kbkit.retrieval.candidates.documents import CardScores, DocumentScores, _rows_of
 from kbkit.retrieval.candidates.words import ChunkWords
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.snapshot import Texts
+
+pytestmark = pytest.mark.local
 
 CHUNKS = 4_000
 
@@ -52,8 +56,8 @@ def statistics_of(chunks, postings):
 def of_all(chunks, postings, statistics, mask):
     scores = np.zeros(CHUNKS, np.float32)
     for term, (rows, counts) in postings.items():
-        lengths = chunks.lengths[rows]
-        scores[rows] += impacts(counts, lengths, chunks.average_length, statistics.idf(term))
+        norms = length_norms(chunks.lengths[rows], chunks.average_length)
+        scores[rows] += impacts(counts, norms, statistics.idf(term))
     return scores if mask is None else scores * mask
 
 
@@ -112,9 +116,38 @@ def test_documents_are_counted_however_their_chunks_lie(together, monkeypatch):
     )
 
 
+def test_what_is_kept_of_frequent_terms_has_a_bound(monkeypatch):
+    monkeypatch.setattr("kbkit.retrieval.candidates.documents._FREQUENT", 1_000)
+    rng = np.random.default_rng(3)
+    chunks, postings = table(rng), postings_of(rng, [0.9] * 4)
+    there = [len(np.unique(chunks.owners[rows])) for rows, _ in postings.values()]
+    monkeypatch.setattr("kbkit.retrieval.candidates.documents._MOST_KEPT", sum(there[:3]))
+    kept = []
+    for term in postings:
+        DocumentScores.of_words(chunks, {term: postings[term]})
+        kept.append(list(chunks.kept["frequent"]))
+    assert kept == [["t0"], ["t0", "t1"], ["t0", "t1", "t2"], ["t1", "t2", "t3"]]
+
+
 @pytest.mark.parametrize("number", [0, 1, 63, 64, 65, 400])
 def test_a_text_has_its_place_among_sorted_ones(number):
     texts = sorted(f"é{i * 7 % 400}" if i % 3 else f"w{i}\U0001f600" for i in range(number))
     packed = Texts(np.frombuffer("".join(f"{text}\0" for text in texts).encode(), np.uint8))
     for text in [*texts, "", "a", "w", "é20", "\U0001f600"]:
         assert packed.place(text) == sum(known < text for known in texts)
+
+
+def test_what_cards_usually_say_does_not_depend_on_their_order():
+    rng = np.random.default_rng(4)
+    vectors = rng.normal(0.1, 1, (5_000, 32)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    query = SimpleNamespace(card_vector=vectors[0], card_embedder="e", graph=None)
+
+    def usual(order):
+        chunks = SimpleNamespace(
+            card_embedder="e", sizes=order, card_scores=lambda score: score(vectors[order])
+        )
+        return CardScores.of(chunks, query, None).usual
+
+    orders = [rng.permutation(len(vectors)) for _ in range(8)]
+    assert len({usual(order) for order in orders}) == 1

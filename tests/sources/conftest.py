@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -63,15 +64,28 @@ class Site:
         return self.asked.count(path)
 
 
+@contextmanager
+def served() -> Iterator[Site]:
+    site = Site()
+    thread = threading.Thread(target=site.server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    yield site
+    site.server.shutdown()
+    site.server.server_close()
+
+
 @pytest.fixture
 def site() -> Iterator[Site]:
     """An empty site: every page is a 404 until the test writes it."""
-    served = Site()
-    thread = threading.Thread(target=served.server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    yield served
-    served.server.shutdown()
-    served.server.server_close()
+    with served() as site:
+        yield site
+
+
+@pytest.fixture
+def other_site() -> Iterator[Site]:
+    """Another site, on a port of its own."""
+    with served() as site:
+        yield site
 
 
 @pytest.fixture

@@ -139,8 +139,8 @@ def test_a_document_that_changed_meanwhile_is_read_again(kb, database):
 def test_what_chunks_were_searched_for_is_known(kb, database):
     known = {"pool": ("Pool", "pool"), "c++": ("C++",), "עברית": ("עברית",), "\ud800": ("x",)}
     with database.write() as transaction:
-        names.note_annotated(transaction, kb.id, known)
-        names.note_annotated(transaction, kb.id, known)
+        names.note_annotated(transaction, kb.id, names.packed(known))
+        names.note_annotated(transaction, kb.id, names.packed(known))
     with database.read() as transaction:
         assert names.annotated_with(transaction, kb.id) == known
         assert names.annotated_with(transaction, "other") == {}
@@ -174,12 +174,12 @@ def test_subjects_of_which_nothing_speaks_go_when_swept(kb, database):
     said = Annotation("", "", entities=("Onlyhere",), annotator="test:1")
     annotate(database, kb, "pool", said)
     with database.write() as transaction:
-        subjects.sweep(transaction)
+        subjects.sweep(transaction, subjects.unused(transaction))
         assert subjects.listed(transaction, like="onlyhere")
     annotate(database, kb, "pool", Annotation("", "", annotator="test:1"))
     known = SubjectName(SubjectKind.ENTITY, "onlyhere", "").id
     with database.write() as transaction:
-        subjects.sweep(transaction)
+        subjects.sweep(transaction, subjects.unused(transaction))
         assert subjects.ids_of(transaction, [known]) == set()
 
 

@@ -71,7 +71,7 @@ def held(chroma, database):
 
 def is_level(chroma, database, kb):
     """Whether the server comes to hold what the catalog does; what warms up may be at it."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         with suppress(AssertionError):  # a collection is being dropped
             if held(chroma, database) == {kb.info().collection: ids_of(kb)}:
@@ -165,7 +165,7 @@ def test_a_search_does_without_a_server_that_is_away(tmp_path, chroma, database,
             assert not known.sound
         (said,) = [each.getMessage() for each in caplog.records if each.name.startswith("kbkit")]
         assert "cannot be reached" in said
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         for n in count():  # what warms up behind a search may be in the way of the next
             assert ranked(kb, f"rum for {n} guests")[0] == "rum"
             if known.sound == {kb.info().collection}:
@@ -424,6 +424,7 @@ def test_what_answers_otherwise_is_told(tmp_path, chroma, database):
         ("http://ann:s3cret@db:8000", "", "set what the server wants as KBKIT_CHROMA_TOKEN"),
         ("http://db:8000?token=s3cret", "", "nothing but tenant and database"),
         ("http://db:8000?s3cret", "", "is no address of a server"),
+        ("http://db:0/s3cret", "", "is no address of a server"),
         ("http://db:8000#s3cret", "", "nothing but tenant and database"),
         ("http://db:8000?database=a/../s3cret", "", "3 to 128 letters"),
         ("https://db", "s3cret token", "copy it as it was shown"),
@@ -441,6 +442,7 @@ def test_an_address_that_is_none_is_not_repeated(tmp_path, url, token, says):
     [
         ("https://api.example.org/?tenant=t-1&database=kbs", None, 443),
         ("http://127.0.0.1:8000/", "http://127.0.0.1:8000", 8000),
+        ("http://127.0.0.1:1/", "http://127.0.0.1:1", 1),
         ("http://[::1]:8000/chroma/", "http://[::1]:8000/chroma", 8000),
     ],
 )

@@ -10,9 +10,12 @@ from kbkit.retrieval.candidates import snapshot as leg
 from kbkit.retrieval.candidates.base import cosines
 from kbkit.retrieval.candidates.snapshot import SnapshotCorpus
 from kbkit.stores.snapshots import codes
+from kbkit.stores.snapshots.near_chunks import is_coded
 from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.stores.snapshots.segments import DocumentNumbers, Segment, SegmentsVersion, joined
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
+
+pytestmark = pytest.mark.local
 
 pytest.importorskip("faiss")
 DIMENSIONS = 32
@@ -54,7 +57,7 @@ def made(files, monkeypatch):
     ends = (0, 3_000, 6_000, 6_300)
     segments = [of(vectors[i:j], i + 1) for i, j in pairwise(ends)]
     found = files.write("kb", joined(ABOUT, segments, DocumentNumbers()))
-    files.write_codes(found.segments)
+    files.write_codes(found)
     gone = np.arange(1, 3_000, 5)
     left = [segment.without(gone) for segment in found.segments]
     return joined(ABOUT, left, found.numbers)
@@ -79,7 +82,7 @@ def queries(number=20):
 
 
 def test_codes_find_what_a_scan_finds(made, monkeypatch):
-    assert made.coded
+    assert is_coded(made)
     monkeypatch.setattr(leg, "_FEW", 100)
     masks = [None, np.arange(len(made)) % 3 == 0]
     shares = []
@@ -118,7 +121,7 @@ def test_codes_that_are_lost_are_scanned_around_and_made_again(files, made, dama
     assert [codes.codes_of(segment.snapshot) for segment in found.segments] == [None] * 3
     vector = queries(1)[0]
     assert searched(found, vector)[0].tolist() == exact(found, vector).tolist()
-    again.write_codes(found.segments)
+    again.write_codes(found)
     held = [codes.codes_of(segment.snapshot) is not None for segment in found.segments]
     assert held == [True, True, False]
 
@@ -134,7 +137,7 @@ def test_codes_go_with_their_segment(files, made):
 
 
 def test_without_faiss_nothing_is_coded(made, monkeypatch):
-    monkeypatch.setattr("kbkit.stores.snapshots.segments.available", lambda: False)
-    assert not made.coded
+    monkeypatch.setattr("kbkit.stores.snapshots.near_chunks.available", lambda: False)
+    assert not is_coded(made)
     vector = queries(1)[0]
     assert searched(made, vector)[0].tolist() == exact(made, vector).tolist()

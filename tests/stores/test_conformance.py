@@ -3,8 +3,10 @@
 import shutil
 import subprocess
 import sys
+from itertools import count
 
 import pytest
+import sqlalchemy as sa
 
 import kbkit
 from kbkit.stores.chroma.store import ChromaStore
@@ -14,6 +16,7 @@ from kbkit.stores.stores import Stores, StoresAddress
 from kbkit.testing import DatabaseConformance, VectorStoreConformance
 from tests.stores.toys import ToyDatabase, ToyStore
 
+NUMBERS = count(1)
 # all of them are here, whatever the other tests run on
 pytestmark = pytest.mark.local
 
@@ -71,6 +74,35 @@ class TestChromaEmptied(TestChroma):
 
     def damage(self, folder):
         shutil.rmtree(folder / "chroma")
+
+
+class TestPgvector(VectorStoreConformance):
+    few, options = 10_000, ""
+    most = 2_000
+
+    @pytest.fixture(autouse=True)
+    def opened(self, pgvector, monkeypatch):
+        self.server, self.name = pgvector, f"vectors{next(NUMBERS)}"
+        monkeypatch.setattr("kbkit.stores.postgres.vectors._FEW", self.few)
+        pgvector.execute(f"CREATE SCHEMA {self.name}")
+        options = f"-csearch_path%3D{self.name}%20{self.options}"
+        self.engine = sa.create_engine(f"{pgvector.url('postgres')}&options={options}")
+        yield
+        self.engine.dispose()
+
+    def open_store(self, folder):
+        from kbkit.stores.postgres.vectors import pgvector_on
+
+        return pgvector_on(self.engine, "here")
+
+    def damage(self, folder):
+        self.server.execute(f"DROP SCHEMA {self.name} CASCADE; CREATE SCHEMA {self.name}")
+
+
+class TestPgvectorWithGraph(TestPgvector):
+    """Each collection has a graph from its first vector on, and is asked by it."""
+
+    few, options = 0, "-cenable_seqscan%3Doff"
 
 
 class TestToyStore(VectorStoreConformance):

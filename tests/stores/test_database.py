@@ -106,7 +106,7 @@ def test_two_open_the_same_file(database, tmp_path):
         ("database disk image is malformed", "restore it"),
         ("file is not a database", "not a catalog"),
         ("database or disk is full", "free some space"),
-        ("disk I/O error", "local folder"),
+        ("disk I/O error", "full or fails: free some space; kbkit needs a local folder"),
         ("database is locked", "run this again"),
     ],
 )

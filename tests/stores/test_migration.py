@@ -109,8 +109,8 @@ def test_a_workspace_goes_to_a_server_and_comes_back(folder, tmp_path, postgres,
             assert workspace.files.read("notes/tea.md").startswith("# Tea")
             assert not workspace.files.sync().removed
             assert len(workspace["files"].documents) == 2
-            assert workspace.restore("old").search("rum")[0].title == "Rum"
-            assert workspace["drinks"].documents.restore("text:Water")
+            assert workspace.undelete("old").search("rum")[0].title == "Rum"
+            assert workspace["drinks"].documents.undelete("text:Water")
             workspace["drinks"].add("New", "Something new.")
             assert workspace["drinks"].search("something new")[0].title == "New"
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 import kbkit
 from kbkit.config import Settings
 from kbkit.errors import ConfigError, WorkspaceError, WorkspaceVersionError
-from kbkit.models import Mode
+from kbkit.models import Mode, SourceDocument
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.stores import StoresAddress
 
@@ -211,6 +211,54 @@ def test_a_search_that_loses_the_server_goes_on_with_the_next(tmp_path, postgres
             read()
         assert database.changes() == database.changes()
         assert workspace["drinks"].search("coffee")[0].title == "Coffee"
+
+
+def test_an_ingest_that_loses_the_server_keeps_what_was_committed(tmp_path, postgres):
+    documents = [SourceDocument(f"n:{n}", f"Number {n}", f"word{n} " * 900) for n in range(60)]
+
+    def stop_after_some(progress):
+        if progress.done == 45:
+            postgres.stop()  # in an accident this server forgets commits, to be quick
+
+    with opened(tmp_path, postgres.catalog()) as workspace:
+        kb = workspace.create("numbers")
+        try:
+            with pytest.raises(WorkspaceError, match="see that the server runs"):
+                kb.ingest(documents, on_progress=stop_after_some)
+            with pytest.raises(WorkspaceError, match="see that the server runs"):
+                kb.ingest(documents)
+        finally:
+            postgres.start()
+        before = {each.uri for each in kb.documents}
+        assert {f"n:{n}" for n in range(5)} < before < {f"n:{n}" for n in range(45)}
+        assert kb.search("word3", mode="lexical")[0].title == "Number 3"
+        report = kb.ingest(documents)  # with nothing to free or to mend before
+        assert (report.new, report.same) == (60 - len(before), len(before))
+        assert kb.search("word59", mode="lexical")[0].title == "Number 59"
+        assert workspace.doctor().sound
+
+
+def test_a_search_that_loses_the_server_before_it_reads_texts_says_so(
+    tmp_path, postgres, monkeypatch
+):
+    with opened(tmp_path, postgres.catalog()) as workspace:
+        kb = fill(workspace)
+        expected = [(hit.title, hit.score) for hit in kb.search("boiled tea")]
+        read = workspace._stores.database.chunks
+
+        def without_server(seqs):
+            assert len(seqs)  # it has ranked
+            postgres.stop()  # in an accident this server forgets commits, to be quick
+            return read(seqs)
+
+        try:
+            with monkeypatch.context() as patched:
+                patched.setattr(workspace._stores.database, "chunks", without_server)
+                with pytest.raises(WorkspaceError, match="see that the server runs"):
+                    kb.search("boiled tea")
+        finally:
+            postgres.start()
+        assert [(hit.title, hit.score) for hit in kb.search("boiled tea")] == expected
 
 
 def test_who_may_only_read_reads(tmp_path, postgres):

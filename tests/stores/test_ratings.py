@@ -2,7 +2,9 @@
 
 import json
 from collections import defaultdict
+from datetime import UTC, datetime, timedelta
 from statistics import fmean
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -33,6 +35,24 @@ def naive(given_ratings):
     for _, target, rater, score in given_ratings:
         last[target][rater] = score
     return {target: (len(scores), fmean(scores.values())) for target, scores in last.items()}
+
+
+def test_the_last_rating_counts_whatever_clocks_say(database, kb_id, monkeypatch):
+    """Each machine has a clock of its own, and the second one's is an hour behind."""
+    behind = datetime.now(UTC) - timedelta(hours=1)
+    with database.write() as connection:
+        first = rate(connection, kb_id, "a", "ann", 1)
+        with monkeypatch.context() as patched:
+            patched.setattr(ratings, "datetime", SimpleNamespace(now=lambda _: behind))
+            rate(connection, kb_id, "a", "bob", 3)
+            rate(connection, kb_id, "a", "ann", 4)
+            last = rate(connection, kb_id, "a", "ann", 5)
+        assert ratings.total(connection, kb_id, "a") == RatingTotal(2, 4.0)
+        assert last.created_at - first.created_at == timedelta(microseconds=2)
+        own = [each for each in ratings.listed(connection, kb_id) if each.rater == "ann"]
+        assert [each.score for each in own] == [1, 4, 5]
+        rate(connection, kb_id, "a", "ann", 2)
+        assert ratings.total(connection, kb_id, "a") == RatingTotal(2, 2.5)
 
 
 acts = st.lists(

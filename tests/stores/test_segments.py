@@ -1,5 +1,7 @@
 """Segments read as the whole snapshot of their version would, whatever came and went."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,7 +12,12 @@ from kbkit.stores.catalog.packing import pack
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots import advancing, merging
 from kbkit.stores.snapshots.making import make
-from kbkit.stores.snapshots.segments import SegmentedSnapshot
+from kbkit.stores.snapshots.segments import (
+    DocumentNumbers,
+    Segment,
+    SegmentedSnapshot,
+    joined,
+)
 from tests.stores.test_snapshots import catalog, fresh, opened, put, remove
 
 TERMS = ("a", "b", "c", "dd", "none")
@@ -94,6 +101,30 @@ def embed_card(stored, number):
             vector = np.full((1, 3), row.cards_version + 1, np.float32)
             cards.add_vectors(transaction, stored.id, "model", {key: pack(vector)[0]})
         cards.search_with(transaction, stored.id, "model", "other")
+
+
+def test_cards_without_vectors_are_as_wide_as_those_of_their_model(stored):
+    """Segments may hold cards of the model before, which are narrower."""
+
+    def search_with(model, width, *numbers, embed=True):
+        with stored.database.write() as transaction:
+            for number in numbers:
+                new = {documents[number]: cards.NewCard("", str(number), str(number))}
+                cards.put(transaction, stored.id, 1, new)
+                if embed:
+                    vector = np.full((1, width), number + 1, np.float32)
+                    packed = {str(number): pack(vector)[0]}
+                    cards.add_vectors(transaction, stored.id, model, packed)
+            cards.search_with(transaction, stored.id, model, "other")
+
+    documents = list(dict.fromkeys(row["document"] for row in catalog(stored)[1]))
+    search_with("small", 2, 0, 1, 2)
+    stored.snapshots.save(stored.id, merging=True)
+    search_with("large", 3, 0, 1, 2)
+    stored.snapshots.renew(stored.id)
+    search_with("large", 3, 3, embed=False)
+    found = check(stored)
+    assert found.cards_of(documents).tolist() == [[1] * 3, [2] * 3, [3] * 3, [0] * 3]
 
 
 texts = st.lists(st.sampled_from(["", "a", "a b", "b b a", "c", "dd c a b"]), max_size=4)
@@ -298,3 +329,33 @@ def test_a_catalog_that_was_restored_takes_nothing_of_another(stored):
         row = knowledge_bases.get_by_id(transaction, stored.id)
         assert advancing.advanced(transaction, row, held) is None
     check(stored)
+
+
+def test_segments_follow_the_catalog_that_they_were_made_of(stored):
+    """Each reason for which they do not, by itself."""
+    remove(stored, 0)
+    row, held = catalog(stored)
+    with stored.database.read() as transaction:
+        # the last one is small: chunks before it, in the other, tell nothing of its history
+        parts = [
+            Segment(make(transaction, row, None, after=after, until=until))
+            for after, until in ((0, held[-3]["seq"]), (held[-3]["seq"], held[-1]["seq"]))
+        ]
+        last = removed_chunks.last(transaction, stored.id)
+        found = joined(advancing.shown(row, last), parts, DocumentNumbers())
+        assert [len(segment) for segment in found.segments] == [len(held) - 2, 2]
+
+        def follows(row=row, **different):
+            return advancing.follows(transaction, row, replace(found, **different))
+
+        assert last > 0
+        assert follows()
+        assert follows(segments=())
+        assert follows(replace(row, version=row.version + 1))
+        assert not follows(replace(row, version=row.version - 1))
+        assert not follows(replace(row, embedder="another"))
+        assert not follows(removed=last + 1)
+    with stored.database.write() as transaction:
+        which = chunks.c.seq == held[-1]["seq"]
+        transaction.execute(chunks.update().where(which).values(id="restored"))
+        assert not advancing.follows(transaction, row, found)

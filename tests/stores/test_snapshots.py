@@ -24,6 +24,7 @@ from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.schema import chunks, documents, vectors
 from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
 from kbkit.stores.locks import FolderLocks
+from kbkit.stores.snapshots.making import make
 from kbkit.stores.snapshots.merging import merged
 from kbkit.stores.snapshots.snapshots import Snapshots
 from kbkit.stores.sqlite.database import SqliteDatabase
@@ -312,6 +313,52 @@ def test_a_damaged_file_is_no_snapshot(stored, damage):
     assert fresh(stored).snapshots.get(catalog(stored)[0]) is not None
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_a_bit_that_flipped_is_noticed(stored, monkeypatch, large):
+    if large:
+        monkeypatch.setattr("kbkit.stores.snapshots.array_files._LARGE", 0)
+    put(stored, "tea", "a b b", "c a")
+    stored.snapshots.save(stored.id)
+    row, path = catalog(stored)[0], segment_file(stored)
+    assert fresh(stored).snapshots.get(row) is not None
+    whole = path.read_bytes()
+    for place in range(0, len(whole), len(whole) // 40):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :])
+        assert fresh(stored).snapshots.get(row) is None, place
+    path.write_bytes(whole)
+    assert fresh(stored).snapshots.get(row) is not None
+    check(fresh(stored))
+
+
+def test_a_bit_of_the_list_that_flipped_is_noticed(stored, caplog):
+    put(stored, "tea", "a b b", "c a")
+    stored.snapshots.save(stored.id)
+    row, path = catalog(stored)[0], stored.snapshots._files.path(stored.id)
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 3):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        found = fresh(stored).snapshots.get(row)
+        assert found is None or json.loads(path.read_bytes()) == json.loads(whole)
+    assert "made anew" in caplog.text
+
+
+def test_a_large_file_is_read_through_once(stored, monkeypatch):
+    monkeypatch.setattr("kbkit.stores.snapshots.array_files._LARGE", 0)
+    put(stored, "tea", "a b b", "c a")
+    stored.snapshots.save(stored.id)
+    row, path = catalog(stored)[0], segment_file(stored)
+    read = []
+    monkeypatch.setattr("kbkit.stores.snapshots.array_files.check", read.append)
+    assert fresh(stored).snapshots.get(row) is not None
+    assert not read
+    os.utime(path, (1, 1))
+    assert fresh(stored).snapshots.get(row) is not None
+    assert read == [path]
+    stored.snapshots.save(stored.id)  # sweeps
+    assert fresh(stored).snapshots.get(row) is not None
+    assert read == [path]
+
+
 LISTS = {
     "empty": lambda values: {},
     "a list": lambda values: [values],
@@ -511,3 +558,15 @@ def test_rows_are_found_by_id_and_those_that_are_gone_left_out(stored):
     made = check(stored)
     assert made.rows_of([made.ids[1], "gone", made.ids[0]]).tolist() == [1, 0]
     assert made.rows_of([]).tolist() == []
+
+
+def test_a_snapshot_is_never_made_of_a_newer_one(stored):
+    """It lacks what has gone since, and who began to read before that still sees it."""
+    put(stored, "tea", "a")
+    put(stored, "milk", *"cdefghijklmno")  # more than are looked at to know a history
+    with stored.database.read() as connection:
+        row, held = catalog(stored, connection)
+        remove(stored, "tea")
+        with stored.database.read() as now:
+            newer = make(now, catalog(stored, now)[0], None)
+        assert held_by(make(connection, row, newer)) == held

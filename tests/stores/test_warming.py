@@ -12,7 +12,7 @@ import kbkit
 from kbkit.errors import NotFoundError
 from kbkit.recipes import JsonlSource
 from kbkit.stores.catalog import knowledge_bases
-from kbkit.stores.snapshots.segments import SegmentedSnapshot
+from kbkit.stores.snapshots import near_chunks
 
 SEARCHES = """
 import sys, threading
@@ -61,7 +61,7 @@ def run(folder, searches):
 
 def test_the_second_search_makes_ready_and_closing_waits_for_it(folder, monkeypatch):
     # as without the extra `scale`
-    monkeypatch.setattr(SegmentedSnapshot, "coded", property(lambda _: False))
+    monkeypatch.setattr(near_chunks, "is_coded", lambda _: False)
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         one = kb.search("green tea")
@@ -82,7 +82,7 @@ def test_the_second_search_makes_ready_and_closing_waits_for_it(folder, monkeypa
 
 
 def test_what_codes_answer_for_needs_no_index_of_vectors(folder, monkeypatch):
-    monkeypatch.setattr(SegmentedSnapshot, "coded", property(lambda _: True))
+    monkeypatch.setattr(near_chunks, "is_coded", lambda _: True)
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         hits = [kb.search("green tea").hits for _ in range(2)]

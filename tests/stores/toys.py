@@ -127,6 +127,9 @@ class ToyDatabase:
             engine.dispose()
             raw.close()
 
+    def faults(self):
+        return []
+
     def changes(self):
         return self._version
 
@@ -149,6 +152,9 @@ class ToyStore:
     def __init__(self):
         self.collections = {}
 
+    def settle(self):
+        """Each write is whole."""
+
     def reopen(self):
         pass
 
@@ -163,6 +169,11 @@ class ToyStore:
 
     def count(self, name):
         return len(self._vectors(name))
+
+    def items(self, name):
+        _, held = self.collections[name]
+        if held:
+            yield list(held), np.array(list(held.values()), np.float32)
 
     def upsert(self, name, ids, vectors, payloads=None):
         there = self._vectors(name, *vectors)

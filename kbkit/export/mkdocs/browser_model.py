@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.minilm import Layer, Weights, minilm_weights
+from kbkit.embedding.minilm import Layer, Weights, minilm_vocabulary, minilm_weights
 
 WORDS = 64
 """Tokens whose rows are in one file: 25 kB, of which a query reads some ten."""
@@ -57,7 +57,7 @@ def write_browser_model(folder: Path) -> str:
 def _files(weights: Weights) -> Iterator[tuple[str, bytes]]:
     """Every file by name."""
     yield "LICENSE.txt", _LICENSE.read_bytes()
-    yield "vocabulary.txt", "\n".join(weights.vocabulary).encode()
+    yield "vocabulary.txt", "\n".join(minilm_vocabulary()).encode()
     norm = weights.norm
     numbers = [weights.kind, norm.weights, norm.biases, weights.place_scales[:LONGEST]]
     yield "embeddings.bin", _packed(numbers, [weights.places[:LONGEST]])

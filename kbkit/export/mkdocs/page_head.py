@@ -6,12 +6,17 @@ import base64
 import hashlib
 import html
 import re
+from collections.abc import Iterable
+from pathlib import Path
 
 from kbkit.export.mkdocs.scripts import page_style, scripts
 
 _CHARSET = '<meta charset="utf-8">'
 _POLICY = '<meta http-equiv="Content-Security-Policy" content="{}">'
 _INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+_HOLE = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+_FILLING = r"[\w.:/%~-]*"
+"""What a template may put into a script: an address, and nothing that ends its quotation."""
 _PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)
 _TITLE = re.compile(r"<h1.*?</h1>", re.DOTALL)
 _TAG = re.compile(r"<[^<>]*>")
@@ -21,17 +26,36 @@ _TELLING = 30
 """Shorter paragraphs describe nothing."""
 
 
-def content_security_policy(shell: str) -> str:
-    """A Content-Security-Policy that lets a page load what is the site's own.
-
-    Scripts within the page are allowed by their hashes.
+def theme_scripts(folders: Iterable[str | Path]) -> re.Pattern[str]:
+    """Recognises the scripts within a page that a theme brings.
 
     Args:
-        shell: The page without what documents say.
+        folders: With the theme's templates.
+    """
+    forms = {
+        _FILLING.join(map(re.escape, _HOLE.split(script)))
+        for folder in folders
+        for template in sorted(Path(folder).rglob("*.html"))
+        for script in _INLINE.findall(template.read_text("utf-8", errors="replace"))
+        if "{%" not in script
+    }
+    return re.compile("|".join(f"(?:{form})" for form in sorted(forms)) or r"(?!)")
+
+
+def content_security_policy(page: str, theirs: re.Pattern[str]) -> str:
+    """A Content-Security-Policy that lets a page load what is the site's own.
+
+    Scripts within the page are allowed by their hashes where the theme brings them: whatever else
+    stands there came with a value, and does not run.
+
+    Args:
+        page: The page.
+        theirs: The scripts of the theme, as `theme_scripts` gives them.
     """
     hashes = "".join(
         f" 'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-        for text in dict.fromkeys(_INLINE.findall(shell))
+        for text in dict.fromkeys(_INLINE.findall(page))
+        if theirs.fullmatch(text)
     )
     return (
         f"default-src 'self'; script-src 'self'{hashes}; style-src 'self' 'unsafe-inline'; "
@@ -40,20 +64,20 @@ def content_security_policy(shell: str) -> str:
     )
 
 
-def add_head(output: str, content: str = "", style: str = "", assets: str = "") -> str:
+def add_head(output: str, theirs: re.Pattern[str], *, style: str = "", assets: str = "") -> str:
     """A page with our style, and a policy: a second wall behind the renderer.
 
     Args:
         output: The page as the theme made it.
-        content: What documents say in it, which is nothing that a policy could allow.
+        theirs: The scripts of the theme, which may run.
         style: Rules for this kind of page.
         assets: Address of the folder of scripts and styles, from an exported page; without it the
             style stands in the page.
     """
-    shell = output.replace(content, "") if content else output
+    policy = content_security_policy(output, theirs)
     # The encoding has to stand in the first kilobyte, which the policy fills
     output = output.replace(_CHARSET, "", 1)
-    head = f"<head>{_CHARSET}{_POLICY.format(content_security_policy(shell))}"
+    head = f"<head>{_CHARSET}{_POLICY.format(policy)}"
     output = output.replace("<head>", head, 1)
     if assets:
         ends = f'<link rel="stylesheet" href="{assets}/{scripts()["pages.css"][0]}">'

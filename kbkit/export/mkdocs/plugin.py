@@ -28,7 +28,7 @@ from kbkit.export.manifest import MANIFEST, Manifest
 from kbkit.export.mkdocs.graph_picture import FOLDER as GRAPHS
 from kbkit.export.mkdocs.graph_picture import graph_scripts, picture
 from kbkit.export.mkdocs.keyword_index import add_name_parts
-from kbkit.export.mkdocs.page_head import add_head
+from kbkit.export.mkdocs.page_head import add_head, theme_scripts
 from kbkit.export.mkdocs.recipe_export import export_recipe
 from kbkit.export.mkdocs.render_cache import RenderCache
 from kbkit.export.mkdocs.scripts import search_style, write_scripts
@@ -166,8 +166,9 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         return nav
 
     def on_env(self, env: Any, *, config: MkDocsConfig, files: Files) -> None:
-        """Keep the pages, all of which have been rendered now."""
+        """Keep the pages, all of which have been rendered now; learn which scripts may run."""
         self.renderer.close()
+        self.scripts = theme_scripts(config.theme.dirs)
         if self.exports and config.theme.name == "material":
             env.loader = with_sidebar(env.loader)
 
@@ -190,7 +191,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
                 page.add_subjects(line)
         return context
 
-    # After plugins that add scripts of theirs, which the policy has to know
+    # After plugins that change pages
     @event_priority(-100)
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         """Put our search in, and forbid exported pages to load anything from elsewhere."""
@@ -199,8 +200,10 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         if isinstance(page, ExportedPage):
             output = self.search.delay_copy_buttons(output) if self.search.kbs else output
             assets = "../" * page.url.count("/") + ASSETS
-            return add_head(output, page.content or "", assets=assets)
-        return add_head(output, style=search_style()) if isinstance(page, SearchPage) else output
+            return add_head(output, self.scripts, assets=assets)
+        if isinstance(page, SearchPage):
+            return add_head(output, self.scripts, style=search_style())
+        return output
 
     def on_post_template(
         self, output_content: str, *, template_name: str, config: MkDocsConfig
@@ -213,7 +216,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             output = self.search.not_found_page(output, directories=config.use_directory_urls)
             ours = output != output_content
         output = self.search.add_box(output)
-        return add_head(output, style=search_style()) if ours else output
+        return add_head(output, self.scripts, style=search_style()) if ours else output
 
     # After the search plugin, which writes the index
     @event_priority(-100)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import yaml
 
 from kbkit.export.files import write_file, writing
 from kbkit.models import KnowledgeBaseInfo
+from kbkit.models.plain import plain
 from kbkit.recipes import SiteSpec
 
 CONFIG = "mkdocs.yml"
@@ -19,6 +21,9 @@ HTML = "site"
 SEPARATOR = r"[\s\-_,:;!?=+*/\\|\[\](){}\"'`~^%$#@<>]+|\.(?!\d)|&(?:lt|gt|amp|quot);"
 """Where the site search divides text: ``append_event`` and ``os.path.join`` are found whole and
 by their parts, ``3.11`` stays whole. The parts of ``appendEvent`` are added by the plugin."""
+
+_ADDRESS = "%:/?#[]@!$&()*+,;=~"
+"""What an address may hold besides letters and digits, and no page takes for the end of it."""
 
 _HEADER = "# Written by kbkit; edit it and remove this line, and kbkit will not write it again.\n"
 
@@ -65,7 +70,7 @@ def write_project(folder: Path, info: KnowledgeBaseInfo, site: SiteSpec) -> Path
     """
     config: dict[str, Any] = {
         # MkDocs puts both into its pages as they are: they are HTML
-        "site_name": html.escape(site.title or info.name),
+        "site_name": html.escape(plain(site.title or info.name)),
         "docs_dir": DOCS,
         "site_dir": HTML,
         "use_directory_urls": False,
@@ -74,9 +79,9 @@ def write_project(folder: Path, info: KnowledgeBaseInfo, site: SiteSpec) -> Path
         "extra": {"generator": False},
     }
     if info.description:
-        config["site_description"] = html.escape(info.description)
+        config["site_description"] = html.escape(plain(info.description))
     if site.url:
-        config["site_url"] = site.url
+        config["site_url"] = quote(site.url, safe=_ADDRESS)
     with writing(folder, "the MkDocs project"):
         (folder / DOCS).mkdir(parents=True, exist_ok=True)
         if not (folder / CONFIG).exists() or is_ours(folder):

@@ -22,7 +22,7 @@ def export_recipe(recipe: Path, workspace: Path, folder: Path) -> None:
     target = folder / load_recipe(recipe).name
     done = run_python(
         "kbkit.cli", "--workspace", str(workspace),
-        "export", str(recipe), "--folder", str(target), "--pages-only",
+        "export", str(recipe), "--folder", str(target), "--pages-only", "--trust",
     )  # fmt: skip
     if done.returncode:
         raise ExportError(f"{recipe} cannot be published:\n{done.stderr.strip()}")

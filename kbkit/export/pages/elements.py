@@ -15,6 +15,7 @@ from kbkit.export.pages.outline import HOME, Outline
 from kbkit.export.pages.sections import Section
 from kbkit.markdown.disarming import escape
 from kbkit.models import License
+from kbkit.models.plain import plain
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _WIDTH = 1_000_000
@@ -24,7 +25,7 @@ _WIDTH = 1_000_000
 def html_title(text: str) -> str:
     """Plain text as MkDocs wants titles: it puts them into its pages as they are, as HTML."""
     # Braces would be templates to plugins that render the front matter
-    return html.escape(text, quote=False).replace("{", "&#123;").replace("}", "&#125;")
+    return html.escape(plain(text), quote=False).replace("{", "&#123;").replace("}", "&#125;")
 
 
 def front_matter(values: Mapping[str, Any]) -> str:

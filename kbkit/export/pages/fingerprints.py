@@ -16,7 +16,7 @@ from pathlib import Path
 from kbkit.export.pages.document_page import PageLayout
 from kbkit.export.pages.outline import Entry, Outline
 
-_REVISION = 2
+_REVISION = 3
 """Goes up when the same document becomes another page."""
 
 

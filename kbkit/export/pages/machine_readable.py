@@ -19,7 +19,7 @@ from kbkit.errors import ExportError
 from kbkit.export.pages.about_page import DOCUMENTS, FULL_TEXT
 from kbkit.export.pages.outline import Outline
 from kbkit.models import Document, KnowledgeBaseInfo, License
-from kbkit.models.plain import plain
+from kbkit.models.plain import plain, without_controls
 
 INDEX = "llms.txt"
 FULL_TEXT_SIZE = 5_000_000
@@ -120,7 +120,8 @@ def full_text(path: Path, outline: Outline) -> Iterator[Callable[[Document], Non
             if document.uri in chosen:
                 entry = outline.entries[document.uri]
                 said = f"Source: {plain(document.uri)}\n{_license(entry.license)}"
-                file.write(f"\n# {entry.title}\n\n{said}\n{document.content.strip()}\n")
+                content = without_controls(document.content).strip()
+                file.write(f"\n# {plain(entry.title)}\n\n{said}\n{content}\n")
 
         yield add
     if path.exists() and filecmp.cmp(draft, path, shallow=False):

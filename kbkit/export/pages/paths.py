@@ -16,7 +16,9 @@ PATH_BYTES = 160
 _UNSAFE = re.compile(r"[^\w.+-]+")
 _SUFFIX = re.compile(r"\.(?:x?html?|md|markdown|rst|txt|ipynb|php|aspx?|jsp)$", re.IGNORECASE)
 _OUTPUT_SUFFIX = re.compile(r"\.(md|x?html?)$", re.IGNORECASE)
-_RESERVED = re.compile(r"(?:con|prn|aux|nul|conin|conout|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+_RESERVED = re.compile(
+    r"(?:con|prn|aux|nul|conin|conout|com[\d¹²³]|lpt[\d¹²³])(?:\..*)?", re.IGNORECASE
+)
 
 
 def digest(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -40,6 +41,7 @@ from kbkit.models import Document, DocumentState, ExportReport, KnowledgeBaseInf
 from kbkit.progress import OnProgress
 from kbkit.recipes import SiteSpec
 
+_log = logging.getLogger(__name__)
 _LOCK = ".kbkit-export.lock"
 ReadImage = Callable[[str], bytes | None]
 """Gives a picture by its name, if it is there."""
@@ -186,8 +188,12 @@ def _export(
                 on_progress(Progress("export", written + unchanged, len(wanted) - 1, path))
     for name in names:  # named after what they hold, so that one that is there is as it was
         target = directory / IMAGES / name
-        if not target.exists() and (data := images(name)) is not None:
+        if target.exists():
+            continue
+        if (data := images(name)) is not None:
             write_file(target, data)
+        else:
+            _log.warning("%s: no such picture; a page goes without", name)
     for path, archive in archives.items():
         _write(directory / path, archive())
     removed = sum(_remove(directory, path) for path in sorted(set(before.files) - wanted))

@@ -46,7 +46,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         tags_box: Its tags, separated by commas.
         outline_box: Whether it is divided into the passages that search reads.
         delete_button: Asks whether to delete it; `confirm_button` does so, `keep_button` does not.
-        restore_button: Brings back what was deleted last.
+        undelete_button: Brings back what was deleted last.
     """
 
     def __init__(
@@ -94,10 +94,10 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         self._question = widgets.HTML()
         self._confirm = widgets.HBox([self._question, self.confirm_button, self.keep_button])
         self._confirm.add_class("kbkit-confirm")
-        self.restore_button = button("Undo", "Bring it back, with its ratings", self.restore)
+        self.undelete_button = button("Undo", "Bring it back, with its ratings", self.undelete)
         self._deleted: list[tuple[KnowledgeBase, Document]] = []
         self._said = widgets.HTML()
-        self._undo = widgets.HBox([self._said, self.restore_button])
+        self._undo = widgets.HBox([self._said, self.undelete_button])
         self._undo.add_class("kbkit-confirm")
         self._labels = row(
             self.type_box, self.tags_box, self.outline_box, back_button, self.delete_button
@@ -165,7 +165,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         }
 
     def delete(self) -> None:
-        """Put the document into the trash; `restore` brings it back."""
+        """Put the document into the trash; `undelete` brings it back."""
         document = self.document
         if document is None:
             return
@@ -178,14 +178,14 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             self._on_change("documents")
             self._panel.say(f"Deleted: “{render.plain(document.title, 80)}”")
 
-    def restore(self) -> None:
+    def undelete(self) -> None:
         """Bring back the document that was deleted last, and show it."""
         if not self._deleted:
             return
         with self._panel.shown_errors():
             kb, document = self._deleted.pop()
             self._show_deleted()
-            kb.documents.restore(document.id)
+            kb.documents.undelete(document.id)
             if kb.id == self._find().id:
                 self.show(kb.documents[document.id], self._renderer)
             self._on_change("documents")

@@ -89,6 +89,7 @@ class EntriesPanel(Panel):
         self._sort = "rating"
         self._limit = _PAGE
         self._seen: object = None
+        self._told = ""  # what was done, or came up: said until the reader asks for something else
         self._serial = 0
         self._undo: list[tuple[str, Callable[[], str]]] = []
         self._muted = Muted()
@@ -136,6 +137,7 @@ class EntriesPanel(Panel):
         """Take over what other programs changed, and show how things are."""
         with self.shown_errors():
             report = self._entries.sync(on_progress=lambda _progress: None)
+            self._told = ""
             self._reread()
             self.error = None
             if report.skipped:
@@ -163,11 +165,13 @@ class EntriesPanel(Panel):
 
     def _set_sort(self, message: Message) -> Answer:
         self._sort = text_in(message, "by")
+        self._told = ""
         self._show_table()
         return {}
 
     def _more(self, _message: Message) -> Answer:
         self._limit += _PAGE
+        self._told = ""
         self._show_table()
         return {}
 
@@ -254,7 +258,7 @@ class EntriesPanel(Panel):
         deleted = self._entries.delete(entry.slug)
 
         def restore() -> str:
-            self._entries.restore(deleted.id)
+            self._entries.undelete(deleted.id)
             return f"Brought back: {entry.title}"
 
         self._undo.append((f"deleting {entry.title}", restore))
@@ -294,8 +298,12 @@ class EntriesPanel(Panel):
         self._reread(slug)
         self.publish("documents")
         self.error = None
-        self.say(said)
+        self._tell(said)
         return {"said": said}
+
+    def _tell(self, text: str) -> None:
+        self._told = text
+        self.say(text)
 
     def _reread(self, slug: str = "") -> None:
         """Show entries as they are now; the one of a slug, or else the one that is open."""
@@ -306,7 +314,7 @@ class EntriesPanel(Panel):
             try:
                 entry = self._entries.read(slug)
             except MissingPathError:
-                self.say(f"{slug} is gone")
+                self._tell(f"{slug} is gone")
             except FilesError as error:
                 self.fail(error)
         self._open(entry)
@@ -355,8 +363,9 @@ class EntriesPanel(Panel):
             if filtered
             else "No entries yet. New entry makes one; agents leave them with their tasks.",
         }
-        noun = "entry" if page.total == 1 else "entries"
-        self.say(f"{page.total:,} {noun}{' of that kind' if filtered else ''}")
+        if not self._told:
+            noun = "entry" if page.total == 1 else "entries"
+            self.say(f"{page.total:,} {noun}{' of that kind' if filtered else ''}")
 
     def _on_filter(self, _change: Bunch) -> None:
         if not self._muted:
@@ -365,4 +374,5 @@ class EntriesPanel(Panel):
     def _find(self) -> None:
         with self.shown_errors():
             self._limit = _PAGE
+            self._told = ""
             self._show_table()

@@ -247,7 +247,7 @@ class FilesPanel(Panel):
         deleted = self._files.delete(text_in(message, "path"))
 
         def restore() -> str:
-            self._files.restore(deleted.id)
+            self._files.undelete(deleted.id)
             return f"Brought back: {deleted.path}"
 
         self._done(f"deleting {deleted.path}", restore)

@@ -99,6 +99,7 @@ class GraphPanel(JobPanel):
         self._relations: dict[int, Relation] = {}
         self._hits: dict[str, Hit] = {}
         self._again = False
+        self._told = ""  # what was done: said until the reader asks for something else
         self._version = 0
         self._revisions: object = None
         answers: Answers = {
@@ -126,6 +127,10 @@ class GraphPanel(JobPanel):
 
     def refresh(self) -> None:
         """Show the graph as it is now."""
+        self._told = ""
+        self._redraw()
+
+    def _redraw(self) -> None:
         self._again = True
         if not self.running:
             self._start(self._read)
@@ -150,11 +155,11 @@ class GraphPanel(JobPanel):
             self._refresh_if_changed()
         elif topic != "ratings":
             self._selector.offer()
-            self.refresh()
+            self._redraw()
 
     def _refresh_if_changed(self) -> None:
         if self._revisions != self._current_revisions():
-            self.refresh()
+            self._redraw()
 
     def _current_revisions(self) -> object:
         """What tells whether anybody has changed the graph."""
@@ -174,13 +179,14 @@ class GraphPanel(JobPanel):
             self._show({"nodes": [], "edges": [], "total": 0}, _NO_KB)
             self.say(_NO_KB)
             return
-        self.say("Reading the graph …")
+        self.say(self._told or "Reading the graph …")
         types = (*EntityType, "entity", "document") if self.documents_box.value else ()
         layout = self._graph.layout(kbs=kbs, limit=self.size_box.value, type=types)
         self._show(content.picture(layout), _NOTHING)
         shown, total = len(layout.nodes), layout.total
         few = f"the {shown:,} of {total:,} to which most is related" if shown < total else "all"
-        self.say(f"{self._selector.name or 'All knowledge bases'}: {few}" if shown else _NOTHING)
+        found = f"{self._selector.name or 'All knowledge bases'}: {few}" if shown else _NOTHING
+        self.say(self._told or found)
         if shown and not self._again:
             gaps = self._graph.gaps(kbs=kbs, limit=_GAPS)
             self._view.state = {**self._view.state, "gaps": [content.gap(each) for each in gaps]}
@@ -339,8 +345,9 @@ class GraphPanel(JobPanel):
     def _changed(self, said: str, entity: Entity | None, *, redraw: bool = True) -> Answer:
         """The graph was changed here: draw it anew, and say what was done."""
         said = render.plain(said, 200)
+        self._told = said
         if redraw:
-            self.refresh()
+            self._redraw()
             self.publish("graph")
         self.say(said)
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from enum import StrEnum
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import ipywidgets as widgets
 from pydantic.fields import FieldInfo
@@ -13,6 +13,7 @@ from traitlets import Bunch
 from kbkit.errors import ConfigError
 from kbkit.panels.controls import control, row, show, toggle
 from kbkit.recipes import AnySource, SourceSpec, parse_source
+from kbkit.recipes.base import meanings
 
 _PLACES = ("url", "path", "name", "base_url")
 _LABELS = {
@@ -23,6 +24,7 @@ _LABELS = {
     "package": "Python package",
     "mirror": "Saved site (folder, archive, WARC)",
     "jsonl": "JSON lines",
+    "parquet": "Parquet",
 }
 _WORDS = {"url": "URL", "base_url": "Base URL", "allow_private": "Allow private addresses"}
 
@@ -56,7 +58,8 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
         """
         self._model = model
         fields = {name: field for name, field in model.model_fields.items() if name != "type"}
-        self.controls = {name: _make(name, field) for name, field in fields.items()}
+        told = meanings(model)
+        self.controls = {name: _make(name, field, told[name]) for name, field in fields.items()}
         places = [box for name, box in self.controls.items() if name in _PLACES]
         others = [box for name, box in self.controls.items() if name not in _PLACES]
         for box in places:
@@ -101,11 +104,11 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
         self.more.description = "Fewer options" if change["new"] else "More options"
 
 
-def _make(name: str, field: FieldInfo) -> Any:
+def _make(name: str, field: FieldInfo, meaning: str) -> Any:
     label = _label(name)
-    hint = " ".join((field.description or "").split())
+    hint = " ".join(meaning.split())
     choices = _choices(field.annotation)
-    if field.annotation is bool:
+    if bool in _parts(field.annotation):
         on = bool(field.default)
         box = control(widgets.Checkbox, label, value=on, tooltip=hint, indent=False)
         return box.add_class("kbkit-check")
@@ -126,6 +129,8 @@ def _label(name: str) -> str:
 def _parts(annotation: Any) -> tuple[Any, ...]:
     if get_origin(annotation) in (Union, types.UnionType):
         return tuple(part for inner in get_args(annotation) for part in _parts(inner))
+    if get_origin(annotation) is Annotated:
+        return _parts(get_args(annotation)[0])
     return (annotation,)
 
 

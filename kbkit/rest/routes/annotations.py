@@ -22,6 +22,7 @@ from kbkit.rest.parameters import (
     Cursor,
     KbPath,
     Limit,
+    left_out,
     read_cursor,
     write_cursor,
 )
@@ -126,7 +127,7 @@ def annotate_chunks(
     caller: Caller,
     jobs: JobsOf,
     name: KbPath,
-    body: NewAnnotations,
+    body: Annotated[NewAnnotations, left_out(NewAnnotations)],
     once: Once,
 ) -> Response:
     """Annotate what has not been, however much an ingest may send to a language model."""

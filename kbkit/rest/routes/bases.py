@@ -19,18 +19,19 @@ from kbkit.rest.access import ADMIN, READ, Caller, WorkspaceOf
 from kbkit.rest.etags import IfMatch
 from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.lookup import base_of
-from kbkit.rest.parameters import Body, Cursor, KbPath, Limit, boolean, integer, part_of
+from kbkit.rest.parameters import Body, Cursor, KbPath, Limit, boolean, integer, left_out, part_of
 from kbkit.rest.responses import answer, documented, no_content
 
 router = APIRouter(prefix="/api/knowledge", tags=["knowledge bases"], dependencies=[KNOWN_QUERY])
 
-_SLUG = {
+SLUG = {
     "type": "string",
     "pattern": "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
     "not": {"enum": ["files", "entries"]},
 }
-Slug = Annotated[Any, WithJsonSchema(_SLUG)]
-MaybeSlug = Annotated[Any, WithJsonSchema({"anyOf": [_SLUG, {"type": "null"}]})]
+"""What a name may be, for the OpenAPI document."""
+Slug = Annotated[Any, WithJsonSchema(SLUG)]
+MaybeSlug = Annotated[Any, WithJsonSchema({"anyOf": [SLUG, {"type": "null"}]})]
 
 
 class NewBase(Body):
@@ -203,18 +204,23 @@ def list_deleted_bases(
 
 
 @router.post(
-    "/trash/{name}/restore",
+    "/trash/{name}/undelete",
     dependencies=[ADMIN],
     responses=documented(KnowledgeBaseInfo, refusals=(404, 409, 422)),
 )
-def restore_base(name: KbPath, body: NewName, workspace: WorkspaceOf, caller: Caller) -> Response:
+def undelete_base(
+    name: KbPath,
+    body: Annotated[NewName, left_out(NewName)],
+    workspace: WorkspaceOf,
+    caller: Caller,
+) -> Response:
     """Bring a deleted knowledge base back, by its name or its id."""
     deleted = [each.name for each in workspace.trash() if name in (each.name, each.id)]
     caller.require_kb(deleted[0] if deleted else name)
     to = "" if body.to is None else _text(body.to)
     if to:
         caller.require_kb(to)
-    return _figures(workspace.restore(name, to=to).info())
+    return _figures(workspace.undelete(name, to=to).info())
 
 
 @router.post("/compact", dependencies=[ADMIN], responses=documented(Compaction, refusals=(503,)))

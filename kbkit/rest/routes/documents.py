@@ -233,13 +233,13 @@ def list_deleted_documents(
 
 
 @router.post(
-    "/bases/{name}/trash/restore",
+    "/bases/{name}/trash/undelete",
     dependencies=[WRITE],
     responses=documented(DocumentInfo, refusals=(404, 409, 422, 503)) | documented(status=204),
 )
-def restore_document(
+def undelete_document(
     name: KbPath, body: DocumentName, workspace: WorkspaceOf, caller: Caller
 ) -> Response:
     """Bring a deleted document back; one whose text is gone comes with the next refresh (204)."""
-    found = base_of(workspace, caller, name).documents.restore(body.document)
+    found = base_of(workspace, caller, name).documents.undelete(body.document)
     return no_content() if found is None else answer(found, version=found.content_hash)

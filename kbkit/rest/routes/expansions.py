@@ -14,7 +14,7 @@ from kbkit.rest.idempotency import Once
 from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.long_work import Wait, documented_work, told_when_done
 from kbkit.rest.lookup import base_of
-from kbkit.rest.parameters import Body, KbPath
+from kbkit.rest.parameters import Body, KbPath, left_out
 from kbkit.rest.responses import answer, documented
 
 router = APIRouter(
@@ -46,7 +46,7 @@ class Forgotten(BaseModel):
 def expand_documents(
     *,
     name: KbPath,
-    body: NewExpansion,
+    body: Annotated[NewExpansion, left_out(NewExpansion)],
     workspace: WorkspaceOf,
     caller: Caller,
     jobs: JobsOf,

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 from pydantic import StrictBool
 
-from kbkit.errors import ConfigError
+from kbkit.errors import ImpossibleError
 from kbkit.jobs.exports import archive_of
 from kbkit.models import SiteArchive
 from kbkit.rest.access import READ, WRITE, Caller, JobsOf, WorkspaceOf
@@ -16,7 +16,7 @@ from kbkit.rest.idempotency import Once
 from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.long_work import Wait, documented_work, told_when_done
 from kbkit.rest.lookup import base_of
-from kbkit.rest.parameters import Body, KbPath
+from kbkit.rest.parameters import Body, KbPath, left_out
 from kbkit.stores.catalog.built_in import ENTRIES, FILES
 
 router = APIRouter(
@@ -31,6 +31,8 @@ class NewExport(Body):
 
     build: StrictBool = True
     """Also run MkDocs, so that the built site is in it."""
+    publish: StrictBool = False
+    """Renew the site that this server shows at `/site/NAME/`, and make no archive."""
     standalone: StrictBool = False
     """Add what others need to build the project."""
     pages_only: StrictBool = False
@@ -50,16 +52,18 @@ class NewExport(Body):
 def export_base(
     *,
     name: KbPath,
-    body: NewExport,
+    body: Annotated[NewExport, left_out(NewExport)],
     workspace: WorkspaceOf,
     caller: Caller,
     jobs: JobsOf,
     once: Once,
 ) -> Response:
-    """Write a knowledge base as a MkDocs project with its site, into an archive."""
+    """Write a knowledge base with its site into an archive, or renew the site shown here."""
     base_of(workspace, caller, name)
     if body.pages_only and (body.standalone or body.files or body.entries):
-        raise ConfigError("pages_only: leave out standalone, files and entries")
+        raise ImpossibleError("pages_only: leave out standalone, files and entries")
+    if body.publish and (body.pages_only or not body.build):
+        raise ImpossibleError("publish: is of a built site; leave out pages_only, and build: false")
     for known, wanted in ((FILES, body.files), (ENTRIES, body.entries)):
         if wanted:
             caller.require_kb(known)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Literal
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from kbkit.errors import NotTextError
+from kbkit.errors import IsFolderError, NotTextError
 from kbkit.files.files import Files
 from kbkit.files.paths import parts_of
 from kbkit.files.shown import ROOT
@@ -224,8 +225,12 @@ def read_file(
         return page(files.links(path))
     if form is Form.BACKLINKS:
         return page(files.backlinks(path))
-    with files.open(path) as file:
-        data = file.read()
+    try:
+        with files.open(path) as file:
+            data = file.read()
+    except IsFolderError as error:
+        place = f"{router.prefix}/tree?path={quote(path)}"
+        raise IsFolderError(f"{error} (GET {place} shows what there is)") from None
     shown = parts_of(path)
     of = files.info(path).version if shown[:1] == (ROOT,) else version(data)
     return sent(data, shown[-1], of, wanted)

@@ -29,7 +29,7 @@ from kbkit.rest.graph_bodies import (
     target_of,
     version_of,
 )
-from kbkit.rest.parameters import integer
+from kbkit.rest.parameters import Cursor, integer, left_out, part_found
 from kbkit.rest.responses import answer, documented, no_content, page
 
 router = APIRouter(prefix="/api/knowledge/graph", tags=["graph"])
@@ -88,11 +88,14 @@ def list_entities(
     name: Annotated[
         str | None, Query(max_length=LONGEST, description="Only the one of this id or name.")
     ] = None,
+    cursor: Cursor = "",
 ) -> Response:
     """List entities, those first that most chunks name."""
     if name is not None:
         return page([graph.entity(name)])
-    return page(graph.entities(query, type=type or (), kbs=kbs, limit=limit))
+    return part_found(
+        lambda first: graph.entities(query, type=type or (), kbs=kbs, limit=first), limit, cursor
+    )
 
 
 @router.post("/entities", dependencies=[WRITE], status_code=201,
@@ -162,10 +165,13 @@ def list_relationships(
     kind: Kind = None,
     name: Annotated[str | None, Query(max_length=80, description="Only of this name.")] = None,
     by: Annotated[str | None, Query(max_length=200, description="Only by this person.")] = None,
+    cursor: Cursor = "",
 ) -> Response:
     """List relations, the strongest first; of one thing or of all."""
     end = None if target is None and kind is None else target_of(target or "", kind)
-    return page(graph.relations(end, name=name, by=by, limit=limit))
+    return part_found(
+        lambda first: graph.relations(end, name=name, by=by, limit=first), limit, cursor
+    )
 
 
 @router.post("/relationships", dependencies=[WRITE], responses=documented(Relation,
@@ -234,18 +240,22 @@ def refuse_suggestion(graph: GraphOf, caller: Caller, body: Pair) -> Response:
     return no_content()
 
 
-@router.get("/edits", dependencies=[READ], responses=documented(GraphEdit, many=True))
+@router.get("/edits", dependencies=[READ],
+            responses=documented(GraphEdit, many=True, refusals=(404,)))  # fmt: skip
 def list_graph_edits(
     graph: GraphOf,
     limit: Annotated[int, integer("limit", "Most edits.", 1, MOST, 20)],
     by: Annotated[str | None, Query(max_length=200, description="Only by this person.")] = None,
+    cursor: Cursor = "",
 ) -> Response:
     """List what people changed and `undo` takes back, the last first."""
-    return page(graph.edits(by=by, limit=limit))
+    return part_found(lambda first: graph.edits(by=by, limit=first), limit, cursor)
 
 
 @router.post("/undo", dependencies=[WRITE], responses=documented(GraphEdit, refusals=_WRONG))
-def undo_graph_edit(graph: GraphOf, caller: Caller, body: Undoing) -> Response:
+def undo_graph_edit(
+    graph: GraphOf, caller: Caller, body: Annotated[Undoing, left_out(Undoing)]
+) -> Response:
     """Take back a change of the graph in one step."""
     return answer(graph.undo(body.edit, by=body.by or caller.name))
 

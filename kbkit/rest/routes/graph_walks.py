@@ -22,7 +22,7 @@ from kbkit.models import (
 )
 from kbkit.rest.access import READ, Caller, WorkspaceOf
 from kbkit.rest.graph_bodies import MOST, Picture, Targets, target_of
-from kbkit.rest.parameters import integer
+from kbkit.rest.parameters import integer, left_out
 from kbkit.rest.responses import answer, documented, page
 from kbkit.rest.routes.graph import GraphOf, Kind, LimitOf, Ref, Several
 
@@ -104,7 +104,7 @@ def list_names(graph: GraphOf, body: Targets) -> Response:
 
 
 @router.post("/graph/layout", responses=documented(GraphLayout, refusals=(404,)))
-def lay_out_graph(graph: GraphOf, body: Picture) -> Response:
+def lay_out_graph(graph: GraphOf, body: Annotated[Picture, left_out(Picture)]) -> Response:
     """The graph, or a part of it, as a picture: what is drawn, how large, and where."""
     around = [target_of(each) for each in body.around]
     return answer(

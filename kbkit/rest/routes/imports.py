@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, File, Form, Response, UploadFile
 from pydantic import Field, StrictBool
@@ -16,7 +18,8 @@ from kbkit.files.paths import joined, parts_of
 from kbkit.jobs import Jobs
 from kbkit.jobs.knowledge import store_uploads
 from kbkit.models import DocumentType, ImportReport
-from kbkit.recipes import parse_source
+from kbkit.models.plain import valid_values
+from kbkit.recipes import AnySource, CrawlSource, OpenApiSource, PageSource, parse_source
 from kbkit.recipes.base import HttpUrl
 from kbkit.rest.access import WRITE, Caller, JobsOf, WorkspaceOf
 from kbkit.rest.idempotency import Once
@@ -25,6 +28,7 @@ from kbkit.rest.long_work import Wait, documented_work, told_when_done
 from kbkit.rest.lookup import base_of
 from kbkit.rest.parameters import MOST, Body, KbName
 from kbkit.rest.routes.sources import check_source
+from kbkit.sources.web.addresses import resolve
 
 router = APIRouter(prefix="/api/knowledge", tags=["imports"], dependencies=[KNOWN_QUERY])
 
@@ -32,7 +36,7 @@ MOST_FILES = 1_000
 """Files that come with one request."""
 _MOST_TAGS = 900
 """A form has 1,000 fields at most."""
-_ON_DISK = ("files", "mirror", "jsonl", "openapi")
+_ON_DISK = ("files", "mirror", "jsonl", "parquet", "openapi")
 
 WebAddress = Annotated[HttpUrl, Field(max_length=10_000)]
 Tags = Annotated[list[Annotated[str, Field(max_length=1_000)]], Field(max_length=MOST)]
@@ -143,8 +147,8 @@ def import_files(
     source: Annotated[
         str,
         Form(
-            description="How to read them: a source of a recipe as JSON (files, mirror, jsonl or "
-            "openapi) whose path is that of a file or folder among them. By default all "
+            description="How to read them: a source of a recipe as JSON (files, mirror, jsonl, "
+            "parquet or openapi) whose path is that of a file or folder among them. By default all "
             "are read as files.",
             max_length=100_000,
         ),
@@ -201,12 +205,25 @@ def _source(
     source = parse_source(told)
     if not sent:
         check_source(caller, source)
+        _check_address(source)
     return source.model_dump(mode="json")
+
+
+def _check_address(source: AnySource) -> None:
+    """Refuse a private address before there is a job; who fetches it looks again.
+
+    Raises:
+        ForbiddenAddressError: Its host leads to such addresses only.
+    """
+    assert isinstance(source, CrawlSource | PageSource | OpenApiSource)
+    with suppress(OSError, ValueError):  # who fetches it says what is wrong
+        parts = urlsplit(source.url or "")
+        resolve(parts.hostname or "", parts.port or 443, allow_private=source.allow_private)
 
 
 def _said_source(text: str) -> dict[str, Any]:
     try:
-        said = json.loads(text)
+        said = valid_values(json.loads(text))
     except (ValueError, RecursionError):
         said = None
     if not isinstance(said, dict):

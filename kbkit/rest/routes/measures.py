@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, Field, StrictBool
+from pydantic import BaseModel, BeforeValidator, Field, StrictBool, StrictInt
 
 from kbkit.access import Caller as AccessCaller
 from kbkit.access import Scope
@@ -24,15 +24,14 @@ from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.long_work import Wait, documented_work, told_when_done
 from kbkit.rest.lookup import base_of
 from kbkit.rest.parameters import (
-    MOST,
     Body,
     Cursor,
     KbName,
     KbPath,
     Limit,
     QueryText,
-    SearchMode,
     check_number,
+    left_out,
     number,
     part_of,
     whole,
@@ -48,9 +47,11 @@ _AT_ONCE = 100
 
 _MOST_SEED = 2**32 - 1
 Seed = Annotated[Any, number(0, _MOST_SEED)]
-Questions = Annotated[list[Question], Field(min_length=1, max_length=MOST)]
-Grade = Annotated[int, Field(ge=0, le=100)]
-Grades = Annotated[dict[str, dict[str, Grade]], Field(min_length=1, max_length=MOST)]
+_MOST_QUERIES = 100_000
+Questions = Annotated[list[Question], Field(min_length=1, max_length=_MOST_QUERIES)]
+Grade = Annotated[StrictInt, BeforeValidator(whole), Field(ge=0, le=100)]
+ChunkGrades = Annotated[dict[str, Grade], Field(min_length=1)]
+Grades = Annotated[dict[str, ChunkGrades], Field(min_length=1, max_length=_MOST_QUERIES)]
 
 
 class GroundTruth(Body):
@@ -65,7 +66,7 @@ class GroundTruth(Body):
 class EvaluationBody(GroundTruth):
     """An evaluation."""
 
-    mode: SearchMode = "hybrid"
+    mode: Mode = Mode.HYBRID
     """How to search."""
     retrieval: RetrievalSpec | None = None
     """How to rank, in place of the knowledge base's own settings."""
@@ -160,7 +161,7 @@ def pool_candidates(
 def evaluate_search(
     *,
     name: KbPath,
-    body: EvaluationBody,
+    body: Annotated[EvaluationBody, left_out(EvaluationBody)],
     workspace: WorkspaceOf,
     caller: Caller,
     jobs: JobsOf,
@@ -173,7 +174,7 @@ def evaluate_search(
     if body.improve:
         caller.require(Scope.WRITE)
     told = body.model_dump(mode="json", exclude_unset=True, exclude={"wait"})
-    arguments = {**told, "kb": name, "k": whole(body.k)}
+    arguments = {**told, "kb": name, "k": check_number("k", body.k, 1, 100)}
     given: Any = body.questions or body.judgements or kb.feedback.judgements().queries
     if len(given) <= _AT_ONCE and not body.improve:
         return answer(evaluated(workspace, arguments, lambda _: None))
@@ -184,7 +185,7 @@ def evaluate_search(
 def tune_search(
     *,
     name: KbPath,
-    body: TuningBody,
+    body: Annotated[TuningBody, left_out(TuningBody)],
     workspace: WorkspaceOf,
     caller: Caller,
     jobs: JobsOf,

@@ -23,6 +23,7 @@ from kbkit.rest.parameters import (
     FiltersField,
     GraphWeight,
     KbNames,
+    KbsQuery,
     QueryText,
     SearchMode,
     check_number,
@@ -86,17 +87,14 @@ class ContextBody(Asked):
 
 
 Text = Annotated[str, Query(description="A question or some words."), WithJsonSchema(QUERY_SHAPE)]
-Kbs = Annotated[
-    list[str] | None, Query(description="Knowledge bases; by default all.", max_length=1_000)
-]
 
 
 @router.post("/search", responses=documented(Hits, refusals=(404, 422, 503)))
-def search_knowledge(body: SearchBody, searches: SearchesOf, caller: Caller) -> Response:
+async def search_knowledge(body: SearchBody, searches: SearchesOf, caller: Caller) -> Response:
     """Find the passages that answer a query, best first."""
     if body.retrieval is not None and body.retrieval.postprocessors:
         caller.require(Scope.ADMIN)  # they are classes to import
-    found = searches.answer(
+    found = await searches.answer_async(
         "search",
         body.query,
         kbs=body.named(caller),
@@ -110,14 +108,14 @@ def search_knowledge(body: SearchBody, searches: SearchesOf, caller: Caller) -> 
 
 
 @router.get("/search", responses=documented(Hits, refusals=(404, 422, 503)))
-def search_knowledge_by_address(
+async def search_knowledge_by_address(
     *,
     query: Text,
     searches: SearchesOf,
     caller: Caller,
     filters: Annotated[dict[str, Any], filters_of()],
     limit: FewLimit,
-    kb: Kbs = None,
+    kb: KbsQuery = None,
     mode: Annotated[
         str,
         Query(description="How to search."),
@@ -128,7 +126,9 @@ def search_knowledge_by_address(
 ) -> Response:
     """Find the passages that answer a query, for programs that only fetch addresses."""
     kbs = caller.restrict(kb)
-    found = searches.answer("search", query, kbs=kbs, limit=limit, mode=mode, filters=filters)
+    found = await searches.answer_async(
+        "search", query, kbs=kbs, limit=limit, mode=mode, filters=filters
+    )
     return json_answer(found)
 
 
@@ -141,9 +141,9 @@ def ask_knowledge(body: AskBody, workspace: WorkspaceOf, caller: Caller) -> Resp
 
 
 @router.post("/context", responses=documented(Context, refusals=(404, 422, 503)))
-def build_context(body: ContextBody, searches: SearchesOf, caller: Caller) -> Response:
+async def build_context(body: ContextBody, searches: SearchesOf, caller: Caller) -> Response:
     """What an agent needs to answer a question, within a budget of tokens."""
-    found = searches.answer(
+    found = await searches.answer_async(
         "context",
         body.query,
         kbs=body.named(caller),
@@ -155,7 +155,7 @@ def build_context(body: ContextBody, searches: SearchesOf, caller: Caller) -> Re
 
 
 @router.get("/context", responses=documented(Context, refusals=(404, 422, 503)))
-def build_context_by_address(
+async def build_context_by_address(
     *,
     query: Text,
     searches: SearchesOf,
@@ -164,11 +164,13 @@ def build_context_by_address(
         int, integer("max_tokens", "Most tokens of the text.", LEAST_TOKENS, _TOKENS, 2000)
     ],
     limit: Annotated[int | None, integer("limit", "Most passages.", 1, MOST, None)],
-    kb: Kbs = None,
+    kb: KbsQuery = None,
 ) -> Response:
     """What an agent needs to answer a question, for programs that only fetch addresses."""
     kbs = caller.restrict(kb)
-    found = searches.answer("context", query, kbs=kbs, max_tokens=max_tokens, limit=limit)
+    found = await searches.answer_async(
+        "context", query, kbs=kbs, max_tokens=max_tokens, limit=limit
+    )
     return json_answer(found)
 
 

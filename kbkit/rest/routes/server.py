@@ -9,16 +9,17 @@ from pydantic import BaseModel, Field
 from kbkit import __version__
 from kbkit.access import Scope
 from kbkit.errors import WorkspaceError
-from kbkit.rest.access import READ, Caller, JobsOf, WorkspaceOf
-from kbkit.rest.challenges import METADATA, base_url
+from kbkit.rest.access import READ, Caller, JobsOf, SearchesOf, WorkspaceOf
+from kbkit.rest.challenges import MCP, METADATA, base_url
 from kbkit.rest.docs_page import POLICY, docs_page
+from kbkit.rest.problems import problem
 from kbkit.rest.responses import answer, documented
 from kbkit.workspace import rater_of
 
 router = APIRouter(tags=["server"])
 
 
-class Health(BaseModel):
+class ServerStatus(BaseModel):
     """How a server is."""
 
     status: str = Field(description="`ok`.")
@@ -28,7 +29,7 @@ class Health(BaseModel):
 class ResourceMetadata(BaseModel):
     """What a client has to know to get in (RFC 9728)."""
 
-    resource: str = Field(description="Address of the MCP endpoint.")
+    resource: str = Field(description="Address of what is told of: MCP, or all of the server.")
     resource_name: str
     scopes_supported: list[str] = Field(description="Scopes of tokens.")
     bearer_methods_supported: list[str] = Field(description="Where a token stands.")
@@ -55,19 +56,24 @@ def show_caller(caller: Caller, workspace: WorkspaceOf) -> Response:
     return answer(told)
 
 
-@router.get("/health", responses=documented(Health))
+@router.get("/health", responses=documented(ServerStatus))
 def read_health() -> Response:
     """Say that the server runs, without looking at anything."""
-    return answer(Health(status="ok", version=__version__).model_dump())
+    return answer(ServerStatus(status="ok", version=__version__).model_dump())
 
 
-@router.get("/ready", responses=documented(Health, refusals=[503]))
-def read_readiness(request: Request, workspace: WorkspaceOf) -> Response:
-    """Say whether the server can answer: its workspace can be read, and it is not about to end."""
+@router.get("/ready", responses=documented(ServerStatus, refusals=[503]))
+def read_readiness(request: Request, workspace: WorkspaceOf, searches: SearchesOf) -> Response:
+    """Say whether the server answers at once: what searches has started, and it is not to end."""
+    waiting = ""  # not raised: what is expected is no line of the log
     if request.app.state.closing.is_set():
-        raise WorkspaceError("the server is about to end")
+        waiting = "the server is about to end"
+    elif not searches.is_ready:
+        waiting = "the processes that search are being started; ask again in a moment"
+    if waiting:
+        return problem(waiting, 503, WorkspaceError)
     len(workspace)
-    return answer(Health(status="ok", version=__version__).model_dump())
+    return answer(ServerStatus(status="ok", version=__version__).model_dump())
 
 
 @router.get(
@@ -89,7 +95,7 @@ def read_metrics(request: Request, jobs: JobsOf) -> Response:
 
 
 @router.get(
-    METADATA + "/mcp", responses=documented(ResourceMetadata), operation_id="resource_metadata_mcp"
+    METADATA + MCP, responses=documented(ResourceMetadata), operation_id="resource_metadata_mcp"
 )
 @router.get(METADATA, responses=documented(ResourceMetadata), operation_id="resource_metadata")
 def resource_metadata(request: Request) -> Response:
@@ -98,7 +104,8 @@ def resource_metadata(request: Request) -> Response:
     Tokens are made by `kbkit token create`, and no authorization server is named.
     """
     found = ResourceMetadata(
-        resource=f"{base_url(request.scope, request.app.state.settings)}/mcp",
+        resource=base_url(request.scope, request.app.state.settings)
+        + request.url.path.removeprefix(METADATA),
         resource_name="kbkit",
         scopes_supported=[scope.value for scope in Scope],
         bearer_methods_supported=["header"],
@@ -106,6 +113,7 @@ def resource_metadata(request: Request) -> Response:
     return answer(found.model_dump())
 
 
+@router.get("/", include_in_schema=False)  # who opens the server's address in a browser
 @router.get("/docs", include_in_schema=False)
 def read_docs(request: Request) -> Response:
     """Show the routes to a person; the page loads nothing."""

@@ -34,7 +34,10 @@ def site(
     caller.require_kb(name)
     folder = (handle_of(workspace[name]).site_folder() / "site").resolve()
     if not (folder / "index.html").is_file():
-        raise NotFoundError(f"{name}: has no site yet; make it with `kbkit export {name}`")
+        raise NotFoundError(
+            f"{name}: has no site yet; make it with `kbkit export {name}`, or publish: true of "
+            f"POST /api/knowledge/bases/{name}/exports"
+        )
     found = _file(folder, path)
     status = 200 if found else 404
     found = found or folder / "404.html"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Response
 from pydantic import Field, GetJsonSchemaHandler, StrictBool, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
@@ -21,14 +21,16 @@ from kbkit.rest.idempotency import Once
 from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.long_work import Wait, documented_work, told_when_done
 from kbkit.rest.lookup import base_of
-from kbkit.rest.parameters import MOST, Body, Cursor, KbPath, Limit, boolean, part_of
+from kbkit.rest.parameters import MOST, Body, Cursor, KbPath, Limit, boolean, left_out, part_of
 from kbkit.rest.responses import answer, documented, no_content, refused
 
 router = APIRouter(prefix="/api/knowledge", tags=["sources"], dependencies=[KNOWN_QUERY])
 
 _OF_WEB = ("crawl", "page", "openapi")
 
-SourceName = Annotated[str, Path(description="Id of a source.", min_length=1, max_length=200)]
+SourceName = Annotated[
+    str, Path(description="Id of a source, or what it reads.", min_length=1, max_length=4_000)
+]
 
 
 class _AsSource:
@@ -126,7 +128,7 @@ def check_source(caller: AccessCaller, source: AnySource) -> None:
 def ingest_sources(
     *,
     name: KbPath,
-    body: Ingest,
+    body: Annotated[Ingest, left_out(Ingest)],
     workspace: WorkspaceOf,
     caller: Caller,
     jobs: JobsOf,
@@ -154,7 +156,7 @@ def ingest_sources(
 def refresh_base(
     *,
     name: KbPath,
-    body: Refresh,
+    body: Annotated[Refresh, left_out(Refresh)],
     workspace: WorkspaceOf,
     caller: Caller,
     jobs: JobsOf,
@@ -195,7 +197,11 @@ def configure_base(
 
 @router.post("/bases/{name}/improve", dependencies=[WRITE], responses=documented_work(Improvement))
 def improve_base(
-    name: KbPath, body: Improve, workspace: WorkspaceOf, caller: Caller, jobs: JobsOf
+    name: KbPath,
+    body: Annotated[Improve, left_out(Improve)],
+    workspace: WorkspaceOf,
+    caller: Caller,
+    jobs: JobsOf,
 ) -> Response:
     """Have models embed and annotate what waits for it; says what is left."""
     found = base_of(workspace, caller, name)
@@ -227,15 +233,10 @@ def list_sources(
     workspace: WorkspaceOf,
     caller: Caller,
     limit: Limit,
-    source: Annotated[
-        str,
-        Query(description="Only the one of this id, or that reads this.", max_length=4_000),
-    ] = "",
     cursor: Cursor = "",
 ) -> Response:
     """List the sources of a knowledge base, oldest first."""
-    sources = base_of(workspace, caller, name).sources
-    found = [sources[source]] if source else list(sources)
+    found = base_of(workspace, caller, name).sources
     return part_of([told(each, caller) for each in found], limit, cursor)
 
 
@@ -256,10 +257,22 @@ def add_sources(name: KbPath, body: NewSources, workspace: WorkspaceOf, caller: 
     return answer({"data": data, "next_cursor": None}, 201)
 
 
+@router.get(
+    "/bases/{name}/sources/{source:path}",
+    dependencies=[READ],
+    responses=documented(SourceInfo, refusals=(404, 422)),
+)
+def read_source(
+    name: KbPath, source: SourceName, workspace: WorkspaceOf, caller: Caller
+) -> Response:
+    """Tell one source of a knowledge base: what it reads and how, and its documents."""
+    return _of(base_of(workspace, caller, name).sources[source], caller)
+
+
 @router.patch(
-    "/bases/{name}/sources/{source}",
+    "/bases/{name}/sources/{source:path}",
     dependencies=[WRITE],
-    responses=documented(SourceInfo, refusals=(404, 409, 422)),
+    responses=documented(SourceInfo, refusals=(404, 409, 412, 422)),
 )
 def change_source(
     *,
@@ -268,10 +281,12 @@ def change_source(
     body: SourceChange,
     workspace: WorkspaceOf,
     caller: Caller,
+    expected: IfMatch,
 ) -> Response:
     """Change what a source reads and how, or have no refresh read it."""
     sources = base_of(workspace, caller, name).sources
     found = sources[source]
+    given: dict[str, Any] = {}
     if body.options:
         known = {**found.options, **body.options, "type": found.type}
         values = {key: value for key, value in known.items() if value is not None}
@@ -279,17 +294,24 @@ def change_source(
             check_source(caller, parse_source(values))
         except ConfigError as error:  # which options there are is up to the source
             raise ImpossibleError(str(error)) from None
-        found = sources.update(found.id, **body.options)
+        named = {**found.options, **values}  # else a null could stand for an argument of update
+        given = {key: value for key, value in body.options.items() if key in named}
+    if body.options or body.enabled is None:
+        found = sources.update(found.id, if_match=expected, **given)
+        expected = None
+    if body.enabled and not found.enabled:  # one of a stranger's bundle, for instance
+        check_source(caller, parse_source({**found.options, "type": found.type}))
     if body.enabled is not None:
-        found = (sources.enable if body.enabled else sources.disable)(found.id)
-    return answer(told(found, caller))
+        switch = sources.enable if body.enabled else sources.disable
+        found = switch(found.id, if_match=expected)
+    return _of(found, caller)
 
 
 @router.delete(
-    "/bases/{name}/sources/{source}",
+    "/bases/{name}/sources/{source:path}",
     status_code=204,
     dependencies=[WRITE],
-    responses=documented(status=204, refusals=(404, 409, 422)),
+    responses=documented(status=204, refusals=(404, 409, 412, 422)),
 )
 def remove_source(
     *,
@@ -297,12 +319,14 @@ def remove_source(
     source: SourceName,
     workspace: WorkspaceOf,
     caller: Caller,
+    expected: IfMatch,
     keep_documents: Annotated[
         bool, boolean("keep_documents", "Leave its documents, as if added by hand.")
     ],
 ) -> Response:
     """Forget a source and delete its documents."""
-    base_of(workspace, caller, name).sources.remove(source, keep_documents=keep_documents)
+    sources = base_of(workspace, caller, name).sources
+    sources.remove(source, keep_documents=keep_documents, if_match=expected)
     return no_content()
 
 
@@ -314,6 +338,10 @@ def told(source: SourceInfo, caller: AccessCaller) -> SourceInfo:
         return replace(source, base="")
     options = {**source.options, "path": source.name}
     return replace(source, base="", location=source.name, options=options)
+
+
+def _of(source: SourceInfo, caller: AccessCaller) -> Response:
+    return answer(told(source, caller), version=source.version)
 
 
 def _silent(_: object) -> None:

@@ -32,9 +32,9 @@ def list_deleted_files(files: FilesOf) -> Response:
 
 
 @router.post("/files", dependencies=[WRITE], responses=documented(FileInfo, refusals=(404, 409)))
-def restore_file(files: FilesOf, body: Restoration) -> Response:
+def undelete_file(files: FilesOf, body: Restoration) -> Response:
     """Bring back what was deleted last at a path."""
-    info = files.restore(body.path, to=body.to)
+    info = files.undelete(body.path, to=body.to)
     return answer(info, version=info.version)
 
 
@@ -47,7 +47,7 @@ def list_deleted_entries(entries: EntriesOf) -> Response:
 @router.post(
     "/entries", dependencies=[WRITE], responses=documented(Entry, refusals=(404, 409, 422))
 )
-def restore_entry(entries: EntriesOf, body: Restoration) -> Response:
+def undelete_entry(entries: EntriesOf, body: Restoration) -> Response:
     """Bring back the entry of that slug that was deleted, or replaced, last."""
-    entry = entries.restore(body.path, to=body.to)
+    entry = entries.undelete(body.path, to=body.to)
     return answer(entry, version=entry.version)

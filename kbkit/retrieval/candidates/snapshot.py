@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.retrieval.candidates.base import Mask, Postings, Rows, Scores, cosines, top_indices
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots.segments import SearchedSnapshot, SegmentedSnapshot
 from kbkit.stores.vector_index import Answer, VectorIndex
 
@@ -20,8 +21,8 @@ _SCAN_LIMIT = 8_000_000
 Measured with queries that were not asked before: a scan of 20,000 took 0.4 to 2 ms, as the machine
 was busy or not, Chroma 2.2 to 3.
 """
-
-
+_LONG = 100_000
+"""Chunks whose codes are scanned in a millisecond, about; less is not worth a thread."""
 _RESCORED = 10
 """How many times as many chunks as are wanted are scored again that are near by their codes.
 
@@ -29,13 +30,15 @@ Of 200,000 chunks, they have 99.95 % of the hundred nearest.
 """
 _FEW = 20_000
 """Chunks that a filter lets through which are scanned at once."""
+_MOST_KEPT = 50_000
+"""Chunks that a filter lets through whose vectors are kept side by side for the next search."""
 _MOST_ASKED = 10_000
 """Chunks that codes are asked for where a filter lets few of them through."""
 
 
 def is_coded(snapshot: SearchedSnapshot) -> bool:
     """Whether codes of vectors answer, so that nobody asks Chroma."""
-    return isinstance(snapshot, SegmentedSnapshot) and snapshot.coded
+    return isinstance(snapshot, SegmentedSnapshot) and near_chunks.is_coded(snapshot)
 
 
 def scan_is_faster(snapshot: SearchedSnapshot, dimensions: int) -> bool:
@@ -60,6 +63,15 @@ class SnapshotCorpus:
     vector: Vector | None
     _cosines: NDArray[np.float32] | None = None
 
+    @property
+    def scans_long(self) -> bool:
+        """Whether vectors are scanned outside of Python, for a millisecond or more."""
+        return len(self.chunks) > _LONG and self._coded
+
+    @property
+    def _coded(self) -> bool:
+        return not scan_is_faster(self.chunks, self.row.dimensions) and is_coded(self.chunks)
+
     def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
         """The chunks that hold each term, by row, and how often."""
         return self.chunks.holding(terms)
@@ -67,12 +79,12 @@ class SnapshotCorpus:
     def nearest(self, size: int, most: int, mask: Mask | None) -> Rows:
         """The nearest chunks, best first: what Chroma names, then what a scan finds."""
         dense = np.zeros(0, np.int64)
-        scan = scan_is_faster(self.chunks, self.row.dimensions)
-        if not scan and self.vector is not None and is_coded(self.chunks):
+        if self.vector is not None and self._coded:
             near = [self._near(self.vector, size, mask)]
             if most > size:  # apart, so that those before stay the same
                 near.append(self._near(self.vector, most, mask))
             return np.concatenate(near)
+        scan = scan_is_faster(self.chunks, self.row.dimensions)
         asked = mask is None and not scan and self.index.is_open(self.row)
         if asked and self.vector is not None:
             dense = self.named(self.index.ask(self.row, self.vector, size), size)
@@ -106,7 +118,9 @@ class SnapshotCorpus:
             asked = asked * len(mask) // max(1, open_)
             if open_ <= _FEW or asked > _MOST_ASKED:
                 return self._scanned(most, mask)
-        rows, about = chunks.nearest(vector, asked, lambda vectors: cosines(vectors, vector))
+        rows, about = near_chunks.near_chunks(
+            chunks, vector, asked, lambda vectors: cosines(vectors, vector)
+        )
         if mask is not None:
             rows, about = rows[mask[rows]], about[mask[rows]]
             if len(rows) < most * _RESCORED // 2:
@@ -122,8 +136,20 @@ class SnapshotCorpus:
         """
         if mask is None:
             return top_indices(self._all_cosines(), most)
+        rows, vectors = self._let_through(mask)
+        found = self.cosines(rows) if self.vector is None else cosines(vectors, self.vector)
+        return rows[top_indices(found, most)]
+
+    def _let_through(self, mask: Mask) -> tuple[Rows, Matrix]:
+        """The chunks of a filter and their vectors; those of the last one are kept."""
+        kept: tuple[Mask, Rows, Matrix] | None = self.chunks.kept.get("let through")
+        if kept is not None and kept[0] is mask:
+            return kept[1], kept[2]
         rows = np.flatnonzero(mask)
-        return rows[top_indices(self.cosines(rows), most)]
+        vectors = self.chunks.vectors_of(rows)
+        if len(rows) <= _MOST_KEPT:
+            self.chunks.kept["let through"] = mask, rows, vectors
+        return rows, vectors
 
     def cosines(self, rows: Rows) -> NDArray[np.float32]:
         """Cosines of the query and some chunks."""
@@ -131,7 +157,8 @@ class SnapshotCorpus:
         few = self._cosines is None and len(rows) * 3 < len(self.chunks)
         if self.vector is None or not few:
             return self._all_cosines()[rows]
-        return cosines(self.chunks.vectors_of(rows), self.vector)
+        vector = self.vector
+        return self.chunks.scores_of(rows, lambda vectors: cosines(vectors, vector))
 
     def _all_cosines(self) -> NDArray[np.float32]:
         vector = self.vector

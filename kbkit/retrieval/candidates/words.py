@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.retrieval.bm25 import K1, CorpusStatistics, impacts
-from kbkit.retrieval.candidates.base import Mask, Postings, Rows, top_indices
+from kbkit.retrieval.bm25 import K1, CorpusStatistics, impacts, length_norms
+from kbkit.retrieval.candidates.base import Mask, Postings, Rows, lowest_of_best, top_indices
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 
 _SLACK = 1e-4
@@ -58,8 +58,7 @@ class ChunkWords:
         while left and least <= rest * (1 + _SLACK):
             term = left.pop(0)
             rest -= rests.pop(0)
-            rows, counts = self.postings[term]
-            scores[rows] += self._impacts(term, rows, counts)
+            rows = self._add(term, scores)
             if left:  # else nothing is gained by knowing what the best score
                 own = self._allowed(rows)
                 probe = own if probe is None and len(own) >= most else probe
@@ -69,13 +68,12 @@ class ChunkWords:
         while left:
             term = left.pop(0)
             rest -= rests.pop(0)
-            rows, counts = self.postings[term]
-            if len(found) * _LOOKED_UP < len(rows):
+            if len(found) * _LOOKED_UP < len(self.postings[term][0]):
                 own_scores = scores[found]
                 self._look_up(term, found, own_scores)
                 scores[found] = own_scores
             else:
-                scores[rows] += self._impacts(term, rows, counts)
+                self._add(term, scores)
                 own_scores = scores[found]
             least = max(least, _lowest_of_best(own_scores, most))
             found = found[own_scores >= (least - rest) - _SLACK * (least + rest)]
@@ -88,8 +86,15 @@ class ChunkWords:
         cut = (least - rest) - _SLACK * (least + rest)
         return self._allowed(np.flatnonzero(scores >= cut if cut > 0 else scores > 0))
 
-    def _allowed(self, rows: NDArray[np.integer]) -> Rows:
-        return np.asarray(rows if self.mask is None else rows[self.mask[rows]])
+    def _allowed(self, rows: Rows) -> Rows:
+        return rows if self.mask is None else rows[self.mask[rows]]
+
+    def _add(self, term: str, scores: NDArray[np.float32]) -> Rows:
+        """Add what a term brings to the scores of all chunks; gives those that hold it."""
+        held, counts = self.postings[term]
+        rows = held.astype(np.intp)  # numpy would convert them each time that they are an index
+        np.add.at(scores, rows, self._impacts(term, rows, counts))
+        return rows
 
     def _look_up(self, term: str, rows: Rows, scores: NDArray[np.float32]) -> None:
         """Add what a term brings to the scores of some chunks."""
@@ -100,15 +105,16 @@ class ChunkWords:
         there = np.flatnonzero(held[places] == rows)
         scores[there] += self._impacts(term, rows[there], counts[places[there]])
 
-    def _impacts(
-        self, term: str, rows: NDArray[np.integer], counts: NDArray[np.integer]
-    ) -> NDArray[np.float32]:
-        lengths = self.chunks.lengths[rows]
-        return impacts(counts, lengths, self.chunks.average_length, self.statistics.idf(term))
+    def _impacts(self, term: str, rows: Rows, counts: NDArray[np.integer]) -> NDArray[np.float32]:
+        chunks = self.chunks
+        norms: NDArray[np.float32] | None = chunks.kept.get("norms")
+        if norms is None:
+            norms = chunks.kept["norms"] = length_norms(chunks.lengths, chunks.average_length)
+        return impacts(counts, norms.take(rows), self.statistics.idf(term))
 
 
 def _lowest_of_best(scores: NDArray[np.float32], most: int) -> float:
     """The lowest of so many best ones; 0 where there are not as many."""
     if not 0 < most <= len(scores):
         return 0.0
-    return float(np.partition(scores, len(scores) - most)[len(scores) - most])
+    return float(lowest_of_best(scores, most))

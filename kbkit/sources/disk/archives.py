@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
 from kbkit.errors import SourceError
+from kbkit.regular_files import bytes_of, open_file
 from kbkit.sources.base import Outcome
 from kbkit.sources.decode import charset_of
 
@@ -105,10 +106,9 @@ def _folder_pages(folder: Path, wanted: PathFilter) -> Iterator[StoredPage]:
                 yield _skipped(place, "a link that leads out of the folder")
             elif not path.is_file():
                 yield _skipped(place, "not a file")
-            elif path.stat().st_size > MOST_BYTES:
-                yield _too_large(place)
             else:
-                yield StoredPage(place, path.read_bytes())
+                body = bytes_of(path, MOST_BYTES + 1)
+                yield StoredPage(place, body) if len(body) <= MOST_BYTES else _too_large(place)
         except (OSError, RuntimeError) as error:
             reason = getattr(error, "strerror", None) or "a circle of links"
             yield StoredPage(place, reason=f"cannot be read ({reason})", outcome=Outcome.FAILED)
@@ -116,7 +116,7 @@ def _folder_pages(folder: Path, wanted: PathFilter) -> Iterator[StoredPage]:
 
 def _zip_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
     total = 0
-    with _undamaged(path), zipfile.ZipFile(path) as archive:
+    with _undamaged(path), open_file(path) as file, zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         if len(members) > _MEMBERS:
             raise SourceError(f"{path.name}: more than {_MEMBERS:,} files")
@@ -135,8 +135,8 @@ def _zip_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
                 yield _too_large(place)
             else:
                 try:
-                    with archive.open(member) as file:
-                        body = file.read(MOST_BYTES + 1)
+                    with archive.open(member) as stream:
+                        body = stream.read(MOST_BYTES + 1)
                 except _DAMAGED as error:
                     reason = f"cannot be read ({_said(error)})"
                     yield StoredPage(place, reason=reason, outcome=Outcome.FAILED)
@@ -239,9 +239,8 @@ class _Counted(io.RawIOBase):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._name = path.name
-        with path.open("rb") as file:
-            head = file.read(6)
-        self._file: Any = path.open("rb")
+        head = bytes_of(path, 6)
+        self._file: Any = open_file(path)
         for magic, opened in ((b"\x1f\x8b", gzip.GzipFile), (b"BZh", bz2.BZ2File),
                               (b"\xfd7zXZ", lzma.LZMAFile)):  # fmt: skip
             if head.startswith(magic):

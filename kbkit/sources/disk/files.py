@@ -18,6 +18,7 @@ from kbkit.globs import matches, split_glob
 from kbkit.models import DocumentType, PageRecord, SourceDocument
 from kbkit.models.navigation import Navigation
 from kbkit.recipes import FilesSource
+from kbkit.regular_files import bytes_of
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.disk.nav_entry import NavEntry
 from kbkit.sources.disk.navigation import nav_entries
@@ -122,9 +123,8 @@ class FilesReader:
             if not path.is_file():
                 return SourceEvent(uri, Outcome.SKIPPED, reason="not a file")
             format_of(path.name)
-            with path.open("rb") as stream:
-                # what a file system says about sizes is not true of all files
-                data = stream.read(MOST_BYTES + 1)
+            # what a file system says about sizes is not true of all files
+            data = bytes_of(path, MOST_BYTES + 1)
         except UnreadableError as error:
             return SourceEvent(uri, Outcome.SKIPPED, reason=str(error))
         except (OSError, RuntimeError) as error:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from kbkit.errors import SourceError
-from kbkit.models import DocumentType, SourceDocument
-from kbkit.recipes import JsonlSource
+from kbkit.models import DocumentState, DocumentType, License, SourceDocument
+from kbkit.models.licenses import KEYS as LICENSE_KEYS
+from kbkit.models.plain import valid_values
+from kbkit.recipes import JsonlSource, ParquetSource
+from kbkit.regular_files import open_file
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.doctype import detect
 from kbkit.sources.places import DiskPlace, published_uri
 
-_KEYS = ("uri", "title", "text", "document_type", "tags", "metadata")
+KEYS = ("uri", "title", "content", "document_type", "tags", "metadata", *LICENSE_KEYS)
+TOLD = ("id", "description", "state", "fetched_at", "content_hash")
+"""What kbkit tells of a document besides, and finds out anew."""
 _LONGEST = 50_000_000  # bytes of one line
 
 
 class JsonlReader:
-    """A file of JSON lines.
+    """A file of JSON lines, as `kbkit documents NAME --jsonl` writes them.
 
     Args:
         spec: The part of the recipe that describes it.
@@ -27,8 +33,9 @@ class JsonlReader:
 
     type = "jsonl"
     exhaustive = True
+    _unit = "line"
 
-    def __init__(self, spec: JsonlSource) -> None:
+    def __init__(self, spec: JsonlSource | ParquetSource) -> None:
         self._spec = spec
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
@@ -41,53 +48,58 @@ class JsonlReader:
         place = (context.place or DiskPlace.of(self._spec.path, context.base)).name
         seen: dict[str, int] = {}
         try:
-            with path.open("rb") as lines:
+            with self._opened(path, context) as lines:
                 number = 0
-                while line := lines.readline(_LONGEST + 1):
+                while lines is not None and (line := lines.readline(_LONGEST + 1)):
                     number += 1
                     if context.stop():
                         return
                     if len(line) > _LONGEST:
                         while line and not line.endswith(b"\n"):
                             line = lines.readline(_LONGEST)
-                        reason = f"line {number}: longer than {_LONGEST / 1e6:g} MB"
+                        reason = f"{self._unit} {number}: longer than {_LONGEST / 1e6:g} MB"
                         yield SourceEvent(f"{place}:{number}", Outcome.SKIPPED, reason=reason)
                         continue
                     if not line.strip():
                         continue
                     yield self._event(line, path.parent, f"{place}:{number}", number, seen)
         except OSError as error:
-            raise SourceError(f"{path}: cannot be read ({error.strerror})") from error
+            raise SourceError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+    @contextmanager
+    def _opened(self, path: Path, context: SourceContext) -> Iterator[IO[bytes] | None]:
+        """The lines, or ``None`` where somebody said stop."""
+        with open_file(path) as lines:
+            yield lines
 
     def _event(
         self, line: bytes, folder: Path, place: str, number: int, seen: dict[str, int]
     ) -> SourceEvent:
         try:
-            document = self._document(line, folder)
+            values = _object(line)
+            if values.get("state") == DocumentState.GONE:
+                raise ValueError("gone from its source already when it was exported")
+            document = self._document(values, folder)
         except ValueError as error:
-            return SourceEvent(place, Outcome.SKIPPED, reason=f"line {number}: {error}")
+            return SourceEvent(place, Outcome.SKIPPED, reason=f"{self._unit} {number}: {error}")
         if document.uri in seen:
-            reason = f"line {number}: uri is the same as in line {seen[document.uri]}"
+            reason = (
+                f"{self._unit} {number}: uri is the same as in {self._unit} {seen[document.uri]}"
+            )
             return SourceEvent(document.uri, Outcome.SKIPPED, reason=reason)
         seen[document.uri] = number
         return SourceEvent(document.uri, Outcome.FETCHED, document)
 
-    def _document(self, line: bytes, folder: Path) -> SourceDocument:
-        try:
-            values = json.loads(line.decode("utf-8-sig"))
-        except UnicodeDecodeError:
-            raise ValueError("not UTF-8") from None
-        except json.JSONDecodeError as error:
-            raise ValueError(f"not JSON ({error.msg} at column {error.colno})") from None
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
-        if not isinstance(values, dict):
-            raise ValueError("not a JSON object")
-        unknown = sorted(set(values) - set(_KEYS))
+    def _document(self, values: dict[str, Any], folder: Path) -> SourceDocument:
+        if "text" in values:  # as lines called it before they were those of exports
+            if "content" in values:
+                raise ValueError("has both content and text; they are the same, give content")
+            values["content"] = values.pop("text")
+        unknown = sorted(set(values) - {*KEYS, *TOLD})
         if unknown:
-            raise ValueError(f"unknown key {unknown[0]!r}; the keys are {', '.join(_KEYS)}")
+            raise ValueError(f"unknown key {unknown[0]!r}; the keys are {', '.join(KEYS)}")
         uri = published_uri(_text(values, "uri"), folder)
-        text = _text(values, "text")
+        content = _text(values, "content")
         title = " ".join(_text(values, "title", required=False).split()) or uri
         tags = values.get("tags") or []
         if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
@@ -95,11 +107,15 @@ class JsonlReader:
         metadata = values.get("metadata") or {}
         if not isinstance(metadata, dict):
             raise ValueError("metadata: not an object")
+        # names of pictures, which are not in a line
+        metadata = {key: value for key, value in metadata.items() if key != "images"}
+        if not any(metadata.get(key) for key in LICENSE_KEYS):
+            metadata |= License.of(values).to_metadata()
         return SourceDocument(
             uri,
             title,
-            text,
-            self._type(values) or detect(uri, title, text),
+            content,
+            self._type(values) or detect(uri, title, content),
             tuple(dict.fromkeys((*self._spec.tags, *tags))),
             metadata,
         )
@@ -115,6 +131,28 @@ class JsonlReader:
             raise ValueError(f"document_type: {named!r} is none of {known}") from None
 
 
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        values = json.loads(line.decode("utf-8-sig"), parse_constant=_no_number)
+        # lone surrogates are valid JSON and can be stored nowhere
+        json.dumps(values, ensure_ascii=False).encode()
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8") from None
+    except UnicodeEncodeError:
+        values = valid_values(values)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON ({error.msg} at column {error.colno})") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(values, dict):
+        raise ValueError("not a JSON object")
+    return values
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"not JSON ({name} is no number there)")
+
+
 def _text(values: dict[str, Any], key: str, *, required: bool = True) -> str:
     value = values.get(key)
     if value is None and not required:
@@ -123,8 +161,7 @@ def _text(values: dict[str, Any], key: str, *, required: bool = True) -> str:
         raise ValueError(f"{key} is missing")
     if not isinstance(value, str):
         raise ValueError(f"{key}: not a text")
-    # lone surrogates are valid JSON and can be stored nowhere
-    value = value.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
+    value = value.replace("\x00", "")
     if required and not value.strip():
         raise ValueError(f"{key} is empty")
     return value

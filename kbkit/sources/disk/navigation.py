@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from kbkit.regular_files import bytes_of
 from kbkit.sources.disk.nav_entry import DEEPEST, NavEntry, in_order
 from kbkit.sources.disk.positions import position_entries
 from kbkit.sources.disk.toctrees import toctree_entries
@@ -36,9 +37,8 @@ def _mkdocs_entries(folder: Path) -> dict[Path, NavEntry]:
     for place in (folder, folder.parent):
         for name in _CONFIGS:
             try:
-                if (place / name).stat().st_size > _LARGEST:
-                    continue
-                loaded = load_values((place / name).read_text(encoding="utf-8"))
+                data = bytes_of(place / name, _LARGEST + 1)
+                loaded = load_values(data.decode()) if len(data) <= _LARGEST else None
             except (OSError, ValueError):
                 continue
             if isinstance(loaded, dict):

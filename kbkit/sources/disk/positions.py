@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kbkit.regular_files import bytes_of
 from kbkit.sources.disk.nav_entry import DEEPEST, NavEntry, in_order
 from kbkit.sources.front_matter import title_from_name
 from kbkit.sources.json_yaml import load_values
@@ -94,8 +95,7 @@ def _category(place: Path) -> tuple[_Folder, bool]:
     found.position = _numbered(place.name)
     for name in CATEGORIES:
         try:
-            with (place / name).open(encoding="utf-8") as stream:
-                values: Any = load_values(stream.read(_HEAD))
+            values: Any = load_values(bytes_of(place / name, _HEAD).decode(errors="replace"))
         except (OSError, ValueError):
             continue
         if isinstance(values, dict):
@@ -111,8 +111,7 @@ def _category(place: Path) -> tuple[_Folder, bool]:
 def _stated(path: Path) -> float | None:
     """The position that a page states in its front matter."""
     try:
-        with path.open("rb") as stream:
-            head = stream.read(_HEAD).decode("utf-8", "replace")
+        head = bytes_of(path, _HEAD).decode("utf-8", "replace")
     except OSError:
         return None
     front = _FRONT.match(head)

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
+from kbkit.regular_files import bytes_of
 from kbkit.sources.disk.nav_entry import DEEPEST, NavEntry, in_order
 
 _ROOTS = ("index", "contents")
@@ -88,11 +89,12 @@ class _Project:
 def _tables(page: Path) -> list[tuple[str, list[tuple[str, str]]]]:
     """The tables of contents of a page: caption, and title and target of each entry."""
     try:
-        if page.stat().st_size > _LARGEST:
-            return []
-        text = page.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n") + "\n"
+        data = bytes_of(page, _LARGEST + 1)
     except OSError:
         return []
+    if len(data) > _LARGEST:
+        return []
+    text = data.decode(errors="replace").replace("\r\n", "\n") + "\n"
     tables = []
     for found in (_REST if page.suffix.lower() == ".rst" else _MYST).finditer(text):
         caption = ""

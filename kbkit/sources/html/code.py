@@ -46,7 +46,7 @@ _LANGUAGES = {
     "ipython3": "python", "pycon3": "pycon", "c++": "cpp", "js": "js", "shell-session": "console",
     "default": "", "none": "", "text": "", "plaintext": "", "txt": "", "notranslate": "",
     "nohighlight": "", "no-highlight": "", "guess": "", "block": "", "wrapper": "", "example": "",
-    "table": "", "box": "", "sample": "", "source": "", "code": "",
+    "table": "", "box": "", "sample": "", "source": "", "code": "", "literal-block": "",
 }  # fmt: skip
 _BARE_LANGUAGES = frozenset(
     str.split("""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from kbkit.processes import Workers
 from kbkit.sources.decode import binary_kind, decoded
 from kbkit.sources.html.regions import Region
 
@@ -12,6 +16,9 @@ if TYPE_CHECKING:
     from kbkit.sources.html.extract import ExtractedPage
 
 _MEASURABLE = 500_000  # characters of a page; larger ones take too long to measure
+# bytes from which a page may take long, and is read where that can be ended: a parser takes the
+# square of the attributes of one element, of which 18,000 fit into 150 kB
+LARGE = 32_000
 PAGE_SECONDS = 60.0  # longest that one page may take to read
 
 
@@ -54,6 +61,27 @@ class ExtractTask:
         from kbkit.sources.html.extract import ExtractedPage
 
         return ExtractedPage(reason=reason, failed=True)
+
+
+def extract_bounded(task: ExtractTask, stop: Callable[[], bool] = lambda: False) -> ExtractedPage:
+    """Read a page here, or, if it is large, in a worker that ends with its time.
+
+    Args:
+        task: The page.
+        stop: Asked a few times a second; true ends the worker.
+    """
+    if len(task.body) <= LARGE:
+        return extract_page(task)
+    try:
+        workers = Workers(1, preload="kbkit.sources.html.extract")
+    except OSError:
+        return task.broken("too large to be read where no process can be started")
+    with closing(workers):
+        page: Future[ExtractedPage] = workers.submit(task)
+        while not stop():
+            with suppress(TimeoutError):
+                return page.result(0.2)
+    return task.broken("stopped")
 
 
 def extract_page(task: ExtractTask) -> ExtractedPage:

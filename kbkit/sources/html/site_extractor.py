@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kbkit.engine import Engine, LocalEngine, Pool
-from kbkit.sources.html.extract_task import ExtractTask, extract_page
+from kbkit.sources.html.extract_task import LARGE, ExtractTask, extract_bounded
 from kbkit.sources.html.regions import LEARNED_FROM, Region, SiteTemplate
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class SiteExtractor:
             if not self._waiting:
                 return None
             item = self._waiting.popleft()
-            self._take(item, extract_page(self._job(item)))
+            self._take(item, extract_bounded(self._job(item)))
         else:
             self._feed(self._workers)
             if not self._running:
@@ -217,6 +217,7 @@ class SiteExtractor:
     def _start(self, backlog: int) -> None:
         known = len(self._waiting) + backlog + self._expected
         few = self._engine.is_local and known <= MANY
+        few = few and not any(len(page.body) > LARGE for page in self._waiting)
         if self._workers is not None or not self._may_start or few:
             return
         self._may_start = False

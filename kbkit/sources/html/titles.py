@@ -171,6 +171,7 @@ def title_block(
     bare = _folded(bare_title(named, common))
     titles = [head for head in body.iter("h1") if normalized_text(head)]
     inside = begun = False
+    holders = {region, *region.iterancestors()}
     for element in body.iter():
         inside = inside or element is region
         titled = any(map(_TITLE_CLASS.match, (element.get("class") or "").lower().split()))
@@ -178,7 +179,7 @@ def title_block(
             return None  # a heading of the content keeps its level, whatever its class
         if inside and not titled and element.tag in _TEXTS:
             begun = True
-        if (element.tag != "h1" or begun) and not titled:
+        if element in holders or ((element.tag != "h1" or begun) and not titled):
             continue
         text = _own_text(element)
         if not text or len(text.split()) > _TITLE_WORDS or key_of(text) in common:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from kbkit.regular_files import bytes_of
 from kbkit.sources.decode import decode
 from kbkit.sources.json_yaml import load_values
 
@@ -134,9 +135,10 @@ class References:
                 raise ValueError(f"more than {_FILES} files belong to the description")
             self._files[path] = None  # whatever happens, it is read once
             try:
-                if not path.is_file() or path.stat().st_size > _FILE_BYTES:
-                    raise ValueError(f"no file, or larger than {_FILE_BYTES / 1e6:g} MB")
-                self._files[path] = load_values(decode(path.read_bytes(), markup=False))
+                data = bytes_of(path, _FILE_BYTES + 1)
+                if len(data) > _FILE_BYTES:
+                    raise ValueError(f"larger than {_FILE_BYTES / 1e6:g} MB")
+                self._files[path] = load_values(decode(data, markup=False))
             except OSError as error:
                 raise ValueError(f"cannot be read ({error.strerror})") from None
         return self._files[path]

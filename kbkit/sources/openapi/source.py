@@ -17,6 +17,7 @@ from kbkit.markdown.plain_text import plain_text
 from kbkit.markdown.writing import code_span, escape, fence
 from kbkit.models import DocumentType, License, SourceDocument
 from kbkit.recipes import OpenApiSource
+from kbkit.regular_files import bytes_of
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import binary_kind, decode
 from kbkit.sources.json_yaml import load_values
@@ -108,11 +109,11 @@ class OpenApiReader:
 
 def _read(path: Path, name: str) -> str:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise SourceError(f"{name}: larger than {_MOST_BYTES / 1e6:g} MB")
-        body = path.read_bytes()
+        body = bytes_of(path, _MOST_BYTES + 1)
     except OSError as error:
         raise SourceError(f"{name}: cannot be read ({error.strerror})") from None
+    if len(body) > _MOST_BYTES:
+        raise SourceError(f"{name}: larger than {_MOST_BYTES / 1e6:g} MB")
     if kind := binary_kind(body):
         raise SourceError(f"{name}: {kind}, not JSON or YAML")
     return decode(body, markup=False)

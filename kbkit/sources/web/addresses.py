@@ -20,9 +20,17 @@ import httpcore
 from kbkit.errors import ForbiddenAddressError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Private = bool | tuple[str, ...]
+"""Which addresses that are not public may be used: none, those of private networks, or some."""
 
-_NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
+LINK_LOCAL = "a link-local address"
+METADATA = "a cloud metadata address"
+
+# of RFC 6052 and, for those of a network of one's own, RFC 8215
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
+_TRANSLATED = ipaddress.IPv6Network("::ffff:0:0:0/96")
 _SITE_LOCAL = ipaddress.IPv6Network("fec0::/10")
 # special purpose networks that Python's is_private does not cover in every version
 _SPECIAL_V4 = tuple(
@@ -39,78 +47,124 @@ _SPECIAL_V4 = tuple(
         "240.0.0.0/4",
     )
 )
-# cloud metadata services on addresses that look public
+# documentation and routing inside networks, which older versions of Python take for public
+_SPECIAL_V6 = (
+    ipaddress.IPv6Network("3fff::/20"),
+    ipaddress.IPv6Network("5f00::/16"),
+    _LOCAL_NAT64,
+)
+# metadata services of clouds, which give keys to whoever asks, besides those that are link-local
 _METADATA = frozenset(
-    ipaddress.ip_address(address) for address in ("168.63.129.16", "100.100.100.200")
+    ipaddress.ip_address(address)
+    for address in (
+        "168.63.129.16",
+        "100.100.100.200",
+        "192.0.0.192",
+        "fd00:ec2::23",
+        "fd00:ec2::254",
+        "fd20:ce::254",
+        "fd00:42::42",
+    )
 )
 _BROADCAST = ipaddress.IPv4Address(0xFFFFFFFF)
 
 _SLICE = 0.5  # seconds a read waits before it asks whether to stop
 
 
-def refusal(address: str, *, allow_private: bool) -> str:
+def refusal(address: str, *, allow_private: Private) -> str:
     """Say why an IP address may not be connected to.
 
     Args:
         address: An IPv4 or IPv6 address in text form, as a resolver gives it.
-        allow_private: Permit loopback, private and link-local addresses.
+        allow_private: Permit loopback and private addresses, or just those that it names, which
+            may be link-local or a cloud's metadata service too.
 
     Returns:
         What kind of address it is, or ``""`` when it may be used.
     """
     parsed = ipaddress.ip_address(address.partition("%")[0])
-    return _refusal(parsed, allow_private)
+    if isinstance(allow_private, bool):
+        return _refusal(parsed, allow_private, frozenset())
+    return _refusal(parsed, False, frozenset(map(ipaddress.ip_address, allow_private)))
 
 
-def _refusal(address: Address, allow_private: bool) -> str:
+def _refusal(address: Address, private: bool, named: frozenset[Address]) -> str:
     if address.is_unspecified:
         return "the unspecified address"
     if address.is_multicast or address == _BROADCAST:
         return "a multicast or broadcast address"
+    if address in named:
+        return ""
+    if address in _METADATA:
+        return METADATA
     if isinstance(address, ipaddress.IPv6Address):
         embedded = _embedded(address)
-        if embedded:
-            reasons = (_refusal(inner, allow_private) for inner in embedded)
-            return next((reason for reason in reasons if reason), "")
-    return "" if allow_private else _private(address)
+        for inner in embedded:
+            if reason := _refusal(inner, private, named):
+                return reason
+        if embedded and _is_public_mechanism(address):
+            return ""
+    if address.is_link_local:
+        return LINK_LOCAL
+    return "" if private else _private(address)
 
 
 def _private(address: Address) -> str:
     if address.is_loopback:
         return "a loopback address"
-    if address.is_link_local:
-        return "a link-local address"
-    if address in _METADATA:
-        return "a cloud metadata address"
     if isinstance(address, ipaddress.IPv4Address):
         special = any(address in network for network in _SPECIAL_V4)
     else:
         special = address.is_reserved or address in _SITE_LOCAL
+        special = special or any(address in network for network in _SPECIAL_V6)
     if address.is_private or special or not address.is_global:
         return "a private or reserved address"
     return ""
 
 
+def _is_public_mechanism(address: ipaddress.IPv6Address) -> bool:
+    """Whether an address leads to the IPv4 address in it by whatever network it is used in."""
+    networks = (_NAT64, _COMPATIBLE)
+    leads = bool(address.ipv4_mapped or address.sixtofour)
+    return leads or any(address in network for network in networks)
+
+
 def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
     """IPv4 addresses that an IPv6 address of a transition mechanism leads to."""
+    number = int(address)
+    low = ipaddress.IPv4Address(number & 0xFFFFFFFF)
     if address.ipv4_mapped:
         return [address.ipv4_mapped]
+    if address in _COMPATIBLE:
+        return [low] if number > 1 else []
+    if address in _NAT64 or address in _TRANSLATED:
+        return [low]
+    if address in _LOCAL_NAT64:
+        # where it stands depends on the network; what may be elsewhere says no more than this
+        return [each for each in (low, *_positions(number)) if _gives_keys(each)]
+    found = [*(address.teredo or ())]
     if address.sixtofour:
-        return [address.sixtofour]
-    if address.teredo:
-        return list(address.teredo)
-    low = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    if any(address in network for network in _NAT64):
-        return [low]
-    if address in _COMPATIBLE and int(address) > 1:
-        return [low]
-    # ISATAP: ...:0:5efe:a.b.c.d under any prefix
-    if (int(address) >> 32) & 0xFFFFFFFF in (0x00005EFE, 0x02005EFE):
-        return [low]
-    return []
+        found.append(address.sixtofour)
+    # ISATAP: ...:0:5efe:a.b.c.d under any prefix, that of another mechanism too
+    if (number >> 32) & 0xFFFFFFFF in (0x00005EFE, 0x02005EFE):
+        found.append(low)
+    return found
 
 
-def resolve(host: str, port: int, *, allow_private: bool) -> list[str]:
+def _positions(number: int) -> list[ipaddress.IPv4Address]:
+    """What of an IPv6 address may be an IPv4 address behind a prefix of 48, 56 or 64 bits.
+
+    Source: RFC 6052, section 2.2: the bits 64 to 71 are left out.
+    """
+    rest = (number >> 64 & 0xFFFF) << 56 | number & (1 << 56) - 1
+    return [ipaddress.IPv4Address(rest >> shift & 0xFFFFFFFF) for shift in (40, 32, 24)]
+
+
+def _gives_keys(address: ipaddress.IPv4Address) -> bool:
+    return address.is_link_local or address in _METADATA
+
+
+def resolve(host: str, port: int, *, allow_private: Private) -> list[str]:
     """Resolve a host name to the addresses that may be connected to.
 
     Raises:
@@ -119,7 +173,7 @@ def resolve(host: str, port: int, *, allow_private: bool) -> list[str]:
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(item[4][0]) for item in found))
-    refused = ""
+    refused = reason = ""
     permitted = []
     for address in addresses:
         reason = refusal(address, allow_private=allow_private)
@@ -129,7 +183,10 @@ def resolve(host: str, port: int, *, allow_private: bool) -> list[str]:
             permitted.append(address)
     if permitted:
         return permitted
-    hint = "" if allow_private else "; allow_private permits private networks"
+    if reason in (LINK_LOCAL, METADATA):
+        hint = "; allow_private: [ADDRESS] of a source, as recipes have it, permits one by name"
+    else:
+        hint = "" if allow_private else "; allow_private permits private networks"
     raise ForbiddenAddressError(f"{host} leads to {refused}, which is refused{hint}")
 
 
@@ -143,7 +200,7 @@ class GuardedBackend(httpcore.NetworkBackend):
     """Connects to checked addresses only, and ends reads at the deadline or on request."""
 
     def __init__(
-        self, *, allow_private: bool, stop: Callable[[], bool], deadline: Deadline
+        self, *, allow_private: Private, stop: Callable[[], bool], deadline: Deadline
     ) -> None:
         self._allow_private = allow_private
         self._stop = stop

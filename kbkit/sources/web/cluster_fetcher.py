@@ -12,9 +12,11 @@ from functools import lru_cache
 
 from kbkit.engine import Pool
 from kbkit.sources.base import Outcome
+from kbkit.sources.web.addresses import Private
 from kbkit.sources.web.fetch import Fetcher, Response
 
 _POLL = 0.5  # seconds between two looks at whether to stop
+_MARGIN = 60  # seconds that finding an address may take, which nothing here ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class FetchOptions:
     user_agent: str
     timeout: float
     max_bytes: int
-    allow_private: bool
+    allow_private: Private
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class RequestTask:
     @property
     def seconds(self) -> float:
         """Longest that it may take."""
-        return self.options.timeout + 1
+        return self.options.timeout + _MARGIN  # a `Fetcher` ends it itself, but for the system
 
     def perform(self) -> tuple[Response, str, bool]:
         """Ask for it, here and now."""

@@ -255,8 +255,8 @@ class CrawlRun:
         del self._responses[task.url]
         # what could not be read this time is to be read the next time, changed or not
         validator = "" if page.failed else response.etag
-        seen = replace(response, last_modified="") if page.failed else response
-        record = replace(page_events.page_record(task, seen, validator), links=links, canonical=own)
+        record = page_events.page_record(task, response, validator)
+        record = replace(record, links=links, canonical=own)
         noindex = bool(asked & {"noindex", "none"})
         page = replace(page, license=page.license.or_else(response.license))
         return self._finish(task, self._page_event(record, page, uri, own, noindex))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from kbkit.errors import ClusterError
 from kbkit.models import PageRecord
 from kbkit.sources.base import Outcome
 from kbkit.sources.web.fetch import Response, pause
@@ -118,7 +119,9 @@ class Downloads:
         self._check = check
         self._stop = stop
         self._tasks: queue.SimpleQueue[PageRequest | None] = queue.SimpleQueue()
-        self._results: queue.SimpleQueue[tuple[PageRequest, Response]] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[tuple[PageRequest, Response | ClusterError]] = (
+            queue.SimpleQueue()
+        )
         self.running = 0
         self._threads = [
             threading.Thread(target=self._work, daemon=True) for _ in range(concurrency)
@@ -132,13 +135,21 @@ class Downloads:
         self._tasks.put(task)
 
     def poll(self, timeout: float) -> tuple[PageRequest, Response] | None:
-        """A page that came, or ``None``."""
+        """A page that came, or ``None``.
+
+        Raises:
+            ClusterError: The cluster was lost, which says nothing of the page.
+        """
         try:
-            result = self._results.get(timeout=timeout) if timeout else self._results.get_nowait()
+            task, came = (
+                self._results.get(timeout=timeout) if timeout else self._results.get_nowait()
+            )
         except queue.Empty:
             return None
         self.running -= 1
-        return result
+        if isinstance(came, ClusterError):
+            raise came
+        return task, came
 
     def close(self) -> None:
         """End the threads as soon as they are done with what they do."""
@@ -149,12 +160,15 @@ class Downloads:
         while (task := self._tasks.get()) is not None:
             if self._stop():
                 continue
+            came: Response | ClusterError
             try:
-                response = self._fetch(task)
+                came = self._fetch(task)
+            except ClusterError as error:
+                came = error
             except Exception as error:  # a page must never end the thread
                 reason = f"cannot be fetched ({type(error).__name__}: {error})"
-                response = Response(task.url, Outcome.FAILED, " ".join(reason.split())[:300])
-            self._results.put((task, response))
+                came = Response(task.url, Outcome.FAILED, " ".join(reason.split())[:300])
+            self._results.put((task, came))
 
     def _fetch(self, task: PageRequest) -> Response:
         verdict = self._robots.verdict(task.url)

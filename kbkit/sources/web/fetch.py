@@ -7,6 +7,7 @@ size (after decompression), time, redirects and retries are bounded.
 from __future__ import annotations
 
 import email.utils
+import logging
 import random
 import ssl
 import time
@@ -24,12 +25,16 @@ from kbkit.errors import ForbiddenAddressError
 from kbkit.models import License
 from kbkit.sources.base import Outcome
 from kbkit.sources.decode import charset_of
-from kbkit.sources.web.addresses import Deadline, GuardedBackend
+from kbkit.sources.web.addresses import Deadline, GuardedBackend, Private
 from kbkit.sources.web.transport import LOCATION, GuardedTransport, decompressed
+
+_log = logging.getLogger(__name__)
 
 MAX_REDIRECTS = 10
 RETRIES = 3
 RETRY_AFTER_MOST = 60.0
+PAGE_SECONDS = 180.0
+"""Longest that one page may take with all redirects, retries and waits."""
 _RETRIED = frozenset({429, 502, 503, 504})
 _CONDITIONS = {"if-none-match", "if-modified-since"}
 _MOST_COOKIES = 50
@@ -86,9 +91,11 @@ class Fetcher:
         user_agent: How to introduce oneself.
         timeout: Seconds for one request, redirects and retries apart.
         max_bytes: Largest body after decompression.
-        allow_private: Permit loopback, private and link-local addresses.
+        allow_private: Permit loopback and private addresses, or those that are named.
         stop: When it says true, requests end within about half a second.
         connections: Most connections at once.
+        page_seconds: Seconds after which no request is begun any more for one page: its redirects,
+            retries and waits.
     """
 
     def __init__(
@@ -97,11 +104,13 @@ class Fetcher:
         user_agent: str,
         timeout: float = 30.0,
         max_bytes: int = 10_000_000,
-        allow_private: bool = False,
+        allow_private: Private = False,
         stop: Callable[[], bool] = lambda: False,
         connections: int = 8,
+        page_seconds: float = PAGE_SECONDS,
     ) -> None:
         self._timeout = timeout
+        self._page_seconds = max(page_seconds, timeout)
         self._max_bytes = max_bytes
         self._stop = stop
         self._deadline = Deadline()
@@ -169,6 +178,7 @@ class Fetcher:
             headers |= {"Range": f"bytes={span[0]}-{span[1] - 1}", "Accept-Encoding": "identity"}
         limit = max_bytes or self._max_bytes
         seen: list[str] = []
+        end = time.monotonic() + self._page_seconds
         while True:
             bad = refused_url(url)
             if bad:
@@ -178,7 +188,8 @@ class Fetcher:
             seen.append(url)
             if len(seen) > MAX_REDIRECTS + 1:
                 return Response(url, Outcome.FAILED, f"more than {MAX_REDIRECTS} redirects")
-            response, location = self._persistently(url, headers, limit, truncate)
+            response, location = self._persistently(url, headers, limit, truncate, end)
+            _log.debug("GET %s: %s", url, location or response.reason or response.status)
             if not location:
                 return response
             try:
@@ -191,12 +202,15 @@ class Fetcher:
                     return verdict
 
     def _persistently(
-        self, url: str, headers: dict[str, str], limit: int, truncate: bool
+        self, url: str, headers: dict[str, str], limit: int, truncate: bool, end: float
     ) -> tuple[Response, str]:
         """One address with retries; gives the response and where it redirects to."""
         host = urlsplit(url).netloc
         for attempt in range(RETRIES + 1):
-            if not pause(self._silence.get(host, 0.0) - time.monotonic(), self._stop):
+            silence = self._silence.get(host, 0.0)
+            if max(silence, time.monotonic()) >= end:
+                return Response(url, Outcome.FAILED, self._over), ""
+            if not pause(silence - time.monotonic(), self._stop):
                 return Response(url, Outcome.FAILED, "stopped"), ""
             response, location, again = self.once(url, headers, limit, truncate)
             # a host that is not there rarely comes up within seconds
@@ -210,9 +224,15 @@ class Fetcher:
                     return replace(response, reason=reason), ""
                 wait = max(wait, response.retry_after)
                 self._silence[host] = time.monotonic() + response.retry_after
+            if time.monotonic() + wait >= end:
+                return replace(response, reason=f"{response.reason}; {self._over}"), ""
             if not pause(wait, self._stop):
                 return response, location
         raise AssertionError("unreachable")
+
+    @property
+    def _over(self) -> str:
+        return f"took longer than the {self._page_seconds:g} s that a page may take"
 
     def once(
         self, url: str, headers: dict[str, str], limit: int, truncate: bool

@@ -194,11 +194,9 @@ class FirecrawlCrawler:
         """Say why an address is neither told to the service nor taken from it, or ``""``."""
         if reason := refused_url(url):
             return reason
-        if self._spec.allow_private:
-            return ""
         parts = urlsplit(url)
         try:
-            resolve(parts.hostname or "", parts.port or 443, allow_private=False)
+            resolve(parts.hostname or "", parts.port or 443, allow_private=self._spec.allow_private)
         except ForbiddenAddressError as error:
             return str(error)
         except (OSError, UnicodeError):

@@ -7,7 +7,7 @@ kbkit's own crawler, named ``trafilatura`` after what decides about the content 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import Protocol
@@ -169,7 +169,7 @@ class LocalCrawler:
         record = page_events.page_record(task, response, validators.make(response))
         if refused := page_events.body_refusal(response, PAGES | _TEXTS):
             return SourceEvent(uri, Outcome.SKIPPED, reason=refused, record=record)
-        page = _read(response, uri, drawings=self._spec.images)
+        page = _read(response, uri, self._context.stop, drawings=self._spec.images)
         reason = page.reason
         if directives(response.robots, robots.token) & {"noindex", "none"}:
             reason = "noindex: its X-Robots-Tag asks not to index it"
@@ -182,7 +182,9 @@ class LocalCrawler:
         return SourceEvent(uri, Outcome.FETCHED, document, record=replace(record, document_uri=uri))
 
 
-def _read(response: Response, uri: str, *, drawings: bool) -> ExtractedPage:
+def _read(
+    response: Response, uri: str, stop: Callable[[], bool], *, drawings: bool
+) -> ExtractedPage:
     if response.media_type in _TEXTS:
         found = decoded(response.body, response.charset, markup=False)
         named = urlsplit(uri).path.lower().endswith((".md", ".markdown", ".mdx"))
@@ -191,9 +193,7 @@ def _read(response: Response, uri: str, *, drawings: bool) -> ExtractedPage:
         said = text.metadata.get("description")
         described = plain(said[:1_000]) if isinstance(said, str) else ""
         return ExtractedPage(text.title, text.content, description=described, note=found.note)
-    from kbkit.sources.html.extract_task import ExtractTask, extract_page
+    from kbkit.sources.html.extract_task import ExtractTask, extract_bounded
 
-    page: ExtractedPage = extract_page(
-        ExtractTask(uri, response.body, response.charset, (), measure=True, drawings=drawings)
-    )
-    return page
+    task = ExtractTask(uri, response.body, response.charset, (), measure=True, drawings=drawings)
+    return extract_bounded(task, stop)

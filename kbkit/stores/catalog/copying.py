@@ -13,7 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 import sqlalchemy as sa
-from sqlalchemy import JSON, Column, Table
+from sqlalchemy import Column, Table
 
 from kbkit.stores.catalog import (  # noqa: F401 - each adds its tables
     entries_schema,
@@ -26,7 +26,7 @@ from kbkit.stores.catalog import (  # noqa: F401 - each adds its tables
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.functions import json_of
 from kbkit.stores.catalog.migrating import UNFINISHED, VERSION
-from kbkit.stores.catalog.schema import HEAD, chunks, metadata
+from kbkit.stores.catalog.schema import HEAD, Json, chunks, metadata
 from kbkit.stores.catalog.schema import knowledge_bases as bases
 
 Row = tuple[Any, ...]
@@ -66,7 +66,7 @@ def count(transaction: Transaction, table: Table) -> int:
 
 def rows(transaction: Transaction, table: Table) -> Iterator[Row]:
     """All rows in order of their key, some at a time."""
-    shown = [sa.cast(c, sa.Text) if isinstance(c.type, JSON) else c for c in table.c]
+    shown = [sa.cast(c, sa.Text) if isinstance(c.type, Json) else c for c in table.c]
     query = sa.select(*shown).order_by(*table.primary_key)
     at_once = _LARGE.get(table.name, _FETCHED)
     found = transaction.execute(query.execution_options(yield_per=at_once))
@@ -138,7 +138,7 @@ def _own_references(table: Table) -> list[Column[Any]]:
 
 def _bound(column: Column[Any]) -> sa.ColumnElement[Any]:
     name = f"new_{column.name}"
-    if isinstance(column.type, JSON):
+    if isinstance(column.type, Json):
         return json_of(sa.bindparam(name, type_=sa.Text))
     return sa.bindparam(name, type_=column.type)
 

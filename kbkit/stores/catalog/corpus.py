@@ -40,7 +40,7 @@ def indexes(transaction: Transaction, kb_id: str) -> frozenset[str]:
     return frozenset(transaction.execute(query).scalars())
 
 
-_VERSION = documents.c.metadata["version"].label("version")
+_VERSION = sa.type_coerce(documents.c.metadata, sa.JSON)["version"].label("version")
 """What the source of a document says of its version, as a JSON value."""
 
 
@@ -132,6 +132,19 @@ def vectors_of(
         )
         packed.update((row.chunk_seq, row.vector) for row in rows)
     return unpack([packed[seq] for seq in seqs], dimensions)
+
+
+def vectors_by_id(
+    transaction: Transaction, kb_id: str, dimensions: int, ids: Sequence[str]
+) -> NDArray[np.float32]:
+    """The vectors of chunks that are there, shape ``(len(ids), dimensions)``."""
+    seqs: dict[str, int] = {}
+    for part in in_parts(ids):
+        asked = sa.select(chunks.c.id, chunks.c.seq).where(
+            chunks.c.kb_id == kb_id, chunks.c.id.in_(part)
+        )
+        seqs.update((row.id, row.seq) for row in transaction.execute(asked))
+    return vectors_of(transaction, dimensions, [seqs[one] for one in ids])
 
 
 def corpus_size(transaction: Transaction, kb_id: str) -> tuple[int, int]:

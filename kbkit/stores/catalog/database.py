@@ -137,6 +137,9 @@ class Database(Protocol):
         none: every search ends with it.
         """
 
+    def faults(self) -> list[str]:
+        """What the database itself finds wrong with what it keeps, in words; all is looked at."""
+
     def compact(self) -> int:
         """Give room that nothing takes any more back to the system; how many bytes, if known."""
 

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Entity, SubjectKind
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.functions import place_of
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
     entities,
@@ -135,7 +136,7 @@ def listed(
         by_person = entities.c.by_hand | subjects.c.id.in_(ends_by_hand())
         query = query.where(counted.c.n.is_not(None) | defined | by_person)
     if like:
-        said = sa.func.lower(own.c.name).contains(like.lower(), autoescape=True)
+        said = place_of(sa.func.lower(own.c.name), like.lower()) > 0
         query = query.where(subjects.c.id.in_(sa.select(canonical).where(said)))
     if types:
         query = query.where(entities.c.type.in_(list(types)))

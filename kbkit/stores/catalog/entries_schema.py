@@ -5,9 +5,9 @@ Folders are the truth; this is what is known of them. Votes are ratings of kind 
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Column, Float, Index, String, Table, Text
+from sqlalchemy import BigInteger, Column, Float, Index, String, Table, Text
 
-from kbkit.stores.catalog.schema import Int64, UtcDateTime, metadata
+from kbkit.stores.catalog.schema import Int64, Json, UtcDateTime, metadata
 
 __all__ = ["entries", "learned_folders", "metadata"]
 
@@ -22,7 +22,7 @@ entries = Table(
     Column("document_id", String, nullable=False),
     Column("title", Text, nullable=False),
     Column("description", Text, nullable=False),
-    Column("tags", JSON, nullable=False),
+    Column("tags", Json(list), nullable=False),
     Column("category", Text, nullable=False),
     Column("status", String, nullable=False),
     Column("average", Float, nullable=False),

@@ -298,7 +298,7 @@ def chunks_with(
         .where(
             documents.c.kb_id == kb_id,
             documents.c.uri.in_(list(uris)[:100]),
-            sa.func.lower(chunks.c.text).contains(text.lower(), autoescape=True),
+            place_of(sa.func.lower(chunks.c.text), text.lower()) > 0,
         )
         .order_by(documents.c.uri, chunks.c.position)
     )

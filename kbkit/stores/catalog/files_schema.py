@@ -5,9 +5,9 @@ Files are the truth; this is what is known of them, to tell what has changed and
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Column, Index, String, Table, Text
+from sqlalchemy import BigInteger, Column, Index, String, Table, Text
 
-from kbkit.stores.catalog.schema import metadata
+from kbkit.stores.catalog.schema import Json, metadata
 
 __all__ = ["file_links", "file_names", "files", "metadata"]
 
@@ -24,7 +24,7 @@ files = Table(
     Column("seen", BigInteger, nullable=False),
     Column("created", BigInteger, nullable=False),
     # of its documents; none for a file that is not searched
-    Column("uris", JSON, nullable=False),
+    Column("uris", Json(list), nullable=False),
 )
 
 file_names = Table(

@@ -160,15 +160,20 @@ def nameless_documents(transaction: Transaction, kb_ids: Collection[str]) -> lis
 
 def bad_queries(transaction: Transaction, kb_ids: Collection[str], most: int) -> list[BadQuery]:
     """The queries for which nothing was rated above a score, as people last rated."""
+    of_one = (ratings.c.target, ratings.c.query, ratings.c.rater)
+    newest = (ratings.c.created_at.desc(), ratings.c.id.desc())
     last = (
-        sa.select(sa.func.max(ratings.c.id))
+        sa.select(
+            ratings.c.id, sa.func.row_number().over(partition_by=of_one, order_by=newest).label("n")
+        )
         .where(ratings.c.kb_id.in_(list(kb_ids)), ratings.c.query != "")
-        .group_by(ratings.c.target, ratings.c.query, ratings.c.rater)
+        .subquery()
     )
     query = sa.select(ratings.c.query, ratings.c.score, ratings.c.rater, ratings.c.target,
-                      ratings.c.target_type).where(ratings.c.id.in_(last))  # fmt: skip
+                      ratings.c.target_type).join(last, last.c.id == ratings.c.id)  # fmt: skip
+    query = query.where(last.c.n == 1).order_by(ratings.c.created_at, ratings.c.id)
     found: dict[str, list[tuple[int, str, str]]] = {}
-    for row in transaction.execute(query.order_by(ratings.c.id)):
+    for row in transaction.execute(query):
         chunk = row.target if row.target_type == TargetKind.CHUNK.value else ""
         found.setdefault(row.query, []).append((row.score, row.rater, chunk))
     return [

@@ -27,6 +27,8 @@ from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 
 CO_OCCURS = "co_occurs"
 """The relation that is counted over a whole knowledge base."""
+_NONE_YET = -1
+"""The version whose relations were read while those of none were."""
 
 
 class Fact(NamedTuple):
@@ -177,9 +179,7 @@ def waits(transaction: Transaction, kb_id: str) -> bool:
     if transaction.execute(of_kb.where(~said).limit(1)).first():
         return False
     read = sa.exists().where(related_chunks.c.chunk_seq == chunks.c.seq)
-    built = sa.select(built_graphs.c.version).where(built_graphs.c.kb_id == kb_id)
-    version = sa.select(knowledge_bases.c.version).where(knowledge_bases.c.id == kb_id)
-    same = transaction.execute(built).scalar() == transaction.execute(version).scalar()
+    same = built_version(transaction, kb_id) == version(transaction, kb_id)
     return not same or transaction.execute(of_kb.where(~read).limit(1)).first() is not None
 
 
@@ -195,10 +195,26 @@ def version(transaction: Transaction, kb_id: str) -> int:
     return int(transaction.execute(query).scalar_one())
 
 
-def note_built(transaction: Transaction, kb_id: str, version_: int) -> None:
-    """Note that the relations of a version of a knowledge base are read."""
-    transaction.execute(built_graphs.delete().where(built_graphs.c.kb_id == kb_id))
-    transaction.execute(built_graphs.insert().values(kb_id=kb_id, version=version_))
+def built_version(transaction: Transaction, kb_id: str) -> int | None:
+    """The version of a knowledge base whose relations were read; ``None`` if no build began."""
+    query = sa.select(built_graphs.c.version).where(built_graphs.c.kb_id == kb_id)
+    return transaction.execute(query).scalar()
+
+
+def begin(transaction: Transaction, kb_ids: Sequence[str]) -> None:
+    """Note that the first relations of knowledge bases are being read."""
+    for kb_id in kb_ids:
+        transaction.execute(built_graphs.insert().values(kb_id=kb_id, version=_NONE_YET))
+
+
+def note_built(transaction: Transaction, read: Sequence[tuple[str, int]]) -> None:
+    """Note which versions of knowledge bases have their relations read.
+
+    Where they are to be read again (`forget_built`) since that began, nothing is noted.
+    """
+    for kb_id, version_ in read:
+        own = built_graphs.c.kb_id == kb_id
+        transaction.execute(built_graphs.update().where(own).values(version=version_))
 
 
 def forget_built(transaction: Transaction, kb_id: str) -> None:

@@ -113,29 +113,41 @@ class GraphTable:
 
 def signature(transaction: Transaction, kb_id: str) -> Signature:
     """Numbers that are others when the graph of a knowledge base may be another one."""
-
-    def of(*columns: sa.ColumnElement[Any], where: sa.ColumnElement[bool] | None = None) -> Any:
-        query = sa.select(sa.func.count(), *columns)
-        return transaction.execute(query if where is None else query.where(where)).one()
-
     low, high = sa.func.min, sa.func.max
     return (
-        *of(high(knowledge_bases.c.version), where=knowledge_bases.c.id == kb_id),
-        *of(high(built_graphs.c.version), where=built_graphs.c.kb_id == kb_id),
-        *of(where=annotation_rows.c.kb_id == kb_id),
-        *of(
+        *_numbers(
+            transaction, high(knowledge_bases.c.version), where=knowledge_bases.c.id == kb_id
+        ),
+        *_numbers(transaction, high(built_graphs.c.version), where=built_graphs.c.kb_id == kb_id),
+        *_numbers(transaction, where=annotation_rows.c.kb_id == kb_id),
+        *_numbers(
+            transaction,
             low(related_chunks.c.digest),
             high(related_chunks.c.digest),
             where=related_chunks.c.kb_id == kb_id,
         ),
-        *of(high(relations.c.id)),
-        *of(high(graph_edits.c.id)),
+        *_numbers(transaction, high(relations.c.id)),
+        *edits(transaction),
     )
 
 
-def edits(signature_: Signature) -> Signature:
-    """The numbers of a signature that are others when people have changed something."""
-    return signature_[-2:]
+def edits(transaction: Transaction) -> Signature:
+    """Those numbers of a signature that are others when people have changed something."""
+    return _numbers(transaction, sa.func.max(graph_edits.c.id))
+
+
+def is_edited(seen: Signature, now: Signature) -> bool:
+    """Whether people have changed something since a signature, by `edits` of now."""
+    return seen[-len(now) :] != now
+
+
+def _numbers(
+    transaction: Transaction,
+    *columns: sa.ColumnElement[Any],
+    where: sa.ColumnElement[bool] | None = None,
+) -> Signature:
+    query = sa.select(sa.func.count(), *columns)
+    return tuple(transaction.execute(query if where is None else query.where(where)).one())
 
 
 def read(transaction: Transaction, kb_id: str) -> GraphTable:
@@ -156,11 +168,13 @@ def read(transaction: Transaction, kb_id: str) -> GraphTable:
     rows: dict[str, int] = {}
     listed: list[EntityRow] = []
     for known in sorted((roots & found.keys()) - gone):
-        own, below = found[known], others.get(known, ())
-        count = own.chunks + sum(found[each].chunks for each in below)
-        names = tuple(sorted(found[each].name for each in below))
+        own, below = found[known], others.get(known)
+        if below:
+            count = own.chunks + sum(found[each].chunks for each in below)
+            names = tuple(sorted(found[each].name for each in below))
+            own = own._replace(aliases=names, chunks=count)
         rows[known] = len(listed)
-        listed.append(EntityRow(known, own.name, own.type, own.description, names, count))
+        listed.append(own)
     defined: dict[int, list[int]] = {}
     for entity_id, seq in _definitions(transaction, kb_id):
         row = rows.get(aliases.get(entity_id, entity_id))

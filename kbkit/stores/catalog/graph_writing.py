@@ -1,18 +1,21 @@
 """Keeps what a rebuild of the graph read: evidence, the weights that follow from it, entities.
 
-Functions of the caller's transaction.
+Functions of the caller's transaction. What differs from what is kept is found by one that reads,
+since that takes as long as the graph is large, and put by one that writes, which looks again at
+what it puts: others write in between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from kbkit.models import SubjectKind
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.graph import CO_OCCURS, Fact, entity_names, texts
+from kbkit.stores.catalog.graph import CO_OCCURS, Fact
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
     entities,
@@ -24,9 +27,19 @@ from kbkit.stores.catalog.knowledge_schema import (
 from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
 from kbkit.stores.catalog.subjects import SubjectName, ends_by_hand
+from kbkit.stores.catalog.subjects import add as add_subjects
+
+Evidence = tuple[int, int]
+"""A relation, by number, and ``chunks.seq`` of a chunk that supports it."""
+Described = Mapping[str, tuple[str, str]]
+"""Type and description of entities, by id."""
 
 BUILDER = "kbkit"
 """Who made a relation that no person made."""
+_SAME = 1e-9
+"""Weights that differ less are the same."""
+_Key = TypeVar("_Key", int, str)
+_Number = TypeVar("_Number", float, sa.ColumnElement[float])
 
 
 def put(
@@ -40,10 +53,8 @@ def put(
         read: With what each was read, by ``chunks.seq``; those that went meanwhile are left out.
         facts: What they say, but for co-occurrence.
     """
-    there: set[int] = set()
+    there = _there(transaction, chunks.c.seq, read)
     for part in in_parts(sorted(read)):
-        query = sa.select(chunks.c.seq).where(chunks.c.seq.in_(part))
-        there |= set(transaction.execute(query).scalars())
         counted = sa.exists().where(
             relations.c.id == relation_evidence.c.relation_id, relations.c.name == CO_OCCURS
         )
@@ -62,8 +73,16 @@ def put(
         )
 
 
-def put_co_occurrence(transaction: Transaction, kb_id: str, facts: Sequence[Fact]) -> None:
-    """Keep which entities of a knowledge base stand together, in place of which did."""
+def co_occurrence_changes(
+    transaction: Transaction, kb_id: str, facts: Sequence[Fact]
+) -> tuple[list[Evidence], list[Fact]]:
+    """Which evidence that entities of a knowledge base stand together is to go, and which to come.
+
+    Args:
+        transaction: Reads.
+        kb_id: The knowledge base.
+        facts: All of it as it should be.
+    """
     query = (
         sa.select(
             relation_evidence.c.relation_id,
@@ -77,22 +96,36 @@ def put_co_occurrence(transaction: Transaction, kb_id: str, facts: Sequence[Fact
         .where(chunks.c.kb_id == kb_id, relations.c.name == CO_OCCURS)
     )
     wanted = {(fact.seq, fact.source_id, fact.target_id): fact for fact in facts}
-    gone: dict[int, list[int]] = {}
+    gone: list[Evidence] = []
     for row in transaction.execute(query):
         key = (row.chunk_seq, row.source_id, row.target_id)
-        if key in wanted and abs(wanted[key].weight - row.weight) < 1e-9:
+        if key in wanted and abs(wanted[key].weight - row.weight) < _SAME:
             del wanted[key]
         else:
-            gone.setdefault(row.relation_id, []).append(row.chunk_seq)
-    for relation_id, seqs in gone.items():
-        transaction.execute(
-            relation_evidence.delete().where(
-                relation_evidence.c.relation_id == relation_id,
-                relation_evidence.c.chunk_seq.in_(seqs),
-            )
-        )
-    there = set(texts(transaction, sorted({fact.seq for fact in wanted.values()})))
-    _add(transaction, [fact for fact in wanted.values() if fact.seq in there])
+            gone.append((row.relation_id, row.chunk_seq))
+    return gone, list(wanted.values())
+
+
+def drop_evidence(transaction: Transaction, gone: Sequence[Evidence]) -> None:
+    """Forget that chunks support relations."""
+    table = relation_evidence.c
+    transaction.execute(
+        relation_evidence.delete().where(
+            table.relation_id == sa.bindparam("relation"), table.chunk_seq == sa.bindparam("seq")
+        ),
+        [{"relation": relation_id, "seq": seq} for relation_id, seq in gone],
+    )
+
+
+def add_evidence(transaction: Transaction, facts: Sequence[Fact]) -> None:
+    """Keep that chunks support relations; those that went meanwhile do not."""
+    there = _there(transaction, chunks.c.seq, {fact.seq for fact in facts})
+    _add(transaction, [fact for fact in facts if fact.seq in there])
+
+
+def unsettled(transaction: Transaction) -> list[int]:
+    """The relations that `settle` would change."""
+    return [row.id for row in transaction.execute(_unsettled(transaction))]
 
 
 def settle(transaction: Transaction, ids: Sequence[int] | None = None) -> None:
@@ -104,34 +137,12 @@ def settle(transaction: Transaction, ids: Sequence[int] | None = None) -> None:
         transaction: A writing transaction.
         ids: Only of these relations; by default of all.
     """
-    deleted = sa.select(knowledge_bases.c.id).where(knowledge_bases.c.deleted_at.is_not(None))
-    trashed = list(transaction.execute(deleted).scalars())
-    weight: sa.ColumnElement[float] = relation_evidence.c.weight
-    if trashed:
-        in_trash = sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(trashed))
-        weight = sa.case((relation_evidence.c.chunk_seq.in_(in_trash), 0.0), else_=weight)
-    total = sa.select(relation_evidence.c.relation_id, sa.func.sum(weight).label("s")).group_by(
-        relation_evidence.c.relation_id
-    )
-    own = ~relations.c.by_hand
-    if ids is not None:
-        total = total.where(relation_evidence.c.relation_id.in_(ids))
-        own &= relations.c.id.in_(ids)
-    summed = total.subquery()
-    query = (
-        sa.select(relations.c.id, relations.c.weight, summed.c.s)
-        .outerjoin(summed, summed.c.relation_id == relations.c.id)
-        .where(own)
-    )
-    gone: list[int] = []
-    changed: list[dict[str, Any]] = []
-    for row in transaction.execute(query):
-        if row.s is None:
-            gone.append(row.id)
-        elif abs(weight_of(row.s) - row.weight) > 1e-9:
-            changed.append({"known": row.id, "new": weight_of(row.s)})
-    for part in in_parts(gone):
+    rows = transaction.execute(_unsettled(transaction, ids)).all()
+    for part in in_parts([row.id for row in rows if row.total is None]):
         transaction.execute(relations.delete().where(relations.c.id.in_(part)))
+    changed = [
+        {"known": row.id, "new": weight_of(row.total)} for row in rows if row.total is not None
+    ]
     if changed:
         transaction.execute(
             relations.update()
@@ -141,13 +152,47 @@ def settle(transaction: Transaction, ids: Sequence[int] | None = None) -> None:
         )
 
 
-def weight_of(total: float) -> float:
+def _unsettled(
+    transaction: Transaction, ids: Sequence[int] | None = None
+) -> sa.Select[tuple[int, float | None]]:
+    """Relations whose weight does not follow from their evidence, and what that adds up to."""
+    deleted = sa.select(knowledge_bases.c.id).where(knowledge_bases.c.deleted_at.is_not(None))
+    trashed = list(transaction.execute(deleted).scalars())
+    weight: sa.ColumnElement[float] = relation_evidence.c.weight
+    if trashed:
+        in_trash = sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(trashed))
+        weight = sa.case((relation_evidence.c.chunk_seq.in_(in_trash), 0.0), else_=weight)
+    summed = sa.select(relation_evidence.c.relation_id, sa.func.sum(weight).label("total"))
+    own = ~relations.c.by_hand
+    if ids is not None:
+        summed = summed.where(relation_evidence.c.relation_id.in_(ids))
+        own &= relations.c.id.in_(ids)
+    found = summed.group_by(relation_evidence.c.relation_id).subquery()
+    total = found.c.total
+    return (
+        sa.select(relations.c.id, total)
+        .outerjoin(found, found.c.relation_id == relations.c.id)
+        .where(own, total.is_(None) | (sa.func.abs(weight_of(total) - relations.c.weight) > _SAME))
+    )
+
+
+def weight_of(total: _Number) -> _Number:
     """The weight of a relation whose evidence adds up to a number, 0 or above."""
     return total / (1 + total)
 
 
+def differing_entities(transaction: Transaction, kb_id: str, described: Described) -> list[str]:
+    """Ids of the entities that `put_entities` would change, in order."""
+    new, changed, gone = _entity_changes(transaction, kb_id, described)
+    return sorted({*new, *changed, *gone})
+
+
 def put_entities(
-    transaction: Transaction, kb_id: str, described: Mapping[str, tuple[str, str]]
+    transaction: Transaction,
+    kb_id: str,
+    described: Described,
+    ids: Sequence[str],
+    names: Iterable[SubjectName],
 ) -> None:
     """Keep what the documents of a knowledge base say that entities are; what a person said stays.
 
@@ -156,60 +201,91 @@ def put_entities(
     Args:
         transaction: A writing transaction.
         kb_id: The knowledge base.
-        described: Type and description of each of its entities, by id.
+        described: Of each of its entities.
+        ids: The entities to look at.
+        names: Of those of them that its documents define, whether any chunk names them or not.
     """
-    table = entities.c
-    query = sa.select(table.subject_id, table.type, table.description, table.by_hand)
-    rows = {row.subject_id: row for row in transaction.execute(query)}
-    elsewhere = _defined_elsewhere(transaction, kb_id)
-    there = set(entity_names(transaction))
+    new, changed, gone = _entity_changes(transaction, kb_id, described, ids)
+    add_subjects(transaction, names)
+    there = _there(transaction, subjects.c.id, new)
     now = datetime.now(UTC)
-    new: list[dict[str, Any]] = []
-    changed: list[dict[str, Any]] = []
-    for known, (type_, description) in described.items():
-        if known not in rows:
-            if known in there:
-                new.append({"subject_id": known, "type": type_, "description": description,
-                            "properties": {}, "made_by": "", "by_hand": False,
-                            "updated_at": now})  # fmt: skip
-            continue
-        row = rows[known]
-        if row.by_hand or (row.type, row.description) == (type_, description):
-            continue
-        if description or known not in elsewhere:
-            changed.append({"known": known, "said_type": type_, "said": description, "now": now})
-    if new:
-        transaction.execute(entities.insert(), new)
+    rows = [
+        {"subject_id": known, "type": described[known][0], "description": described[known][1],
+         "properties": {}, "made_by": "", "by_hand": False, "updated_at": now}
+        for known in new
+        if known in there
+    ]  # fmt: skip
+    if rows:
+        transaction.execute(entities.insert(), rows)
     if changed:
         transaction.execute(
             entities.update()
-            .where(table.subject_id == sa.bindparam("known"), ~table.by_hand)
+            .where(entities.c.subject_id == sa.bindparam("known"))
             .values(
                 type=sa.bindparam("said_type"),
                 description=sa.bindparam("said"),
                 updated_at=sa.bindparam("now"),
             ),
-            changed,
-        )
-    gone = [known for known in rows if known not in described and known not in elsewhere]
-    used = sa.exists().where(annotation_subjects.c.subject_id == table.subject_id)
-    related = ends_by_hand()
+            [
+                {"known": known, "said_type": described[known][0], "said": described[known][1],
+                 "now": now}
+                for known in changed
+            ],
+        )  # fmt: skip
     for part in in_parts(gone):
-        transaction.execute(
-            entities.delete().where(
-                table.subject_id.in_(part), ~table.by_hand, ~used, table.subject_id.not_in(related)
-            )
-        )
+        transaction.execute(entities.delete().where(entities.c.subject_id.in_(part)))
 
 
-def put_aliases(transaction: Transaction, aliases: Mapping[SubjectName, str]) -> None:
-    """Have other names lead to entities, as a recipe says.
+def _entity_changes(
+    transaction: Transaction, kb_id: str, described: Described, ids: Sequence[str] | None = None
+) -> tuple[list[str], list[str], list[str]]:
+    """Entities that are new, that are something else, and that are none any more."""
+    table = entities.c
+    query = sa.select(table.subject_id, table.type, table.description, table.by_hand)
+    used = sa.exists().where(annotation_subjects.c.subject_id == table.subject_id)
+    unused = sa.select(table.subject_id).where(
+        ~table.by_hand, ~used, table.subject_id.not_in(ends_by_hand(ids))
+    )
+    if ids is not None:
+        query, unused = (each.where(table.subject_id.in_(ids)) for each in (query, unused))
+    rows = {row.subject_id: row for row in transaction.execute(query)}
+    elsewhere = _defined_elsewhere(transaction, kb_id, ids)
+    own = described.keys() if ids is None else [known for known in ids if known in described]
+    changed = [
+        known
+        for known in own
+        if known in rows
+        and not rows[known].by_hand
+        and (rows[known].type, rows[known].description) != described[known]
+        and (described[known][1] or known not in elsewhere)
+    ]
+    gone = [
+        known
+        for known in transaction.execute(unused).scalars()
+        if known not in described and known not in elsewhere
+    ]
+    return [known for known in own if known not in rows], changed, gone
+
+
+def put_aliases(transaction: Transaction, aliases: Sequence[tuple[SubjectName, str]]) -> None:
+    """Have other names lead to entities where `alias_changes` still says so."""
+    changes = alias_changes(transaction, dict(aliases))
+    add_subjects(transaction, changes)
+    for name, known in changes.items():
+        own = subjects.c.id == name.id
+        transaction.execute(subjects.update().where(own).values(alias_of=known))
+
+
+def alias_changes(
+    transaction: Transaction, aliases: Mapping[SubjectName, str]
+) -> dict[SubjectName, str]:
+    """Which other names are to lead to which entities, as a recipe says, and do not yet.
 
     A name that is spoken of as something of its own is left, and so is an entity that a person
     changed: what that is called is theirs to say.
 
     Args:
-        transaction: A writing transaction.
+        transaction: Reads.
         aliases: The id of an entity by another name of it.
     """
     wanted = {name.id: (name, known) for name, known in aliases.items() if name.key}
@@ -224,35 +300,42 @@ def put_aliases(transaction: Transaction, aliases: Mapping[SubjectName, str]) ->
         for row in transaction.execute(own):
             taken.add(row.subject_id)
             by_hand |= {row.subject_id} if row.by_hand else set()
-        spoken = sa.select(annotation_subjects.c.subject_id).where(
-            annotation_subjects.c.subject_id.in_(part)
-        )
-        taken |= set(transaction.execute(spoken.distinct()).scalars())
+        taken |= _there(transaction, annotation_subjects.c.subject_id, part)
     canonical = {known: of or known for known, of in there.items()}
-    new: list[dict[str, Any]] = []
+    found: dict[SubjectName, str] = {}
     for id_, (name, known) in wanted.items():
         target = canonical.get(known)
         if target is None or target in by_hand or target == id_ or id_ in taken:
             continue
-        if id_ not in there:
-            new.append({"id": id_, "kind": name.kind.value, "key": name.key,
-                        "name": name.name, "alias_of": target})  # fmt: skip
-        elif there[id_] is None:
-            own_row = subjects.c.id == id_
-            transaction.execute(subjects.update().where(own_row).values(alias_of=target))
-    if new:
-        transaction.execute(subjects.insert(), new)
+        if there.get(id_) is None:
+            found[name] = target
+    return found
 
 
-def _defined_elsewhere(transaction: Transaction, kb_id: str) -> set[str]:
-    """Ids of the entities that documents of other knowledge bases define."""
+def _there(transaction: Transaction, column: sa.Column[_Key], values: Iterable[_Key]) -> set[_Key]:
+    """Those of some values that a column has."""
+    found: set[_Key] = set()
+    for part in in_parts(sorted(values)):
+        query = sa.select(column).where(column.in_(part)).distinct()
+        found |= set(transaction.execute(query).scalars())
+    return found
+
+
+def _defined_elsewhere(transaction: Transaction, kb_id: str, ids: Sequence[str] | None) -> set[str]:
+    """Ids of the entities, or of some of them, that documents of other knowledge bases define."""
     query = (
         sa.select(relations.c.source_id)
         .join(relation_evidence, relation_evidence.c.relation_id == relations.c.id)
         .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
-        .where(relations.c.name == "defined_in", chunks.c.kb_id != kb_id)
+        .where(
+            relations.c.source_kind == SubjectKind.ENTITY.value,
+            relations.c.name == "defined_in",
+            chunks.c.kb_id != kb_id,
+        )
         .distinct()
     )
+    if ids is not None:
+        query = query.where(relations.c.source_id.in_(ids))
     return set(transaction.execute(query).scalars())
 
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.errors import NotFoundError
+from kbkit.errors import ConfigError, NotFoundError, WorkspaceError
 from kbkit.models import Job, JobError, JobProgress, JobState
 from kbkit.models.values import from_dict
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.packing import is_list_of_texts
 from kbkit.stores.catalog.server_schema import jobs
 
 _ENDED = [state.value for state in JobState if state.ended]
@@ -119,10 +120,22 @@ def forget(transaction: Transaction, age: timedelta) -> list[str]:
 
 
 def _job(row: sa.Row[Any]) -> Job:
-    return Job(
-        row.id, row.kind, tuple(row.kbs), row.owner, JobState(row.state), row.created_at,
-        None if row.progress is None else from_dict(JobProgress, row.progress),
-        row.result,
-        None if row.problem is None else JobError(**row.problem),
-        row.attempts, row.started_at, row.ended_at,
-    )  # fmt: skip
+    """What a row says.
+
+    Raises:
+        WorkspaceError: It cannot be read.
+    """
+    try:
+        if not is_list_of_texts(row.kbs) or not isinstance(row.arguments, Mapping):
+            raise ValueError("of another shape")
+        return Job(
+            row.id, row.kind, tuple(row.kbs), row.owner, JobState(row.state), row.created_at,
+            None if row.progress is None else from_dict(JobProgress, row.progress),
+            row.result,
+            None if row.problem is None else JobError(**row.problem),
+            row.attempts, row.started_at, row.ended_at,
+        )  # fmt: skip
+    except (ValueError, TypeError, KeyError, AttributeError, ConfigError) as error:
+        raise WorkspaceError(
+            f"the job {row.id} cannot be read; `kbkit doctor --repair` has it forgotten"
+        ) from error

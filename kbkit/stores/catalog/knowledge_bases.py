@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError, VersionConflictError
 from kbkit.models import DocumentState, KnowledgeBaseInfo
+from kbkit.models.plain import valid
 from kbkit.stores.catalog import graph_writing, knowledge_schema, ratings, statement_vectors
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import (
@@ -30,6 +31,9 @@ from kbkit.stores.catalog.schema import (
     sources,
 )
 from kbkit.text import REVISION
+
+MOST_DIMENSIONS = 100_000
+"""More numbers than the vectors of any embedder have; a damaged catalog may say any number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,10 @@ class KnowledgeBaseRow:
     card_model: str
     cards_version: int
     deleted_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.dimensions <= MOST_DIMENSIONS:
+            raise ValueError(f"{self.name}: vectors of {self.dimensions:,} numbers cannot be")
 
     @property
     def embedded_text(self) -> str:
@@ -132,7 +140,7 @@ def create(
             f"a knowledge base named {name!r} exists; choose another name, or delete it first"
         )
     now = datetime.now(UTC)
-    kb_id = known_as or _new_id(transaction, name)
+    kb_id = known_as or new_id(transaction, name)
     transaction.execute(
         knowledge_bases.insert().values(
             id=kb_id,
@@ -152,7 +160,7 @@ def create(
     return get(transaction, name)
 
 
-def _new_id(transaction: Transaction, name: str) -> str:
+def new_id(transaction: Transaction, name: str) -> str:
     """An id that no other had, the same for the first of a name in every workspace.
 
     Ids of documents and chunks follow from it, so a recipe gives the same wherever it is built.
@@ -174,7 +182,7 @@ def get(transaction: Transaction, name: str) -> KnowledgeBaseRow:
         NotFoundError: There is none; the message names those there are.
     """
     row = transaction.execute(
-        sa.select(knowledge_bases).where(knowledge_bases.c.name == name, _HERE)
+        sa.select(knowledge_bases).where(knowledge_bases.c.name == valid(name), _HERE)
     ).first()
     if row is None:
         others = names(transaction)

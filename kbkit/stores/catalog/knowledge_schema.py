@@ -15,7 +15,7 @@ from sqlalchemy import (
     Text,
 )
 
-from kbkit.stores.catalog.schema import Int64, UtcDateTime, metadata
+from kbkit.stores.catalog.schema import Int64, Json, UtcDateTime, metadata
 
 __all__ = [
     "annotation_subjects",
@@ -119,7 +119,7 @@ annotator_answers = Table(
     _reference("kb_id", "knowledge_bases.id", primary_key=True),
     Column("key", String, primary_key=True),
     Column("chunk_id", String, nullable=False),
-    Column("statements", sa.JSON, nullable=False),
+    Column("statements", Json(object), nullable=False),
 )
 
 subjects = Table(
@@ -154,7 +154,7 @@ entities = Table(
     _reference("subject_id", "subjects.id", primary_key=True),
     Column("type", String, nullable=False),
     Column("description", Text, nullable=False),
-    Column("properties", sa.JSON, nullable=False),
+    Column("properties", Json(dict, optional=True), nullable=False),
     # the annotator, or the person whose word no rebuild changes
     Column("made_by", String, nullable=False),
     Column("by_hand", Boolean, nullable=False),
@@ -222,7 +222,7 @@ merges = Table(
     _reference("merged_id", "subjects.id", primary_key=True),
     Column("applied", Boolean, nullable=False),
     # ids of subjects that were other names of the merged one, and so became names of the kept one
-    Column("moved", sa.JSON, nullable=False),
+    Column("moved", Json(list), nullable=False),
     Column("made_by", String, nullable=False),
     Column("decided_at", UtcDateTime, nullable=False),
     Index("merges_by_merged", "merged_id"),
@@ -237,10 +237,10 @@ graph_edits = Table(
     Column("what", Text, nullable=False),
     Column("made_by", String, nullable=False),
     Column("made_at", UtcDateTime, nullable=False),
-    Column("before", sa.JSON, nullable=False),
-    Column("after", sa.JSON, nullable=False),
+    Column("before", Json(object), nullable=False),
+    Column("after", Json(object), nullable=False),
     # built_graphs.version of each knowledge base then
-    Column("built", sa.JSON, nullable=False),
+    Column("built", Json(dict), nullable=False),
     Index("graph_edits_by_person", "made_by", "id"),
     sqlite_autoincrement=True,
 )

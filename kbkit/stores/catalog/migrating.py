@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from pathlib import Path
 
 import sqlalchemy as sa
 
 from kbkit.errors import WorkspaceError, WorkspaceVersionError
-from kbkit.stores.catalog.schema import HEAD, metadata
+from kbkit.stores.catalog.schema import HEAD, knowledge_bases, metadata
 
 UNFINISHED = "unfinished"
 """How the revision of a catalog begins that another one is still being copied into.
 
 Greater than any revision, so that older versions of kbkit refuse it too.
 """
+_REVISION = re.compile(rf"\d{{4,}}|{UNFINISHED}")
 
 
 def is_current(connection: sa.Connection, place: object, *, to_fill: bool = False) -> bool:
@@ -29,27 +32,58 @@ def is_current(connection: sa.Connection, place: object, *, to_fill: bool = Fals
         WorkspaceVersionError: A newer kbkit made them.
         WorkspaceError: It is unfinished; or it is to be filled, and of an older kbkit.
     """
-    if not sa.inspect(connection).has_table(VERSION.name):
+    try:
+        revision = revision_of(connection)
+        unknown = revision is None and sa.inspect(connection).has_table(knowledge_bases.name)
+    except ValueError:
+        revision, unknown = None, True
+    if unknown:
+        raise WorkspaceError(
+            f"{place}: the catalog is damaged: it does not say which kbkit made it (table "
+            f"{VERSION.name}); restore the workspace from a backup, or build the recipe anew"
+        )
+    if revision is None:
         return False
-    revision = connection.execute(sa.select(VERSION.c.version_num)).scalar_one_or_none()
-    if revision is not None and revision.startswith(UNFINISHED):
+    if revision.startswith(UNFINISHED):
         if to_fill:
             return True
         raise WorkspaceError(
             f"{place}: this workspace is not complete, since a migration into it has not come to "
             "its end; run the same `kbkit migrate` again, which goes on where it was"
         )
-    if revision is not None and revision > HEAD:
+    if revision > HEAD:
         raise WorkspaceVersionError(
             f"{place}: made by a newer kbkit (catalog revision {revision}, this "
             f"kbkit knows {HEAD}); upgrade kbkit, or open another folder"
         )
-    if to_fill and revision is not None and revision < HEAD:
+    if to_fill and revision < HEAD:
         raise WorkspaceError(
             f"{place}: there is a workspace of an older kbkit already, and nothing of it was "
             "changed; name an empty place to migrate to"
         )
-    return revision == HEAD
+    return bool(revision == HEAD)
+
+
+def revision_of(connection: sa.Connection) -> str | None:
+    """The revision of the tables; ``None`` where there are none.
+
+    Raises:
+        ValueError: What says it is damaged.
+    """
+    if not sa.inspect(connection).has_table(VERSION.name):
+        return None
+    try:
+        found = connection.execute(sa.select(VERSION.c.version_num)).scalars().all()
+    except sa.exc.OperationalError as error:
+        if "decode" in str(error.orig).lower():  # what SQLite says of bytes that are no text
+            raise ValueError("no text") from error
+        raise
+    if not found:
+        return None
+    revision = found[0]
+    if len(found) > 1 or not isinstance(revision, str) or not _REVISION.match(revision):
+        raise ValueError("no revision")
+    return revision
 
 
 def migrate(connection: sa.Connection) -> None:
@@ -62,6 +96,14 @@ def migrate(connection: sa.Connection) -> None:
 
 def create(connection: sa.Connection) -> None:
     """Make the tables where there are none: what `upgrade` comes to, in a tenth of the time."""
+    for statement in _statements(connection.dialect.name):
+        connection.exec_driver_sql(statement)
+    connection.execute(VERSION.insert().values(version_num=HEAD))
+
+
+@cache
+def _statements(dialect: str) -> list[str]:
+    """What makes the tables, in a database's SQL: writing that takes longer than making them."""
     from kbkit.stores.catalog import (  # noqa: F401 - each adds its tables
         entries_schema,
         files_schema,
@@ -69,9 +111,15 @@ def create(connection: sa.Connection) -> None:
         server_schema,
     )
 
-    metadata.create_all(connection, checkfirst=False)
-    VERSION.create(connection, checkfirst=False)
-    connection.execute(VERSION.insert().values(version_num=HEAD))
+    statements: list[str] = []
+
+    def note(statement: sa.ExecutableDDLElement, *_: object) -> None:
+        statements.append(str(statement.compile(dialect=database.dialect)))
+
+    database = sa.create_mock_engine(f"{dialect}://", note)
+    metadata.create_all(database, checkfirst=False)
+    VERSION.create(database, checkfirst=False)
+    return statements
 
 
 def upgrade(connection: sa.Connection) -> None:

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from kbkit.models import Document, DocumentState, EntityType, Name
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.functions import place_of
 from kbkit.stores.catalog.knowledge_schema import document_names, gazetteers, named_documents
 from kbkit.stores.catalog.reading import DOCUMENT_COLUMNS, document_of
 from kbkit.stores.catalog.schema import chunks, documents
@@ -164,7 +165,7 @@ def defined_in(
     headings = sa.cast(chunks.c.heading_path, sa.Text)
     below = [
         (table.name == name)
-        & sa.func.lower(headings).contains(json.dumps(name)[1:-1].lower(), autoescape=True)
+        & (place_of(sa.func.lower(headings), json.dumps(name)[1:-1].lower()) > 0)
         for name in names
     ]
     query = (
@@ -187,20 +188,22 @@ def defined_in(
 def annotated_with(transaction: Transaction, kb_id: str) -> dict[str, tuple[str, ...]]:
     """What the chunks of a knowledge base were last searched for: names by how they are written."""
     query = sa.select(gazetteers.c.names).where(gazetteers.c.kb_id == kb_id)
-    packed = transaction.execute(query).scalar()
-    text = zlib.decompress(packed).decode("utf-8", "surrogatepass") if packed else ""
+    kept = transaction.execute(query).scalar()
+    text = zlib.decompress(kept).decode("utf-8", "surrogatepass") if kept else ""
     rows = (row.split(_FIELDS) for row in text.split(_ROWS) if row)
     return {written: tuple(meant) for written, *meant in rows}
 
 
-def note_annotated(
-    transaction: Transaction, kb_id: str, surfaces: Mapping[str, Sequence[str]]
-) -> None:
-    """Note what the chunks of a knowledge base have been searched for."""
+def packed(surfaces: Mapping[str, Sequence[str]]) -> bytes:
+    """What chunks were searched for, as it is kept."""
     text = _ROWS.join(_FIELDS.join((written, *meant)) for written, meant in surfaces.items())
-    packed = zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
+    return zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
+
+
+def note_annotated(transaction: Transaction, kb_id: str, surfaces: bytes) -> None:
+    """Note what the chunks of a knowledge base have been searched for, `packed`."""
     transaction.execute(gazetteers.delete().where(gazetteers.c.kb_id == kb_id))
-    transaction.execute(gazetteers.insert().values(kb_id=kb_id, names=packed))
+    transaction.execute(gazetteers.insert().values(kb_id=kb_id, names=surfaces))
 
 
 def _alive(kb_id: str) -> tuple[sa.ColumnElement[bool], ...]:

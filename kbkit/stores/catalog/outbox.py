@@ -61,6 +61,12 @@ def holds(transaction: Transaction, kb_id: str, count: int) -> bool:
     return transaction.execute(query.limit(1).offset(count - 1)).first() is not None
 
 
+def waiting(transaction: Transaction, kb_id: str) -> set[str]:
+    """Ids of the chunks that the index has not taken over."""
+    query = sa.select(outbox.c.chunk_id).where(outbox.c.kb_id == kb_id)
+    return set(transaction.execute(query).scalars())
+
+
 def oldest(
     transaction: Transaction, kb_id: str, limit: int, *, payloads: bool
 ) -> list[OutboxEntry]:
@@ -79,7 +85,8 @@ def oldest(
     if payloads:
         columns += [
             chunks.c.text, chunks.c.document_id, documents.c.document_type, documents.c.uri,
-            documents.c.tags,
+            # of a document that may be gone
+            sa.type_coerce(documents.c.tags, sa.JSON).label("tags"),
         ]  # fmt: skip
         tables = tables.outerjoin(chunks, chunks.c.seq == outbox.c.chunk_seq).outerjoin(
             documents, documents.c.id == chunks.c.document_id

@@ -8,6 +8,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from kbkit.errors import WorkspaceError
+
 _T = TypeVar("_T")
 
 _VARIABLES = 5_000
@@ -20,12 +22,27 @@ def pack(matrix: NDArray[np.float32]) -> list[bytes]:
 
 
 def unpack(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
-    """Vectors as they are computed with, shape ``(len(blobs), dimensions)``."""
-    flat = np.frombuffer(b"".join(blobs), dtype="<f2")
-    return flat.reshape(len(blobs), dimensions).astype(np.float32)
+    """Vectors as they are computed with, shape ``(len(blobs), dimensions)``.
+
+    Raises:
+        WorkspaceError: One is of another length.
+    """
+    try:
+        flat = np.frombuffer(b"".join(blobs), dtype="<f2")
+        return flat.reshape(len(blobs), dimensions).astype(np.float32)
+    except (TypeError, ValueError) as error:
+        raise WorkspaceError(
+            f"the catalog is damaged: a vector is not of {dimensions:,} numbers; `kbkit doctor` "
+            "says more, and a backup restores it"
+        ) from error
 
 
 def in_parts(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
     """Parts of a list, each short enough for the variables of one statement."""
     for start in range(0, len(values), _VARIABLES):
         yield values[start : start + _VARIABLES]
+
+
+def is_list_of_texts(value: object) -> bool:
+    """Whether a value of JSON is a list of texts."""
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from kbkit.models import TargetKind
-from kbkit.models.scores import fold_query, latest_scores
+from kbkit.models.scores import fold_query, latest_of
 from kbkit.stores.catalog import corpus
 from kbkit.stores.catalog import ratings as rating_log
 from kbkit.stores.catalog.database import Transaction
@@ -46,8 +46,8 @@ def learned(transaction: Transaction, kb_id: str) -> dict[str, tuple[int, ...]]:
     Of each rater the last rating of a chunk for a question counts, and the average of all has to be
     4 or better. Chunks that are gone are left out, and come back with them.
     """
-    given = rating_log.listed(transaction, kb_id)
-    if not any(rating.query and rating.score >= LEAST_SCORE for rating in given):
+    given = rating_log.chunk_scores(transaction, kb_id)
+    if not any(said.score >= LEAST_SCORE for said in given):
         return {}
     good = {
         fold_query(query): [
@@ -55,7 +55,7 @@ def learned(transaction: Transaction, kb_id: str) -> dict[str, tuple[int, ...]]:
             for chunk, scores in chunks.items()
             if sum(scores.values()) >= LEAST_SCORE * len(scores)
         ]
-        for query, chunks in latest_scores(given).items()
+        for query, chunks in latest_of(given).items()
     }
     there = corpus.seqs_by_id(transaction, sorted({each for ids in good.values() for each in ids}))
     found = {

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
 
 from kbkit.models import Rating, RatingTotal, Target, TargetKind, Vote
+from kbkit.models.scores import ChunkScore
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.entries_schema import entries
 from kbkit.stores.catalog.schema import chunks, knowledge_bases, rating_totals, ratings
+
+_TICK = timedelta(microseconds=1)
+"""Between two ratings; times are kept to the microsecond."""
 
 
 def add(
@@ -28,7 +32,13 @@ def add(
     rater: str,
     note: str,
 ) -> Rating:
-    """Append a rating."""
+    """Append a rating: the rater's last one of the target, even if the clock here is behind."""
+    last = transaction.execute(
+        sa.select(sa.func.max(ratings.c.created_at)).where(
+            ratings.c.kb_id == kb_id, ratings.c.target == target.id, ratings.c.rater == rater
+        )
+    ).scalar_one()
+    now = datetime.now(UTC)
     rating_id = transaction.execute(
         ratings.insert()
         .values(
@@ -39,11 +49,11 @@ def add(
             query=query,
             rater=rater,
             note=note,
-            created_at=datetime.now(UTC),
+            created_at=now if last is None else max(now, last + _TICK),
         )
         .returning(ratings.c.id)
     ).scalar_one()
-    _add_up(transaction, kb_id, target.id)
+    add_up(transaction, kb_id, target.id)
     row = transaction.execute(_RATINGS.where(ratings.c.id == rating_id)).one()
     return _rating(row)
 
@@ -65,7 +75,7 @@ def add_votes(transaction: Transaction, kb_id: str, target: Target, votes: Seque
     ]
     if rows:
         transaction.execute(ratings.insert(), rows)
-    _add_up(transaction, kb_id, target.id)
+    add_up(transaction, kb_id, target.id)
 
 
 def listed(
@@ -87,7 +97,23 @@ def _rating(row: sa.Row[Any]) -> Rating:
 _RATINGS = (
     sa.select(knowledge_bases.c.name.label("kb"), *(c for c in ratings.c if c.name != "kb_id"))
     .join(knowledge_bases, knowledge_bases.c.id == ratings.c.kb_id)
-    .order_by(ratings.c.id)
+    .order_by(ratings.c.created_at, ratings.c.id)
+)
+
+
+def chunk_scores(transaction: Transaction, kb_id: str) -> list[ChunkScore]:
+    """What ratings of chunks say that name a query, oldest first: a search has no use for more."""
+    return [ChunkScore(*row) for row in transaction.execute(_CHUNK_SCORES, {"kb": kb_id})]
+
+
+_CHUNK_SCORES = (
+    sa.select(ratings.c.query, ratings.c.target, ratings.c.rater, ratings.c.score)
+    .where(
+        ratings.c.kb_id == sa.bindparam("kb"),
+        ratings.c.target_type == TargetKind.CHUNK.value,
+        ratings.c.query != "",
+    )
+    .order_by(ratings.c.created_at, ratings.c.id)
 )
 
 
@@ -110,7 +136,7 @@ def remove(transaction: Transaction, kb_id: str, rating_id: int) -> str | None:
     ).one_or_none()
     if removed is None:
         return None
-    _add_up(transaction, kb_id, removed.target)
+    add_up(transaction, kb_id, removed.target)
     return str(removed.query)
 
 
@@ -124,17 +150,14 @@ class Totals:
 
 def totals(transaction: Transaction, kb_id: str) -> Totals:
     """Totals of what was rated and is there."""
-    rows = transaction.execute(_TOTALS, {"kb": kb_id}).all()
-    return Totals(
-        chunks={
-            row.seq: RatingTotal(row.raters, row.average) for row in rows if row.seq is not None
-        },
-        documents={
-            row.document_id or row.target: RatingTotal(row.raters, row.average)
-            for row in rows
-            if row.seq is None
-        },
-    )
+    of_chunks: dict[int, RatingTotal] = {}
+    of_documents: dict[str, RatingTotal] = {}
+    for target, raters, average, seq, document in transaction.execute(_TOTALS, {"kb": kb_id}):
+        if seq is not None:
+            of_chunks[seq] = RatingTotal(raters, average)
+        else:
+            of_documents[document or target] = RatingTotal(raters, average)
+    return Totals(of_chunks, of_documents)
 
 
 _TOTALS = (
@@ -161,12 +184,14 @@ def total(transaction: Transaction, kb_id: str, target: str) -> RatingTotal | No
     return None if row is None else RatingTotal(*row)
 
 
-def _add_up(transaction: Transaction, kb_id: str, target: str) -> None:
+def add_up(transaction: Transaction, kb_id: str, target: str) -> None:
     """Keep the total of a target level with its ratings."""
     of_target = (ratings.c.kb_id == kb_id, ratings.c.target == target)
-    last = sa.select(sa.func.max(ratings.c.id)).where(*of_target).group_by(ratings.c.rater)
+    newest = (ratings.c.created_at.desc(), ratings.c.id.desc())
+    place = sa.func.row_number().over(partition_by=ratings.c.rater, order_by=newest)
+    each = sa.select(ratings.c.score, place.label("place")).where(*of_target).subquery()
     raters, average = transaction.execute(
-        sa.select(sa.func.count(), sa.func.avg(ratings.c.score)).where(ratings.c.id.in_(last))
+        sa.select(sa.func.count(), sa.func.avg(each.c.score)).where(each.c.place == 1)
     ).one()
     transaction.execute(
         rating_totals.delete().where(

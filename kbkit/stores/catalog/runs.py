@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 
-from kbkit.errors import ConflictError
+from kbkit.errors import ConflictError, NotFoundError, VersionConflictError
 from kbkit.models import DocumentState, PageRecord
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.schema import documents, pages, runs, sources
@@ -49,6 +49,13 @@ class SourceRow:
         """Where it reads, as it was said: an address, a path, or a name."""
         names = (self.spec.get(name) for name in ("url", "path", "name"))
         return next((str(one) for one in names if one), self.type)
+
+    @property
+    def version(self) -> str:
+        """Another one as soon as what it reads, or how, or whether, is."""
+        told = [self.id, self.spec, self.base, self.from_recipe, self.name, self.enabled]
+        text = json.dumps(told, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     @property
     def lock(self) -> str:
@@ -116,6 +123,31 @@ def change_source(
     transaction.execute(sources.update().where(sources.c.id == row.id).values(values))
 
 
+def check_version(transaction: Transaction, source_id: str, expected: str | None) -> None:
+    """Whether a source is as somebody saw it.
+
+    Args:
+        transaction: That changes it then.
+        source_id: Its id.
+        expected: Its version then; ``None`` for any.
+
+    Raises:
+        NotFoundError: It is gone.
+        VersionConflictError: It is another one.
+    """
+    if expected is None:
+        return
+    found = transaction.execute(sa.select(sources).where(sources.c.id == source_id)).first()
+    if found is None:
+        raise NotFoundError(f"no source {source_id!r}: it was removed meanwhile")
+    now = SourceRow(**found._mapping).version
+    if expected != now:
+        raise VersionConflictError(
+            f"the source {source_id} was changed since it was looked at; look at it again, and "
+            f"change that (if_match={expected[:80]!r}, and its version is {now!r} now)"
+        )
+
+
 def document_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
     """How many documents that are not gone each source of a knowledge base has, by its id."""
     column = documents.c.source_id
@@ -170,6 +202,19 @@ def end_run(transaction: Transaction, run_id: int, report: Mapping[str, Any]) ->
         .where(runs.c.id == run_id)
         .values(finished_at=datetime.now(UTC), report=dict(report))
     )
+
+
+def history(
+    transaction: Transaction, kb_id: str
+) -> list[tuple[str, datetime, datetime | None, Mapping[str, Any]]]:
+    """The runs of a knowledge base, the last first.
+
+    Returns:
+        Id of the source, when it began and ended, and its report.
+    """
+    query = sa.select(runs.c.source_id, runs.c.started_at, runs.c.finished_at, runs.c.report)
+    rows = transaction.execute(query.where(runs.c.kb_id == kb_id).order_by(runs.c.id.desc()))
+    return [(row.source_id, row.started_at, row.finished_at, row.report or {}) for row in rows]
 
 
 def finished_runs(

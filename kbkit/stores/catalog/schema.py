@@ -52,6 +52,40 @@ class UtcDateTime(TypeDecorator[datetime]):
         return None if value is None else value.replace(tzinfo=UTC)
 
 
+class Json(TypeDecorator[Any]):
+    """JSON values of one shape; others are damage, and are refused where they are read.
+
+    Args:
+        shape: ``dict``, ``list`` for one of texts, or ``object`` for any.
+        optional: Whether there may be none.
+        none_as_null: Whether ``None`` is stored as NULL rather than as JSON.
+    """
+
+    impl = JSON
+    cache_ok = True
+
+    def __init__(self, shape: type, *, optional: bool = False, none_as_null: bool = False) -> None:
+        super().__init__(none_as_null=none_as_null)
+        self.shape = shape
+        self.optional = optional
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        """The value, if it is of the shape."""
+        return value if value is None and self.optional else checked_shape(value, self.shape)
+
+
+def checked_shape(value: Any, shape: type) -> Any:
+    """A JSON value of a shape that `Json` knows.
+
+    Raises:
+        ValueError: It is of another.
+    """
+    wrong = not isinstance(value, shape) or value is None
+    if wrong or (shape is list and not all(isinstance(each, str) for each in value)):
+        raise ValueError("JSON of another shape")
+    return value
+
+
 metadata = MetaData()
 
 
@@ -71,7 +105,7 @@ knowledge_bases = Table(
     Column("id", String, primary_key=True),
     Column("name", String, nullable=False, unique=True),
     Column("description", Text, nullable=False),
-    Column("config", JSON, nullable=False),
+    Column("config", Json(dict), nullable=False),
     Column("embedder", String, nullable=False),
     Column("dimensions", Int64, nullable=False),
     Column("collection", String, nullable=False, unique=True),
@@ -107,7 +141,7 @@ sources = Table(
     _kb(),
     Column("key", String, nullable=False),
     Column("type", String, nullable=False),
-    Column("spec", JSON, nullable=False),
+    Column("spec", Json(dict), nullable=False),
     Column("base", Text, nullable=False),
     # named by the recipe, so that it goes when the recipe no longer names it
     Column("from_recipe", Boolean, nullable=False),
@@ -128,7 +162,7 @@ runs = Table(
     Column("started_at", UtcDateTime, nullable=False),
     # empty while the run goes on, and for ever when it was killed
     Column("finished_at", UtcDateTime),
-    Column("report", JSON),
+    Column("report", Json(dict, optional=True)),
     Index("runs_by_source", "source_id", "id"),
     sqlite_autoincrement=True,
 )
@@ -142,7 +176,7 @@ pages = Table(
     Column("depth", Int64, nullable=False),
     Column("etag", String, nullable=False),
     Column("last_modified", String, nullable=False),
-    Column("links", JSON, nullable=False),
+    Column("links", Json(list), nullable=False),
     Column("document_uri", String, nullable=False),
     Column("location", String, nullable=False, server_default=""),
     Column("canonical", String, nullable=False, server_default=""),
@@ -162,15 +196,15 @@ documents = Table(
     Column("title", Text, nullable=False),
     Column("content", Text, nullable=False),
     Column("document_type", String, nullable=False),
-    Column("tags", JSON, nullable=False),
-    Column("metadata", JSON, nullable=False),
+    Column("tags", Json(list), nullable=False),
+    Column("metadata", Json(dict), nullable=False),
     Column("state", String, nullable=False),
     Column("fetched_at", UtcDateTime, nullable=False),
     # of title, content, type, tags, metadata and chunking: equal hashes, nothing to do
     Column("content_hash", String, nullable=False),
     # what a person said of it, which holds whatever its source says; empty where nothing was said
     Column("given_type", String),
-    Column("given_tags", JSON(none_as_null=True)),
+    Column("given_tags", Json(list, optional=True, none_as_null=True)),
     # what it is, in a line
     Column("description", Text, nullable=False, server_default=""),
     # mostly links, so that it answers only when nothing else does; empty where an older kbkit,
@@ -203,10 +237,10 @@ deleted_documents = Table(
     Column("title", Text, nullable=False),
     Column("content", Text, nullable=False),
     Column("document_type", String, nullable=False),
-    Column("tags", JSON, nullable=False),
-    Column("metadata", JSON, nullable=False),
+    Column("tags", Json(list), nullable=False),
+    Column("metadata", Json(dict), nullable=False),
     Column("given_type", String),
-    Column("given_tags", JSON(none_as_null=True)),
+    Column("given_tags", Json(list, optional=True, none_as_null=True)),
     Column("deleted_at", UtcDateTime, nullable=False),
     UniqueConstraint("kb_id", "uri"),
 )
@@ -225,7 +259,7 @@ chunks = Table(
     # equals the document's content[start:end]; kept, since slicing a long page for each hit
     # costs more than the search itself
     Column("text", Text, nullable=False),
-    Column("heading_path", JSON, nullable=False),
+    Column("heading_path", Json(list), nullable=False),
     Column("anchor", String, nullable=False),
     Column("page", Int64),
     # analyzer terms of title, heading path and text, joined by spaces
@@ -359,7 +393,7 @@ expansions = Table(
     # names the model and the form of what it was asked
     Column("model", String, nullable=False),
     Column("card", Text, nullable=False),
-    Column("questions", JSON, nullable=False),
+    Column("questions", Json(list), nullable=False),
     Index("expansions_by_kb", "kb_id"),
 )
 
@@ -393,7 +427,7 @@ def _encoders(name: str) -> Table:
         # float16, little endian, a row a term
         Column("vectors", LargeBinary, nullable=False),
         # how it was fitted, and how well it did
-        Column("report", JSON, nullable=False),
+        Column("report", Json(dict), nullable=False),
     )
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, Boolean, Column, Index, LargeBinary, String, Table, Text
+from sqlalchemy import Boolean, Column, Index, LargeBinary, String, Table, Text
 
-from kbkit.stores.catalog.schema import Int64, UtcDateTime, metadata
+from kbkit.stores.catalog.schema import Int64, Json, UtcDateTime, metadata
 
 __all__ = ["jobs", "metadata", "replayed_answers", "tokens"]
 
@@ -18,7 +18,7 @@ tokens = Table(
     Column("digest", String, nullable=False),
     Column("scope", String, nullable=False),
     # names; empty for all
-    Column("kbs", JSON, nullable=False),
+    Column("kbs", Json(list), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("expires_at", UtcDateTime),
     Column("used_at", UtcDateTime),
@@ -30,13 +30,13 @@ jobs = Table(
     metadata,
     Column("id", String, primary_key=True),
     Column("kind", String, nullable=False),
-    Column("kbs", JSON, nullable=False),
+    Column("kbs", Json(list), nullable=False),
     Column("owner", String, nullable=False),
     Column("state", String, nullable=False),
-    Column("arguments", JSON, nullable=False),
-    Column("progress", JSON),
-    Column("result", JSON),
-    Column("problem", JSON),
+    Column("arguments", Json(dict), nullable=False),
+    Column("progress", Json(object, optional=True)),
+    Column("result", Json(object, optional=True)),
+    Column("problem", Json(object, optional=True)),
     # somebody wants it to end
     Column("cancelled", Boolean, nullable=False),
     Column("attempts", Int64, nullable=False),
@@ -54,7 +54,7 @@ replayed_answers = Table(
     # of what was asked
     Column("digest", String, nullable=False),
     Column("status", Int64, nullable=False),
-    Column("headers", JSON, nullable=False),
+    Column("headers", Json(dict), nullable=False),
     Column("body", LargeBinary, nullable=False),
     Column("media_type", Text, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),

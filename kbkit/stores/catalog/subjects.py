@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from kbkit.models import Subject, SubjectKind
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.functions import place_of
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
     entities,
@@ -65,33 +66,40 @@ def add(transaction: Transaction, names: Iterable[SubjectName]) -> None:
         transaction.execute(subjects.insert(), rows)
 
 
-def sweep(transaction: Transaction) -> None:
-    """Forget subjects that nothing speaks of and nobody said anything of."""
-    used = sa.select(annotation_subjects.c.subject_id)
-    known = sa.select(entities.c.subject_id)
-    aliased = sa.select(subjects.c.alias_of).where(subjects.c.alias_of.is_not(None))
-    decided = sa.union(sa.select(merges.c.kept_id), sa.select(merges.c.merged_id))
-    transaction.execute(
-        subjects.delete().where(
-            subjects.c.alias_of.is_(None),
-            *(
-                subjects.c.id.not_in(each)
-                for each in (used, known, aliased, decided, ends_by_hand())
-            ),
-        )
+def unused(transaction: Transaction) -> list[str]:
+    """Ids of the subjects that `sweep` would forget."""
+    return list(transaction.execute(sa.select(subjects.c.id).where(_is_unused())).scalars())
+
+
+def sweep(transaction: Transaction, ids: Sequence[str]) -> None:
+    """Forget those of some subjects that nothing speaks of and nobody said anything of."""
+    for part in in_parts(ids):
+        own = subjects.c.id.in_(part)
+        transaction.execute(subjects.delete().where(own, _is_unused(part)))
+
+
+def _is_unused(ids: Sequence[str] | None = None) -> sa.ColumnElement[bool]:
+    own, other = subjects.c.id, subjects.alias("other")
+    return sa.and_(
+        subjects.c.alias_of.is_(None),
+        ~sa.exists().where(annotation_subjects.c.subject_id == own),
+        ~sa.exists().where(entities.c.subject_id == own),
+        ~sa.exists().where(other.c.alias_of == own),
+        ~sa.exists().where((merges.c.kept_id == own) | (merges.c.merged_id == own)),
+        own.not_in(ends_by_hand(ids)),
     )
 
 
-def ends_by_hand() -> sa.CompoundSelect[tuple[str]]:
-    """Ids of the entities that relations lead to which a person made."""
-    table = relations.c
+def ends_by_hand(ids: Sequence[str] | None = None) -> sa.CompoundSelect[tuple[str]]:
+    """Ids of the entities, or of some of them, that relations lead to which a person made."""
+    kind, table = SubjectKind.ENTITY.value, relations.c
     made = table.by_hand & table.deleted_at.is_(None)
-    kind = SubjectKind.ENTITY.value
-    return (
-        sa.select(table.source_id)
-        .where(table.source_kind == kind, made)
-        .union(sa.select(table.target_id).where(table.target_kind == kind, made))
+    ends = (table.source_kind, table.source_id), (table.target_kind, table.target_id)
+    source, target = (
+        sa.select(known).where(kinds == kind, made, sa.true() if ids is None else known.in_(ids))
+        for kinds, known in ends
     )
+    return source.union(target)
 
 
 def listed(
@@ -132,7 +140,7 @@ def listed(
     if kb_ids is not None:
         counted = counted.where(chunks.c.kb_id.in_(list(kb_ids)))
     if like:
-        said = sa.func.lower(subjects.c.name).contains(like.lower(), autoescape=True)
+        said = place_of(sa.func.lower(subjects.c.name), like.lower()) > 0
         named = sa.select(sa.func.coalesce(subjects.c.alias_of, subjects.c.id)).where(said)
         counted = counted.where(canonical.in_(named))
     if ids is not None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.errors import ConflictError, NotFoundError
+from kbkit.errors import ConflictError, NotFoundError, WorkspaceError
 from kbkit.models import TokenInfo
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.packing import is_list_of_texts
 from kbkit.stores.catalog.server_schema import tokens
+
+_SCOPES = frozenset({"read", "write", "admin"})
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def add(transaction: Transaction, info: TokenInfo, digest: str) -> None:
@@ -33,7 +38,11 @@ def add(transaction: Transaction, info: TokenInfo, digest: str) -> None:
 
 
 def find(transaction: Transaction, token_id: str) -> tuple[TokenInfo, str] | None:
-    """A token by its id, with its digest."""
+    """A token by its id, with its digest.
+
+    Raises:
+        WorkspaceError: It cannot be read.
+    """
     row = transaction.execute(sa.select(tokens).where(tokens.c.id == token_id)).first()
     return None if row is None else (_info(row), row.digest)
 
@@ -49,14 +58,20 @@ def delete(transaction: Transaction, name: str) -> TokenInfo:
     Raises:
         NotFoundError: There is none.
     """
+    # the rest of a row may be damaged, and it can be taken away all the same
+    query = sa.select(tokens.c.id, tokens.c.name, tokens.c.scope)
     row = transaction.execute(
-        sa.select(tokens).where(sa.or_(tokens.c.name == name, tokens.c.id == name))
+        query.where(sa.or_(tokens.c.name == name, tokens.c.id == name))
     ).first()
     if row is None:
-        named = ", ".join(info.name for info in listed(transaction))
+        named = ", ".join(each.name for each in transaction.execute(query.order_by(tokens.c.name)))
         raise NotFoundError(f"no token {name!r}; there {f'are {named}' if named else 'is none'}")
+    try:
+        found = find(transaction, row.id)
+    except (WorkspaceError, ValueError, TypeError):
+        found = None
     transaction.execute(tokens.delete().where(tokens.c.id == row.id))
-    return _info(row)
+    return found[0] if found else TokenInfo(row.id, row.name, row.scope, (), datetime.now(UTC))
 
 
 def note_uses(transaction: Transaction, used: Mapping[str, datetime]) -> None:
@@ -66,6 +81,14 @@ def note_uses(transaction: Transaction, used: Mapping[str, datetime]) -> None:
 
 
 def _info(row: sa.Row[Any]) -> TokenInfo:
+    """What a row says: never more than was permitted, whatever has become of it.
+
+    Raises:
+        WorkspaceError: It cannot be read.
+    """
+    whole = is_list_of_texts(row.kbs) and row.scope in _SCOPES and _DIGEST.fullmatch(row.digest)
+    if not whole:
+        raise WorkspaceError(f"the token {row.id} cannot be read; `kbkit doctor` says what to do")
     return TokenInfo(
         row.id, row.name, row.scope, tuple(row.kbs), row.created_at, row.expires_at, row.used_at
     )

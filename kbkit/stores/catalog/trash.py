@@ -169,7 +169,7 @@ def knowledge_bases_in_trash(transaction: Transaction) -> list[DeletedKnowledgeB
     ]
 
 
-def restore_knowledge_base(transaction: Transaction, name: str, to: str) -> KnowledgeBaseRow:
+def undelete_knowledge_base(transaction: Transaction, name: str, to: str) -> KnowledgeBaseRow:
     """Bring a deleted knowledge base back, the last of its name.
 
     Args:

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.vector_store import VectorPayload
+from kbkit.stores.vector_store import Damage, MissingCollectionError, VectorPayload
 
 if TYPE_CHECKING:
     from chromadb.api.models import Collection as CollectionModule
 
     Collection: TypeAlias = CollectionModule.Collection
 
+_READ = 1_000
+"""Vectors that are read at once."""
 HNSW: Any = {"hnsw": {"space": "cosine", "ef_construction": 80, "ef_search": 200}}
 """How the graph of a collection is built and searched.
 
@@ -26,6 +28,12 @@ With fewer neighbours looked at while building, adding takes three quarters of t
 Chroma's default (100) takes; recall@100 on 30,000 chunks of documentation is 0.984 then, instead of
 0.987.
 """
+
+OF_A_COLLECTION = frozenset(
+    ("NotFoundError", "InvalidArgumentError", "InvalidDimensionException", "UniqueConstraintError",
+     "ChromaError")
+)  # fmt: skip
+"""What Chroma says of a collection that is missing, of other dimensions, or there already."""
 
 
 class ChromaCollections(ABC):
@@ -37,6 +45,18 @@ class ChromaCollections(ABC):
     @abstractmethod
     def _explained(self) -> AbstractContextManager[None]:
         """Turn the errors of Chroma, which are of many kinds, into those of kbkit."""
+
+    def _changing(self, name: str) -> AbstractContextManager[None]:
+        """`_explained`, around what writes to a collection."""
+        return self._explained()
+
+    def damage(self) -> Damage | None:
+        """See `VectorStore.damage`: a server sees to its own files."""
+        return None
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Note that what was written is whole."""
 
     @abstractmethod
     def _most(self) -> int:
@@ -60,19 +80,31 @@ class ChromaCollections(ABC):
 
     def create(self, name: str, dimensions: int) -> None:
         """Make an empty collection; Chroma takes the dimensions from the first vectors."""
-        with self._explained():
+        with self._changing(name):
             self._collections[name] = self._made(name)
 
     def drop(self, name: str) -> None:
         """Delete a collection; without effect where there is none."""
         self._collections.pop(name, None)
-        with self._explained():
+        with self._changing(name):
             self._dropped(name)
 
     def count(self, name: str) -> int:
         """Number of vectors in a collection."""
         with self._explained():
             return self._collection(name).count()
+
+    def items(self, name: str) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
+        """All that a collection holds, some ids and their vectors at a time."""
+        with self._explained():
+            collection, most = self._collection(name), min(_READ, self._most())
+            start = 0
+            while True:
+                found = collection.get(limit=most, offset=start, include=["embeddings"])
+                if not found["ids"]:
+                    return
+                yield list(found["ids"]), np.asarray(found["embeddings"], np.float32)
+                start += most
 
     def upsert(
         self,
@@ -85,7 +117,7 @@ class ChromaCollections(ABC):
 
         Without payloads Chroma adds more than three times as many a second.
         """
-        with self._explained():
+        with self._changing(name):
             for part in self._parts(len(ids)):
                 beside = [self._fitting(each) for each in payloads[part]] if payloads else None
                 self._collection(name).upsert(
@@ -97,7 +129,7 @@ class ChromaCollections(ABC):
 
     def delete(self, name: str, ids: Sequence[str]) -> None:
         """Delete vectors; ids that are not there are passed over."""
-        with self._explained():
+        with self._changing(name):
             for part in self._parts(len(ids)):
                 self._collection(name).delete(ids=list(ids[part]))
 
@@ -112,7 +144,12 @@ class ChromaCollections(ABC):
     def _collection(self, name: str) -> Collection:
         found = self._collections.get(name)
         if found is None:
-            found = self._collections[name] = self._found(name)
+            try:
+                found = self._collections[name] = self._found(name)
+            except Exception as error:
+                if str(error) != f"Collection [{name}] does not exist":
+                    raise
+                raise MissingCollectionError(f"Chroma has no collection {name}") from error
         return found
 
     def _parts(self, count: int) -> Iterator[slice]:

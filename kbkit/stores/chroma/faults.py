@@ -6,14 +6,10 @@ import httpx
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
 from kbkit.stores.chroma.address import ChromaAddress
+from kbkit.stores.chroma.collections import OF_A_COLLECTION
 
 _KEPT = "what was written is kept and searched, and is handed over with a later write"
 _NO_CHROMA = "answers as no Chroma of version 1; name the address of one in KBKIT_CHROMA_URL"
-_OF_A_COLLECTION = frozenset(
-    ("NotFoundError", "InvalidArgumentError", "InvalidDimensionException", "UniqueConstraintError",
-     "ChromaError")
-)  # fmt: skip
-"""What Chroma says of a collection that is missing, of other dimensions, or there already."""
 _LONGEST = 200
 
 
@@ -38,7 +34,7 @@ def fault_of(error: Exception, address: ChromaAddress) -> WorkspaceError:
                 f"{told.partition('. ')[0]}; make it, or name another (?tenant=NAME&database=NAME)"
             )
             return StoreUnreachableError(f"{address.place}: {reason}")
-        if type(error).__name__ in _OF_A_COLLECTION:
+        if type(error).__name__ in OF_A_COLLECTION:
             return WorkspaceError(f"{address.place}: Chroma refused: {told}")
     return StoreUnreachableError(f"{address.place}: {_reason(error, told, address)}; {_KEPT}")
 

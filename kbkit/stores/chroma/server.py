@@ -66,6 +66,9 @@ class ChromaServer(ChromaCollections):
         with self._explained():
             self._connected()
 
+    def settle(self) -> None:
+        """Without effect: the server sees to it."""
+
     def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
         """Ids of the ``k`` vectors nearest to a unit vector, nearest first; 300 at most."""
         return super().nearest(name, query, min(k, _RESULTS))

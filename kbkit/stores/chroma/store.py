@@ -6,21 +6,33 @@ write afterwards, until it is opened afresh.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from enum import Enum, auto
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from kbkit.errors import WorkspaceError
-from kbkit.stores.chroma.collections import HNSW, ChromaCollections, import_chromadb
+from kbkit.errors import StoreUnreachableError, WorkspaceError
+from kbkit.stores import mended
+from kbkit.stores.chroma.checksums import FolderChecksums
+from kbkit.stores.chroma.collections import (
+    HNSW,
+    OF_A_COLLECTION,
+    ChromaCollections,
+    import_chromadb,
+)
+from kbkit.stores.vector_store import Damage
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
 
     from kbkit.stores.chroma.collections import Collection
+
+_log = logging.getLogger(__name__)
 
 
 class ChromaStore(ChromaCollections):
@@ -39,6 +51,9 @@ class ChromaStore(ChromaCollections):
         super().__init__()
         self.folder = folder
         self._client: ClientAPI | None = None
+        self._checksums = FolderChecksums(folder)
+        self._writing: set[str] = set()
+        self._failed = False
 
     @classmethod
     def of(cls, folder: Path) -> ChromaStore:
@@ -51,29 +66,97 @@ class ChromaStore(ChromaCollections):
 
     def close(self) -> None:
         """Close the client; the next call opens one again."""
+        with suppress(OSError):
+            self._keep()
         if self._client is not None:
-            self._client.close()  # type: ignore[attr-defined]  # its stubs lack it
+            with self._explained():
+                self._client.close()  # type: ignore[attr-defined]  # its stubs lack it
         self._client = None
         self._collections.clear()
 
     def reopen(self) -> None:
         """Open the client afresh.
 
-        A folder that cannot be opened is half written or damaged; what it held is derived from
-        the catalog, so it is emptied.
+        Chroma's native code would end the process for a file that is damaged, so files are compared
+        with their checksums first. Collections that are not as they were left are dropped, since
+        all of them are derived from the catalog; a folder is emptied where that is not all, or
+        where it cannot be opened.
         """
-        self.close()
+        with suppress(WorkspaceError):  # it failed, which is why it is opened afresh
+            self.close()
+        self._client = None
+        self._failed = False
+        self._writing.clear()
+        if self.folder.exists() and not self.folder.is_dir():
+            raise StoreUnreachableError(
+                f"{self.folder}: a file is where kbkit keeps the folder of vectors; move it away"
+            )
+        import_chromadb()
+        with self._explained():
+            damage = self._damage()
+            if damage is not None and damage.collections is None:
+                self._empty(damage.fault)
+            elif damage is not None:
+                self._discard(damage.fault, damage.collections or frozenset())
+            try:
+                self._open()
+            except BaseException as error:
+                if _kind(error) is not _Kind.DAMAGED:
+                    raise
+                self._empty(f"cannot be opened ({type(error).__name__})")
+                self._open()
+            harmed = damage.collections if damage is not None else None
+            for name in harmed or ():
+                self._dropped(name)
+            self._checksums.keep()
+
+    def damage(self) -> Damage | None:
+        """See `kbkit.stores.vector_store.VectorStore.damage`."""
+        with self._explained():
+            return self._damage()
+
+    def _damage(self) -> Damage | None:
+        fault = self._checksums.fault()
+        return Damage(fault, self._checksums.harmed()) if fault else None
+
+    def settle(self) -> None:
+        """Note what the files hold, so that whoever opens them next knows that they are whole."""
+        with self._explained():
+            self._keep()
+
+    def _keep(self) -> None:
+        if self._writing and not self._failed:
+            self._checksums.keep()
+        self._writing.clear()
+
+    def _open(self) -> None:
         chromadb = import_chromadb()
         settings = chromadb.config.Settings(anonymized_telemetry=False)
-        with self._explained():
-            try:
-                self._client = chromadb.PersistentClient(str(self.folder), settings=settings)
-            except Exception:
-                # chromadb would hand the half-started system out again
-                systems = chromadb.api.shared_system_client.SharedSystemClient
-                systems._identifier_to_system.pop(str(self.folder), None)
-                shutil.rmtree(self.folder, ignore_errors=True)
-                self._client = chromadb.PersistentClient(str(self.folder), settings=settings)
+        try:
+            self._client = chromadb.PersistentClient(str(self.folder), settings=settings)
+        except BaseException:
+            self._forget()
+            raise
+
+    def _forget(self) -> None:
+        """Have chromadb open the folder anew, rather than hand out what it has half opened."""
+        systems = import_chromadb().api.shared_system_client.SharedSystemClient
+        systems._identifier_to_system.pop(str(self.folder), None)
+
+    def _empty(self, fault: str) -> None:
+        self._forget()
+        _log.warning("%s %s; what it held is made anew from the catalog", self.folder, fault)
+        mended.note(self.folder.parent, "index", f"the index of vectors {fault}")
+        shutil.rmtree(self.folder)
+
+    def _discard(self, fault: str, names: frozenset[str]) -> None:
+        told = ", ".join(sorted(names)) or "what nobody knows of"
+        _log.warning("%s %s; of its collections %s made anew from the catalog", self.folder, fault,
+                     f"{told} {'is' if len(names) == 1 else 'are'}")  # fmt: skip
+        if names - self._checksums.being_written():  # what a kill has cut off is no damage
+            mended.note(self.folder.parent, "index", f"the index of vectors {fault}")
+        self._forget()
+        self._checksums.discard(names)
 
     def _opened(self) -> ClientAPI:
         if self._client is None:
@@ -89,12 +172,31 @@ class ChromaStore(ChromaCollections):
         return self._opened().create_collection(name, embedding_function=None, configuration=HNSW)
 
     def _found(self, name: str) -> Collection:
-        return self._opened().get_collection(name, embedding_function=None)
+        client = self._opened()
+        if not self._writing:  # now its files are read
+            self._check()
+        return client.get_collection(name, embedding_function=None)
 
     def _dropped(self, name: str) -> None:
         client = self._opened()
         if any(collection.name == name for collection in client.list_collections()):
             client.delete_collection(name)
+
+    @contextmanager
+    def _changing(self, name: str) -> Iterator[None]:
+        with self._explained():
+            self._opened()
+            if not self._writing:
+                self._check()
+            if name not in self._writing:
+                self._checksums.begin(name)
+                self._writing.add(name)
+            yield
+
+    def _check(self) -> None:
+        if fault := self._checksums.fault():
+            self._failed = True
+            raise WorkspaceError(f"{self.folder} {fault}; opening it afresh mends that")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -103,11 +205,57 @@ class ChromaStore(ChromaCollections):
             yield
         except WorkspaceError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            kind = _kind(error)
+            if kind is None:
+                raise
+            self._failed = self._failed or kind is not _Kind.REFUSED
+            if kind is _Kind.UNUSABLE:
+                raise StoreUnreachableError(
+                    f"{self.folder}: {_told(error)}; what was written is kept and searched, and is "
+                    "handed over with a later write: free some space, or see to it that kbkit may "
+                    "write there"
+                ) from error
             raise WorkspaceError(
-                f"{self.folder}: Chroma failed ({type(error).__name__}: {error}); remove that "
-                "folder to have it made anew from the catalog"
+                f"{self.folder}: Chroma failed ({type(error).__name__}: {_told(error)}); "
+                "`kbkit rebuild` makes it anew from the catalog"
             ) from error
+
+
+class _Kind(Enum):
+    """What an error of Chroma or of the system says of the folder."""
+
+    REFUSED = auto()
+    """A collection is missing, there already, or of other dimensions."""
+    DAMAGED = auto()
+    UNUSABLE = auto()
+    """The disk is full, or the folder may not be written; nothing is lost."""
+
+
+def _kind(error: BaseException) -> _Kind | None:
+    """What an error says; ``None`` for what is none of Chroma's."""
+    # a panic of Chroma's Rust code is no Exception, since nobody is to catch it by chance
+    if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+        return None
+    text = str(error).lower()
+    if isinstance(error, OSError) or any(sign in text for sign in _UNUSABLE):
+        return _Kind.UNUSABLE
+    if type(error).__name__ in OF_A_COLLECTION:
+        return _Kind.REFUSED
+    return _Kind.DAMAGED
+
+
+_UNUSABLE = (
+    "disk is full", "no space left", "os error 28", "permission denied", "readonly database",
+    "read-only file system", "unable to open database file", "disk i/o error",
+)  # fmt: skip
+_LONGEST = 200
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return " ".join(str(error).split())[:_LONGEST]
 
 
 _stores: WeakValueDictionary[Path, ChromaStore] = WeakValueDictionary()

@@ -15,10 +15,13 @@ from kbkit.extras import extra
 from kbkit.models import Chunk, Document
 from kbkit.stores.catalog import reading
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.images import ImageStore
 from kbkit.stores.postgres.errors import explained
+from kbkit.stores.postgres.images import PostgresImages
 from kbkit.stores.postgres.locks import PostgresLocks, lock_number
 from kbkit.stores.postgres.tables import OLDEST, bump, count, prepare
 from kbkit.stores.postgres.transaction import PostgresTransaction
+from kbkit.stores.postgres.vectors import PgVectorStore, pgvector_on
 
 BUSY_SECONDS = 60
 """How long a writer waits for another process's transaction."""
@@ -113,6 +116,22 @@ class PostgresDatabase:
         """Of this schema: the same from all machines, another for each that is restored."""
         with explained(self._place), self._alone.connect() as connection:
             return f"postgresql {connection.execute(_IDENTITY).scalar_one()}"
+
+    def vector_store(self) -> PgVectorStore | None:
+        """Where the server keeps vectors beside the catalog, if it has pgvector."""
+        return pgvector_on(self._writing, self._place)
+
+    def image_store(self, before: ImageStore | None) -> PostgresImages:
+        """Where the server keeps pictures of documents.
+
+        Args:
+            before: Where an older kbkit kept them on this machine, if it did.
+        """
+        return PostgresImages(self._writing, self._place, before)
+
+    def faults(self) -> list[str]:
+        """None: the server sees to its files and constraints, and each row is read anyway."""
+        return []
 
     def compact(self) -> int:
         """Vacuum the tables; the server keeps the room for what comes, so nobody knows how much."""

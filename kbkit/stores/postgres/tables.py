@@ -25,16 +25,14 @@ def prepare(connection: sa.Connection, place: str, lock: int, *, to_fill: bool =
         WorkspaceError: There are tables of something else.
     """
     with connection.begin():
-        _check(connection, place)
-        if is_current(connection, place, to_fill=to_fill):
+        names = _check(connection, place)
+        if is_current(connection, place, to_fill=to_fill) and names.issuperset(_OWN):
             return
     with connection.begin():
         connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
-        if is_current(connection, place, to_fill=to_fill):  # by now
-            return
-        migrate(connection)
-        if not sa.inspect(connection).has_table("commits"):
-            _add_own(connection)
+        if not is_current(connection, place, to_fill=to_fill):  # by now
+            migrate(connection)
+        _add_own(connection)
         _adapt(connection)
 
 
@@ -55,23 +53,39 @@ _BUMP = sa.text(
 )
 
 
-def _check(connection: sa.Connection, place: str) -> None:
+def _check(connection: sa.Connection, place: str) -> set[str]:
     names = set(sa.inspect(connection).get_table_names())
     if names and not {"alembic_version", "knowledge_bases", "commits"} <= names:
         raise WorkspaceError(
             f"{place}: this schema has tables of something else; give kbkit a database of its own, "
             "or a schema (?options=-csearch_path%3DNAME)"
         )
+    return names
 
 
 def _add_own(connection: sa.Connection) -> None:
-    """Make the tables that only a server has; see `count` and `kbkit.stores.postgres.home`."""
-    for statement in (
+    """Make the tables that only a server has, where they are missing."""
+    names = sa.inspect(connection).get_table_names()
+    for name, statements in _OWN.items():
+        for statement in statements if name not in names else ():
+            connection.exec_driver_sql(statement)
+
+
+_OWN = {
+    # see `count`
+    "commits": (
         "CREATE TABLE commits (number bigint NOT NULL) WITH (fillfactor = 10)",
         "INSERT INTO commits VALUES (0)",
-        "CREATE TABLE home (mark text NOT NULL, place text NOT NULL)",
-    ):
-        connection.exec_driver_sql(statement)
+    ),
+    # see `kbkit.stores.postgres.home`
+    "home": ("CREATE TABLE home (mark text NOT NULL, place text NOT NULL)",),
+    # pictures are compressed already; see `kbkit.stores.postgres.images`
+    "images": (
+        'CREATE TABLE images (name text COLLATE "C" PRIMARY KEY, data bytea NOT NULL,'
+        " added_at timestamptz NOT NULL)",
+        "ALTER TABLE images ALTER data SET STORAGE EXTERNAL",
+    ),
+}
 
 
 def _adapt(connection: sa.Connection) -> None:

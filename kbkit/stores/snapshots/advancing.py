@@ -11,9 +11,9 @@ from kbkit.stores.catalog import cards, corpus, removed_chunks, statement_vector
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.packing import unpack
+from kbkit.stores.snapshots.card_vectors import CardVectors
 from kbkit.stores.snapshots.making import make, related
 from kbkit.stores.snapshots.segments import (
-    CardVectors,
     DocumentNumbers,
     Segment,
     SegmentedSnapshot,
@@ -160,7 +160,7 @@ def _cards(
     there = [i for i, known in enumerate(came.document_ids) if known in numbers]
     vectors = came.vectors[there]
     if not vectors.shape[1]:  # none of them has a vector now
-        width = max((s.snapshot.card_vectors.shape[1] for s in found.segments), default=0)
+        width = max((part.vectors.shape[1] for part in found.card_parts()), default=0)
         vectors = np.zeros((len(there), width), np.float32)
     newest = CardVectors(
         row.cards_version, row.card_embedder, np.array(list(numbers.values()), np.int32), vectors

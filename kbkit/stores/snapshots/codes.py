@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,14 @@ from kbkit.stores.snapshots.snapshot import Snapshot
 
 FEWEST = 5_000
 """Chunks of a segment that is worth it; of fewer all vectors are scanned."""
-_FORMAT = "1"
+_FORMAT = "2"
 _SAMPLE = 5_000
 """Vectors by which the pairs are chosen."""
 _AT_ONCE = 20_000
 """Vectors that are read at once."""
 _BITS = 4
+_SAME = 0.9
+"""Share of a vector's pairs that are the same when they are made again."""
 
 
 @cache
@@ -38,11 +41,23 @@ def available() -> bool:
 
 
 class VectorCodes:
-    """The codes of a segment's vectors, in memory."""
+    """The codes of some vectors, in memory.
 
-    def __init__(self, centroids: NDArray[np.float32], codes: NDArray[np.uint8]) -> None:
+    Attributes:
+        there: Which of the vectors are not zeros.
+        total: The sum of all.
+    """
+
+    def __init__(
+        self,
+        centroids: NDArray[np.float32],
+        codes: NDArray[np.uint8],
+        there: NDArray[np.bool_],
+        total: NDArray[np.float64],
+    ) -> None:
         import faiss
 
+        self.there, self.total = there, total
         parts = codes.shape[1] * 8 // _BITS
         of = faiss.IndexPQ(centroids.size // 2**_BITS, parts, _BITS, faiss.METRIC_INNER_PRODUCT)
         faiss.copy_array_to_vector(centroids.ravel(), of.pq.centroids)
@@ -56,6 +71,36 @@ class VectorCodes:
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The rows that are nearest to a vector, about, and about what their cosines are."""
         wanted = min(most, self._index.ntotal)
+        found, rows = self._index.search(np.ascontiguousarray(vector[None], np.float32), wanted)
+        return rows[0], found[0]
+
+
+class JoinedCodes:
+    """Codes of several parts, scanned as one.
+
+    One after the other, each scan would have to wait for Python before the next can begin.
+
+    Attributes:
+        parts: The codes, of vectors of one width.
+        firsts: The first row of each part where they are laid end to end, and how many there are.
+    """
+
+    def __init__(self, parts: Sequence[VectorCodes]) -> None:
+        import faiss
+
+        self.parts = parts
+        self.firsts = np.cumsum([0, *(part._index.ntotal for part in parts)])
+        threaded, rows_go_on = False, True
+        shards: Any = faiss.IndexShards
+        self._index = shards(parts[0]._index.d, threaded, rows_go_on)
+        for part in parts:
+            self._index.add_shard(part._index)
+
+    def nearest(
+        self, vector: NDArray[np.float32], most: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """As `VectorCodes.nearest`, of all parts."""
+        wanted = min(most, int(self.firsts[-1]))
         found, rows = self._index.search(np.ascontiguousarray(vector[None], np.float32), wanted)
         return rows[0], found[0]
 
@@ -81,16 +126,21 @@ def write(path: Path, vectors: NDArray[np.float32]) -> None:
     step = max(1, number // _SAMPLE)
     quantiser.train(np.ascontiguousarray(vectors[::step]))
     codes = np.empty((number, dimensions * _BITS // 16), np.uint8)
+    there, total = np.empty(number, np.uint8), np.zeros(dimensions)
     for start in range(0, number, _AT_ONCE):
         part = np.ascontiguousarray(vectors[start : start + _AT_ONCE])
         codes[start : start + _AT_ONCE] = quantiser.compute_codes(part)
+        there[start : start + _AT_ONCE] = part.any(axis=1)
+        total += part.sum(axis=0, dtype=np.float64)
     centroids = faiss.vector_to_array(quantiser.centroids)
-    write_arrays(path, {"centroids": centroids, "codes": codes}, {"format": _FORMAT})
+    arrays = {"centroids": centroids, "codes": codes, "there": there}
+    arrays["total"] = total.astype(np.float32)
+    write_arrays(path, arrays, {"format": _FORMAT})
 
 
-def path_of(file: Path) -> Path:
-    """Where the codes of a segment's file are."""
-    return file.with_suffix(f".codes{file.suffix}")
+def path_of(file: Path, *, cards: bool = False) -> Path:
+    """Where the codes of the vectors in a file are, or of a segment's cards."""
+    return file.with_suffix(f".{'cards.' * cards}codes{file.suffix}")
 
 
 def codes_of(snapshot: Snapshot) -> VectorCodes | None:
@@ -103,15 +153,43 @@ def codes_of(snapshot: Snapshot) -> VectorCodes | None:
 
 def _load(snapshot: Snapshot) -> VectorCodes | None:
     file: Path | None = snapshot.kept.get("file")
-    if file is None or not available():
+    return load(path_of(file), snapshot.vectors) if file is not None else None
+
+
+def strangers(path: Path, vectors: NDArray[np.float32]) -> int:
+    """Vectors of which a whole file has the codes of others; 0 where it has none, or no faiss."""
+    codes = load(path, vectors)
+    if codes is None:
+        return 0
+    import faiss
+
+    _, arrays = read_arrays(path)
+    number, dimensions = vectors.shape
+    quantiser = faiss.ProductQuantizer(dimensions, dimensions // 2, _BITS)
+    faiss.copy_array_to_vector(_own(arrays["centroids"]).ravel(), quantiser.centroids)
+    wrong = 0
+    for start in range(0, number, _AT_ONCE):
+        part = np.ascontiguousarray(vectors[start : start + _AT_ONCE])
+        same = quantiser.compute_codes(part) == arrays["codes"][start : start + _AT_ONCE]
+        theirs = part.any(axis=1) == codes.there[start : start + _AT_ONCE]
+        # a number that lies between two pairs may fall to another one on another processor
+        wrong += int(np.count_nonzero((same.mean(axis=1) < _SAME) | ~theirs))
+    return wrong
+
+
+def load(path: Path, vectors: NDArray[np.float32]) -> VectorCodes | None:
+    """The codes that a file keeps of vectors; ``None`` where there is none that fits them."""
+    if not available():
         return None
     with contextlib.suppress(OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
-        about, arrays = read_arrays(path_of(file))
-        number, dimensions = snapshot.vectors.shape
-        centroids, codes = arrays["centroids"], arrays["codes"]
+        about, arrays = read_arrays(path)
+        number, dimensions = vectors.shape
+        centroids, codes, there = arrays["centroids"], arrays["codes"], arrays["there"]
         fits = codes.shape == (number, dimensions // 4) and codes.dtype == np.uint8
+        fits = fits and there.shape == (number,) and arrays["total"].shape == (dimensions,)
         if about["format"] == _FORMAT and fits and centroids.size == dimensions * 2**_BITS:
-            return VectorCodes(_own(centroids), _own(codes))
+            total = arrays["total"].astype(np.float64)
+            return VectorCodes(_own(centroids), _own(codes), there.astype(np.bool_), total)
     return None
 
 

@@ -12,8 +12,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import corpus, statement_vectors
+from kbkit.stores.catalog.configs import spec_of
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.packing import unpack
@@ -83,7 +83,7 @@ def make(
         np.concatenate([before.counts[posted], new.counts]),
     )
     titles = tuple(titles_by_id.values())
-    language = KnowledgeBaseSpec.model_validate(row.config).language
+    language = spec_of(row).language
     numbers = {term: i for i, term in enumerate(terms)}
     owners = np.concatenate([moved[before.owners[kept]], new.owners])
     lengths = np.concatenate([before.lengths[kept], new.lengths])

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import time
-from collections.abc import Collection, Sequence
+import zlib
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kbkit.stores.snapshots import codes
-from kbkit.stores.snapshots.array_files import PART, forget_pages
+from kbkit.stores import mended
+from kbkit.stores.snapshots import codes, near_cards
+from kbkit.stores.snapshots.array_files import CHECKED, PART, forget_pages
+from kbkit.stores.snapshots.card_vectors import CardVectors
 from kbkit.stores.snapshots.segments import (
-    CardVectors,
     DocumentNumbers,
     Segment,
     SegmentedSnapshot,
@@ -39,11 +43,15 @@ from kbkit.stores.snapshots.snapshot import (
 
 _LIST = ".json"
 _FILE = ".safetensors"
-_FORMAT = 1
+_FORMAT = 2
 _OLD_SECONDS = 600
 """Age of a file that no list names, and of one half written, at which nobody needs it any more."""
 _TRIES = 3
 """How often a list is read whose files are gone, since another one names others by then."""
+
+_CRC = "crc"
+_DAMAGED = (OSError, KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -75,13 +83,13 @@ class SegmentFiles:
             snapshot.kept["file"] = self.folder / name
         return snapshot
 
-    def write_codes(self, segments: Sequence[Segment]) -> None:
-        """Keep the codes of vectors for those segments that files keep and that have none.
+    def write_codes(self, found: SegmentedSnapshot) -> None:
+        """Keep the codes of vectors that files keep and that have none: of chunks and of cards.
 
         Raises:
             OSError: They cannot be written.
         """
-        for segment in segments:
+        for segment in found.segments:
             if not segment.file or codes.codes_of(segment.snapshot) is not None:
                 continue
             segment.snapshot.kept.pop("codes", None)  # another process may have made them
@@ -89,6 +97,11 @@ class SegmentFiles:
                 codes.write(codes.path_of(self.folder / segment.file), segment.snapshot.vectors)
                 forget_pages(segment.snapshot.vectors)
                 segment.snapshot.kept.pop("codes", None)
+        near_cards.forget(found)  # another process may have made them
+        for part in found.card_parts():
+            if part.coded is not None and part.codes() is None:
+                codes.write(part.coded, part.vectors)
+        near_cards.forget(found)
 
     def write(self, kb_id: str, found: SegmentedSnapshot) -> SegmentedSnapshot:
         """Keep a version, in place of the one before.
@@ -109,7 +122,7 @@ class SegmentFiles:
             name = f"{kb_id}.{uuid4().hex}.cards{_FILE}"
             save_cards(self.folder / name, found.card_embedder, ids, vectors)
             numbers = np.array(behind, np.int32)
-            cards = (CardVectors(found.cards_version, found.card_embedder, numbers, vectors),)
+            cards = (self._behind(found.about, name, numbers, vectors),)
         values = {
             "format": _FORMAT,
             **asdict(found.about),
@@ -118,7 +131,7 @@ class SegmentFiles:
                 {"file": segment.file, "gone": segment.gone.tolist()} for segment in segments
             ],
         }
-        self._replace(kb_id, json.dumps(values))
+        self._replace(kb_id, json.dumps({**values, _CRC: _crc(values)}))
         used = {segment.file for segment in segments}
         for known in list(self._mapped):
             if known.startswith(f"{kb_id}.") and known not in used:
@@ -142,17 +155,22 @@ class SegmentFiles:
         for _ in range(_TRIES):
             try:
                 values = json.loads(self.path(kb_id).read_bytes())
+                if values["format"] != _FORMAT:
+                    return None  # of another kbkit
+                if values.pop(_CRC) != _crc(values):
+                    raise ValueError(f"{self.path(kb_id).name} is not as it was written")
                 return self._read(values, numbers or DocumentNumbers())
             except FileNotFoundError as error:
                 if error.filename == str(self.path(kb_id)):
                     return None
-            except (OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
+            except _DAMAGED as error:
+                told = error if isinstance(error, ValueError) else type(error).__name__
+                _log.warning("%s: %s; the snapshot is made anew", self.folder, told)
+                mended.note(self.folder.parent, "snapshot", f"a snapshot was damaged: {told}")
                 return None
         return None
 
     def _read(self, values: Any, numbers: DocumentNumbers) -> SegmentedSnapshot:
-        if values["format"] != _FORMAT:
-            raise ValueError("of another kbkit")
         about = SegmentsVersion(
             version=int(values["version"]),
             embedder=str(values["embedder"]),
@@ -175,13 +193,23 @@ class SegmentFiles:
             raise ValueError("cards that cannot be read")
         known = numbers.find(cards[1])
         there = [i for i, each in enumerate(cards[1]) if each in known]
-        behind = CardVectors(
-            about.cards_version,
-            about.card_embedder,
+        behind = self._behind(
+            about,
+            values["cards"],
             np.array([known[cards[1][i]] for i in there], np.int32),
             cards[2] if len(there) == len(cards[1]) else cards[2][there],
         )
         return replace(found, cards=(behind,))
+
+    def _behind(
+        self,
+        about: SegmentsVersion,
+        name: str,
+        numbers: NDArray[np.int32],
+        vectors: NDArray[np.float32],
+    ) -> CardVectors:
+        coded = codes.path_of(self.folder / name)
+        return CardVectors(about.cards_version, about.card_embedder, numbers, vectors, coded)
 
     def _segment(self, name: str, gone: list[int]) -> Segment:
         snapshot = self._mapped.get(name)
@@ -229,14 +257,29 @@ class SegmentFiles:
                 self._mapped.pop(file.name, None)
                 file.unlink(missing_ok=True)
 
+    def named(self, kb_id: str) -> list[Path]:
+        """The files of arrays that the list of a knowledge base names, there or not."""
+        return [self.folder / name for name in sorted(self._listed(kb_id)) if name.endswith(_FILE)]
+
     def _listed(self, kb_id: str) -> set[str]:
         """The files that a list names; none where it cannot be read."""
         try:
             values = json.loads(self.path(kb_id).read_bytes())
             files = {str(each["file"]) for each in values["segments"]}
-            return {values["cards"], *files, *(codes.path_of(Path(file)).name for file in files)}
-        except (OSError, KeyError, TypeError, ValueError, RecursionError):
+            if values["cards"]:
+                files.add(values["cards"])
+            made = [
+                codes.path_of(Path(file), cards=of).name for file in files for of in (False, True)
+            ]
+            files.update(made)
+            return files | {file + CHECKED for file in files}
+        except _DAMAGED:
             return set()
+
+
+def _crc(values: Any) -> int:
+    """Of what a list says."""
+    return zlib.crc32(json.dumps(values, sort_keys=True).encode())
 
 
 def _name(name: str) -> str:

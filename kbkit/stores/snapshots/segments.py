@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kbkit.stores.snapshots.card_vectors import CardVectors
 from kbkit.stores.snapshots.chunk_table import ChunkTable, Score
-from kbkit.stores.snapshots.codes import available, codes_of
+from kbkit.stores.snapshots.codes import path_of
 from kbkit.stores.snapshots.snapshot import Postings, Snapshot
 
-_UNCODED = 40_000
-"""Chunks without codes up to which a scan of all their vectors is quick."""
 Rows = NDArray[np.int64]
 NO_ROWS: Rows = np.zeros(0, np.int64)
 
@@ -111,23 +110,6 @@ class DocumentNumbers:
         alive = {id(segment.snapshot) for segment in held}
         with self._mutex:
             self._of_snapshots = {k: v for k, v in self._of_snapshots.items() if k in alive}
-
-
-@dataclass(frozen=True, slots=True)
-class CardVectors:
-    """Vectors of cards that came behind the segments which have their documents.
-
-    Attributes:
-        version: ``knowledge_bases.cards_version`` that they show.
-        embedder: Fingerprint of what made them.
-        numbers: Of the documents.
-        vectors: Zeros for a document without a card.
-    """
-
-    version: int
-    embedder: str
-    numbers: NDArray[np.int32]
-    vectors: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,39 +203,6 @@ class SegmentedSnapshot(ChunkTable):
         """What a function of vectors, a number for each, says of all."""
         return self._together(lambda snapshot: score(snapshot.vectors), np.float32)
 
-    @property
-    def coded(self) -> bool:
-        """Whether `nearest` has to scan the vectors of few chunks only."""
-        if not available():
-            return False
-        uncoded = [s for s in self.segments if codes_of(s.snapshot) is None]
-        return sum(len(segment.snapshot) for segment in uncoded) <= _UNCODED
-
-    def nearest(
-        self, vector: NDArray[np.float32], most: int, score: Score
-    ) -> tuple[Rows, NDArray[np.float32]]:
-        """Rows of chunks that are about the nearest to a vector, and about what their scores are.
-
-        Args:
-            vector: Of the query.
-            most: How many of each segment.
-            score: Gives the scores of some vectors, for segments that have no codes.
-        """
-        rows, scores = [NO_ROWS], [np.zeros(0, np.float32)]
-        for i, segment in enumerate(self.segments):
-            places, codes = self.places[i], codes_of(segment.snapshot)
-            if codes is None:
-                own: Rows = np.arange(len(segment.snapshot))
-                near = score(segment.snapshot.vectors)
-            else:
-                own, near = codes.nearest(vector, most + min(most, len(segment.gone)))
-            if places is not None:
-                alive = places[own] >= 0
-                own, near = places[own[alive]].astype(np.int64), near[alive]
-            rows.append(own + self.firsts[i])
-            scores.append(near)
-        return np.concatenate(rows), np.concatenate(scores)
-
     def headed(self, has: Callable[[str], bool]) -> NDArray[np.bool_]:
         """Which chunks have headings of which something is true."""
         return self._together(lambda snapshot: snapshot.headed(has), np.bool_)
@@ -266,6 +215,13 @@ class SegmentedSnapshot(ChunkTable):
             found[of] = snapshot.vectors[own]
         return found
 
+    def scores_of(self, rows: Rows, score: Score) -> NDArray[np.float32]:
+        """What a function of vectors, a number for each, says of some chunks."""
+        found = np.empty(len(rows), np.float32)
+        for of, snapshot, own in self._apart(rows):
+            found[of] = snapshot.scores_of(own, score)
+        return found
+
     def coverage(self, rows: Rows, terms: Iterable[str]) -> tuple[Rows, Rows]:
         """How many of some terms the title of some chunks has, and the headings of each."""
         wanted = tuple(terms)
@@ -275,7 +231,7 @@ class SegmentedSnapshot(ChunkTable):
             headings[of] = snapshot.heading_terms.holding(held, snapshot.headings[own])
         owners = self.owners[rows]
         latest = self.latest[owners]
-        for i in np.unique(latest).tolist():
+        for i in _distinct(latest):
             snapshot, of = self.segments[i].snapshot, latest == i
             held = snapshot.numbers(wanted).values()
             titles[of] = snapshot.title_terms.holding(held, self.titled[owners[of]])
@@ -284,7 +240,7 @@ class SegmentedSnapshot(ChunkTable):
     def card_scores(self, score: Score) -> NDArray[np.float32]:
         """What a function of vectors says of the card of each document; 0 for one without."""
         found = np.zeros(len(self.sizes), np.float32)
-        for cards in self._cards():
+        for cards in self.card_parts():
             found[cards.numbers] = score(cards.vectors)
         found[self.sizes == 0] = 0.0
         return found
@@ -294,7 +250,7 @@ class SegmentedSnapshot(ChunkTable):
         known = list(self.numbers.find(ids).values())
         places = np.full(len(self.sizes), -1, np.int64)
         places[known] = np.arange(len(known))
-        held = list(self._cards())
+        held = list(self.card_parts())
         found = np.zeros(
             (len(known), max((c.vectors.shape[1] for c in held), default=0)), np.float32
         )
@@ -303,10 +259,17 @@ class SegmentedSnapshot(ChunkTable):
             found[places[cards.numbers[there]]] = cards.vectors[there]
         return found
 
-    def _cards(self) -> list[CardVectors]:
+    def card_parts(self) -> list[CardVectors]:
         """Those of the segments and those that came behind, in the order in which they came."""
         own = [
-            CardVectors(s.cards_version, s.card_embedder, documents, s.card_vectors)
+            CardVectors(
+                s.cards_version,
+                s.card_embedder,
+                documents,
+                s.card_vectors,
+                path_of(s.kept["file"], cards=True) if "file" in s.kept else None,
+                s.kept,
+            )
             for s, documents in zip(
                 (segment.snapshot for segment in self.segments), self.documents, strict=True
             )
@@ -328,10 +291,15 @@ class SegmentedSnapshot(ChunkTable):
     def _apart(self, rows: Rows) -> Iterable[tuple[NDArray[np.bool_], Snapshot, Rows]]:
         """Which of some rows each segment has, and what they are called there."""
         which = np.searchsorted(self.firsts, rows, "right") - 1
-        for i in np.unique(which).tolist():
+        for i in _distinct(which):
             of = which == i
             segment, own = self.segments[i], rows[of] - self.firsts[i]
             yield of, segment.snapshot, segment.kept[own] if len(segment.gone) else own
+
+
+def _distinct(segments: NDArray[np.integer[Any]]) -> list[int]:
+    """Which segments there are, ascending; np.unique would import numpy.ma, which takes 40 ms."""
+    return [int(i) for i in np.flatnonzero(np.bincount(segments))]
 
 
 def joined(

@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, overload
 
@@ -15,11 +16,16 @@ from numpy.typing import NDArray
 from kbkit.stores.snapshots.array_files import read_arrays, write_arrays
 from kbkit.stores.snapshots.chunk_table import ChunkTable, Score
 
-_FORMAT = "5"
+_FORMAT = "6"
 Postings = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
 
 _BLOCK = 64
 """Sorted texts in a file of which the first is kept in memory."""
+_RUN = 16
+"""Vectors that have to lie in a row, on average, so that to read them there is quicker than to copy
+all that are wanted."""
+_MOST_SOUGHT = 10_000
+"""Terms whose places are kept: one query asks for each several times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +45,16 @@ class Lists:
 
     def holding(self, numbers: Collection[int], which: NDArray[np.int32]) -> NDArray[np.int64]:
         """How many of some numbers each of some lists has, shape ``(len(which),)``."""
-        first, lengths = self.starts[which], np.diff(self.starts)[which]
+        if not numbers:
+            return np.zeros(len(which), np.int64)
+        first = self.starts[which]
+        lengths = self.starts[which + 1] - first
         ends = np.cumsum(lengths)
         inside = np.arange(int(lengths.sum())) + np.repeat(first - (ends - lengths), lengths)
-        found = np.isin(self.values[inside], np.array(list(numbers), np.int32))
+        values = self.values[inside]
+        found = np.zeros(len(values), np.bool_)
+        for number in numbers:  # a query has few; to sort them, as `isin` does, takes longer
+            found |= values == number
         counted = np.concatenate([[0], np.cumsum(found)])
         return np.asarray(counted[ends] - counted[ends - lengths], np.int64)
 
@@ -142,6 +154,20 @@ class Snapshot(ChunkTable):
         """The vectors of some chunks."""
         return self.vectors[rows]
 
+    def scores_of(self, rows: NDArray[np.int64], score: Score) -> NDArray[np.float32]:
+        """What a function of vectors, a number for each, says of some chunks.
+
+        Those of a document lie in a row, and need not be copied for it.
+        """
+        ends = np.flatnonzero(np.diff(rows) != 1) + 1
+        if len(ends) * _RUN >= len(rows):
+            return score(self.vectors[rows])
+        found = np.empty(len(rows), np.float32)
+        for start, end in pairwise([0, *ends.tolist(), len(rows)]):
+            first = int(rows[start])
+            found[start:end] = score(self.vectors[first : first + end - start])
+        return found
+
     def coverage(
         self, rows: NDArray[np.int64], terms: Iterable[str]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -159,12 +185,22 @@ class Snapshot(ChunkTable):
 
     def numbers(self, terms: Iterable[str]) -> dict[str, int]:
         """Places of some terms in `terms`; those that no chunk has are left out."""
-        known, there = self.terms, len(self.terms)
-        if isinstance(known, Texts):
-            places = {term: known.place(term) for term in terms}
-        else:
-            places = {term: bisect_left(known, term) for term in terms}
-        return {term: n for term, n in places.items() if n < there and known[n] == term}
+        kept: dict[str, int | None] = self.kept.setdefault("numbers", {})
+        if len(kept) > _MOST_SOUGHT:
+            kept.clear()
+        found: dict[str, int] = {}
+        for term in terms:
+            number = kept.get(term, -1)
+            if number == -1:
+                number = kept[term] = self._number(term)
+            if number is not None:
+                found[term] = number
+        return found
+
+    def _number(self, term: str) -> int | None:
+        known = self.terms
+        place = known.place(term) if isinstance(known, Texts) else bisect_left(known, term)
+        return place if place < len(known) and known[place] == term else None
 
     def postings(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
         """The chunks that hold the term of that place, by row, and how often each does."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from kbkit.stores.catalog import knowledge_bases, removed_chunks
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.snapshots import examining, near_chunks
 from kbkit.stores.snapshots.advancing import MOST, advanced, anew, follows
 from kbkit.stores.snapshots.array_files import forget_pages
 from kbkit.stores.snapshots.chunk_table import ChunkTable, read, with_cards
@@ -189,7 +190,7 @@ class Snapshots:
                     held = self._held.get(kb_id)
                     if held is not None and _shown(held) == _shown(whole):
                         self._held[kb_id] = whole
-            self._files.write_codes(whole.segments)
+            self._files.write_codes(whole)
             with self.database.read() as transaction:
                 kb_ids = knowledge_bases.ids(transaction)
                 long = removed_chunks.is_long(transaction, kb_id)
@@ -216,10 +217,35 @@ class Snapshots:
             found = joined(found.about, segments, found.numbers, found.cards)
         return found
 
+    def faults(self, kb_id: str) -> list[str]:
+        """What of its files is not as the catalog has it, in words; all of them are read.
+
+        Raises:
+            NotFoundError: The knowledge base was deleted.
+        """
+        with self.database.read() as transaction:
+            row = knowledge_bases.get_by_id(transaction, kb_id)
+            return list(examining.faults(SegmentFiles(self.folder), transaction, row))
+
+    def make_anew(self, kb_id: str) -> None:
+        """Make the snapshot of nothing but the catalog.
+
+        Raises:
+            NotFoundError: The knowledge base was deleted.
+        """
+        with self._making:
+            self.drop(kb_id)
+        self.save(kb_id, merging=True)
+
+    def is_useless(self, kb_id: str) -> bool:
+        """Whether files were found that cannot be read, of another kbkit or damaged."""
+        stamp, shown = self._kept.get(kb_id, (None, None))
+        return stamp is not None and shown is None
+
     def is_coded(self, kb_id: str) -> bool:
         """Whether codes of vectors answer for all of the snapshot in memory."""
         held = self._held.get(kb_id)
-        return held is not None and held.coded
+        return held is not None and near_chunks.is_coded(held)
 
     def drop(self, kb_id: str) -> None:
         """Forget a knowledge base that was deleted."""

@@ -38,6 +38,9 @@ class Warmer:
     def searched(self, kb_id: str, *, ready: bool, worn: bool = False) -> None:
         """Note a search; the second one that found something not ready has it made ready.
 
+        The first one does where the snapshot on disk cannot be used, as after kbkit was upgraded:
+        else each process that searches once would do without.
+
         Args:
             kb_id: Id of the knowledge base.
             ready: Whether nothing would have made it faster.
@@ -45,15 +48,18 @@ class Warmer:
         """
         if ready and not worn:
             return
+        useless = self.snapshots.is_useless(kb_id)
         with self._mutex:
             first = kb_id not in self._seen
             self._seen.add(kb_id)
             busy = self._thread is not None and self._thread.is_alive()
             wait = self._again + (_WORN_PAUSE if ready else 0)
-            if first or busy or time.monotonic() < wait:
+            if (first and not useless) or busy or time.monotonic() < wait:
                 return
             # no daemon: importing chromadb must not be cut off by the end of the process
-            self._thread = threading.Thread(target=self._warm, args=(kb_id,), name="kbkit-warmer")
+            self._thread = threading.Thread(
+                target=self._warm, args=(kb_id, not first), name="kbkit-warmer"
+            )
             self._thread.start()
 
     def close(self) -> None:
@@ -63,12 +69,12 @@ class Warmer:
         if thread is not None:
             thread.join()
 
-    def _warm(self, kb_id: str) -> None:
+    def _warm(self, kb_id: str, opening: bool) -> None:
         # Whatever is in the way (the knowledge base was deleted, the interpreter is about to end
         # and lets chromadb start nothing any more): searches do without, or say so themselves.
         with contextlib.suppress(Exception):
             began = time.monotonic()
             self.snapshots.save(kb_id, merging=True)
             self._again = time.monotonic() + _PAUSE * (time.monotonic() - began)
-            if not self.snapshots.is_coded(kb_id):
+            if opening and not self.snapshots.is_coded(kb_id):
                 self.vectors.open(kb_id)

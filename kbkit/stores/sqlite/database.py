@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DatabaseError, SQLAlchemyError
 
-from kbkit.errors import WorkspaceError
+from kbkit.errors import KbkitError, WorkspaceError
 from kbkit.models import Chunk, Document
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.migrating import is_current, migrate
+from kbkit.stores.catalog.migrating import is_current, migrate, revision_of
 from kbkit.stores.catalog.reading import hydrated
+from kbkit.stores.catalog.schema import HEAD
 from kbkit.stores.locks import Locks
 from kbkit.stores.sqlite.transaction import SqliteTransaction, chunk_rows
+
+_log = logging.getLogger(__name__)
 
 BUSY_SECONDS = 60.0
 """How long a writer waits for another process's transaction."""
@@ -38,6 +43,38 @@ def _decoded(text: str) -> Any:
 @lru_cache(maxsize=4)
 def _decoded_once(text: str) -> Any:
     return json.loads(text)
+
+
+class _Checked(sa.types.TypeEngine[Any]):
+    """Values of one kind: SQLite gives whatever stands in a row."""
+
+    odd: tuple[type, ...]
+
+    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Any:
+        """What refuses values of another kind."""
+        inner, odd = super().result_processor(dialect, coltype), self.odd
+
+        def checked(value: Any) -> Any:
+            if isinstance(value, odd):
+                raise ValueError(f"{type(value).__name__} in a column of another kind")
+            return inner(value) if inner else value
+
+        return checked
+
+
+class _Text(_Checked, sa.String):
+    odd = (bytes,)
+
+
+class _Number(_Checked, sa.Integer):
+    odd = (str, bytes)
+
+
+class _Float(_Checked, sa.Float[Any]):
+    odd = (str, bytes)
+
+
+_CHECKED = {sa.String: _Text, sa.Integer: _Number, sa.Float: _Float}
 
 
 class SqliteDatabase:
@@ -61,11 +98,13 @@ class SqliteDatabase:
         self.path = path
         self._watcher: sqlite3.Connection | None = None
         self._watching = threading.Lock()
+        self._writing = threading.Lock()
         self._engine = sa.create_engine(
             f"sqlite:///{path}",
             connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
             json_deserializer=_decoded,
         )
+        self._engine.dialect.colspecs = {**self._engine.dialect.colspecs, **_CHECKED}
         sa.event.listen(self._engine, "connect", _prepare)
         sa.event.listen(self._engine, "begin", _begin)
         if sqlite3.sqlite_version_info < (3, 35):
@@ -78,19 +117,39 @@ class SqliteDatabase:
                 with self._connect() as connection:
                     current = is_current(connection, path.parent, to_fill=to_fill)
                 if not current:
-                    with (
-                        locks.hold("migrate", wait=BUSY_SECONDS),
-                        self._connect(True) as connection,
-                    ):
-                        migrate(connection)
+                    with locks.hold("migrate", wait=BUSY_SECONDS):
+                        self._back_up()
+                        with self._connect(True) as connection:
+                            migrate(connection)
         except BaseException:
             self._engine.dispose()
             raise
+
+    def _back_up(self) -> None:
+        """Copy a catalog that an older kbkit made, before it is changed for good."""
+        with self._connect() as connection:
+            revision = revision_of(connection)
+        if not revision or revision == HEAD:
+            return
+        copy = self.path.with_name(f"catalog-{revision}.db")
+        draft = copy.with_suffix(".part")
+        with closing(sqlite3.connect(self.path)) as before, closing(sqlite3.connect(draft)) as kept:
+            before.backup(kept)
+        draft.replace(copy)
+        _log.warning(
+            "%s: the catalog of an older kbkit (revision %s) is brought up to date; as it was, it "
+            "is kept as %s, which may be deleted when all is well", self.path, revision, copy,
+        )  # fmt: skip
 
     @property
     def identity(self) -> str:
         """Of this file: another for each copy, the same wherever it is moved on its disk."""
         return f"sqlite {self.path.stat().st_ino}"
+
+    def faults(self) -> list[str]:
+        """What SQLite finds wrong with the file, in words; all of it is looked at."""
+        with explained(self.path):
+            return faults(self.path)
 
     def compact(self) -> int:
         """Write the file anew without the pages that are free; gives how many bytes that saved."""
@@ -130,7 +189,8 @@ class SqliteDatabase:
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
         """Chunks by ``seq``, each with its document, whose ``content`` is left empty."""
-        return hydrated(chunk_rows(self._fetch, seqs))
+        with explained(self.path):
+            return hydrated(chunk_rows(self._fetch, seqs))
 
     def _fetch(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         with explained(self.path):
@@ -153,8 +213,14 @@ class SqliteDatabase:
     @contextmanager
     def write(self) -> Iterator[Transaction]:
         """A transaction that writes: all of it is kept, or nothing."""
-        with explained(self.path), self._connect(writes=True) as connection:
-            yield SqliteTransaction(connection)
+        # threads of this process take turns here: SQLite has them sleep, and try again
+        taken = self._writing.acquire(timeout=BUSY_SECONDS)
+        try:
+            with explained(self.path), self._connect(writes=True) as connection:
+                yield SqliteTransaction(connection)
+        finally:
+            if taken:
+                self._writing.release()
 
     @contextmanager
     def _connect(self, writes: bool = False) -> Iterator[sa.Connection]:
@@ -175,7 +241,85 @@ def explained(path: Path) -> Iterator[None]:
         for sign, advice in _ADVICE:
             if sign in text:
                 raise WorkspaceError(f"{path}: {text}; {advice}") from error
+        _check(path, error)
         raise
+    except _UNREADABLE as error:
+        if not isinstance(error, KbkitError):
+            _check(path, error)
+        raise
+
+
+def _check(path: Path, error: Exception) -> None:
+    """Whether an error that nobody expected comes of a damaged file.
+
+    Raises:
+        WorkspaceError: It does.
+    """
+    try:
+        found = faults(path) or _unreadable(path)
+    except Exception as another:  # what cannot even be examined is damaged
+        found = [" ".join(str(another).split())[:200]]
+    if found:
+        raise WorkspaceError(f"{path}: {found[0]}; {_DAMAGED}") from error
+
+
+def faults(path: Path) -> list[str]:
+    """What SQLite finds wrong with a file, in words."""
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        connection.text_factory = lambda data: data.decode(errors="replace")
+        told = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
+        found = [f"the file is damaged ({each})" for each in told if each != "ok"]
+        found += _odd_kinds(connection)
+        if found:
+            return found
+        lost = Counter(row[0] for row in connection.execute("PRAGMA foreign_key_check"))
+        return [
+            f"{count:,} rows of the table {table} belong to none" for table, count in lost.items()
+        ]
+
+
+_KINDS = {
+    "VARCHAR": ("text",), "TEXT": ("text",), "DATETIME": ("text",), "JSON": ("text",),
+    "INTEGER": ("integer",), "BIGINT": ("integer",), "BOOLEAN": ("integer",),
+    "FLOAT": ("real", "integer"), "BLOB": ("blob",),
+}  # fmt: skip
+"""What a column of SQLite holds; SQLite itself would take anything."""
+
+
+def _odd_kinds(connection: sqlite3.Connection) -> Iterator[str]:
+    """Columns that hold what none of their kind can."""
+    tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE %'"
+    for (table,) in connection.execute(tables).fetchall():
+        for _, column, kind, *_ in connection.execute(f'PRAGMA table_info("{table}")').fetchall():
+            kinds = _KINDS.get(kind.partition("(")[0])
+            if kinds is None or table.startswith(("lexical_", "sqlite_")):
+                continue
+            known = ", ".join(map(repr, (*kinds, "null")))
+            where = f'typeof("{column}") NOT IN ({known})'
+            odd = f'SELECT 1 FROM "{table}" WHERE {where} LIMIT 1'  # noqa: S608 - of the schema
+            if connection.execute(odd).fetchone():
+                yield f"the table {table} has a row whose {column} is no {kind}"
+
+
+def _unreadable(path: Path) -> list[str]:
+    from kbkit.stores.catalog import inspection
+
+    engine = sa.create_engine(f"sqlite:///{path}")
+    sa.event.listen(engine, "connect", _prepare)
+    try:
+        with engine.connect() as connection:
+            transaction = SqliteTransaction(connection)
+            return [*inspection.unreadable(transaction)] or [*inspection.misfits(transaction)]
+    finally:
+        engine.dispose()
+
+
+_UNREADABLE = (
+    ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError,
+    MemoryError, SQLAlchemyError,
+)  # fmt: skip
+"""What comes of rows that hold what none can; looked into, since it may be a mistake of kbkit."""
+_DAMAGED = "`kbkit doctor` says whether that can be mended; else restore a backup"
 
 
 _ADVICE = (
@@ -184,7 +328,7 @@ _ADVICE = (
     ("not a database", "this file is not a catalog: move it away, or restore it from a copy"),
     ("malformed", "the file is damaged: restore it from a copy, or build the recipe anew"),
     ("disk is full", "free some space and run this again"),
-    ("disk I/O error", "the disk or network folder fails; kbkit needs a local folder"),
+    ("disk I/O error", "the disk is full or fails: free some space; kbkit needs a local folder"),
     ("database is locked", "another process has been writing for long; run this again"),
 )
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.packing import in_parts
-from kbkit.stores.catalog.schema import chunks
+from kbkit.stores.catalog.schema import checked_shape, chunks
 from kbkit.stores.sqlite.lexical import Fts5Index
 
 Fetch = Callable[[str, tuple[Any, ...]], Iterable[tuple[Any, ...]]]
@@ -72,8 +72,15 @@ def chunk_rows(fetch: Fetch, seqs: Sequence[int]) -> Iterator[Sequence[Any]]:
     """Rows of some chunks and their documents, as `reading.hydrated` takes them."""
     for part in in_parts(seqs):
         for row in fetch(_CHUNKS.format(",".join("?" * len(part))), tuple(part)):
-            yield row[:7] + (json.loads(row[7]), *row[8:10]) + _document(row[10:])  # noqa: RUF005 - faster
+            if tuple(map(type, row[:9])) != _CHUNK_TYPES or type(row[9]) not in _PAGE_TYPES:
+                raise ValueError("a chunk of other types")
+            path = checked_shape(json.loads(row[7]), list)
+            yield row[:7] + (path, *row[8:10]) + _document(row[10:])  # noqa: RUF005 - faster
 
+
+# SQLite gives whatever is in a row
+_CHUNK_TYPES = (int, str, str, int, int, int, str, str, str)
+_PAGE_TYPES = (int, type(None))
 
 # the index has all that is wanted of a document, so that SQLite need not walk through its text
 _CHUNKS = (
@@ -90,13 +97,15 @@ _DOCUMENTS = (
 
 
 def _document(row: Sequence[Any]) -> tuple[Any, ...]:
+    if set(map(type, row)) != {str}:
+        raise ValueError("a document of other types")
     uri, title, document_type, tags, metadata, state, fetched_at, content_hash, description = row
     return (
         uri,
         title,
         document_type,
-        () if tags == "[]" else json.loads(tags),
-        {} if metadata == "{}" else json.loads(metadata),
+        () if tags == "[]" else checked_shape(json.loads(tags), list),
+        {} if metadata == "{}" else checked_shape(json.loads(metadata), dict),
         state,
         datetime.fromisoformat(fetched_at).replace(tzinfo=UTC),
         content_hash,

@@ -99,7 +99,7 @@ def test_a_mirror_stands_for_a_site(folder: Path) -> None:
 def test_json_lines(tmp_path: Path) -> None:
     lines = [
         {"uri": "a", "title": "A", "text": "One.", "tags": ["t"], "document_type": "faq"},
-        {"uri": "b", "text": "Two.", "metadata": {"n": 1}},
+        {"uri": "b", "text": "Two.", "metadata": {"license": "my own"}, "license": "MIT"},
         {"uri": "a", "title": "again", "text": "x"},
         {"uri": "c", "title": "no text"},
         {"uri": "d", "text": "x", "colour": "red"},
@@ -113,21 +113,28 @@ def test_json_lines(tmp_path: Path) -> None:
         b"\xef\xbb\xbf"
         + text.encode()
         + b'\n\n{"uri": "g"\n\xff\xfe\n'
-        + b'{"uri":"h","text":"\\ud800ok"}'
+        + b'{"uri":"h","text":"\\ud800ok","metadata":{"\\udc00":["\\ud800"]}}\n'
+        + b'{"uri":"i","text":"x","metadata":{"n":NaN}}\n'
+        + b'{"uri":"j","text":"x","content":"y"}\n'
+        + b'{"uri":"k","content":"","state":"gone"}\n'
+        + b'{"uri":"l","text":"x","metadata":'
+        + b"[" * 100_000
+        + b"]" * 100_000
+        + b"}"
     )
     spec = JsonlSource(path="x.jsonl", tags=("all",))
     found = list(open_reader(spec).events(SourceContext(base=tmp_path)))
     read = {event.uri: event.document for event in found if event.outcome is Outcome.FETCHED}
     assert sorted(read) == ["a", "b", "h"]
     assert (read["a"].document_type, read["a"].tags) == (DocumentType.FAQ, ("all", "t"))
-    assert (read["b"].title, read["b"].metadata) == ("b", {"n": 1})
-    read["h"].content.encode()
+    assert (read["b"].title, read["b"].metadata) == ("b", {"license": "my own"})
+    assert (read["h"].content, read["h"].metadata) == ("?ok", {"?": ["?"]})
     said = [event.reason for event in found if event.reason]
     assert said == [
         "line 3: uri is the same as in line 1",
-        "line 4: text is missing",
-        "line 5: unknown key 'colour'; the keys are uri, title, text, document_type, tags, "
-        "metadata",
+        "line 4: content is missing",
+        "line 5: unknown key 'colour'; the keys are uri, title, content, document_type, tags, "
+        "metadata, license, license_url, attribution",
         "line 6: document_type: 'novel' is none of manual, tutorial, api_spec, faq, policy, "
         "reference, other",
         "line 7: tags: not a list of texts",
@@ -135,6 +142,10 @@ def test_json_lines(tmp_path: Path) -> None:
         "line 9: not a JSON object",
         "line 11: not JSON (Expecting ',' delimiter at column 1)",
         "line 12: not UTF-8",
+        "line 14: not JSON (NaN is no number there)",
+        "line 15: has both content and text; they are the same, give content",
+        "line 16: gone from its source already when it was exported",
+        "line 17: nested too deeply",
     ]
     with pytest.raises(SourceError, match="cannot be read"):
         list(open_reader(JsonlSource(path="no.jsonl")).events(SourceContext(base=tmp_path)))

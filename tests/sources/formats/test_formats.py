@@ -158,6 +158,11 @@ def test_rst_keeps_what_sphinx_adds_and_reads_no_other_file() -> None:
         assert piece not in part.content
 
 
+def test_code_of_rst_that_names_no_language_has_none() -> None:
+    part = one("x.rst", b"T\n=\n\n.. code-block::\n\n   a = 1\n\n.. testcode::\n\n   b = 2\n")
+    assert part.content.endswith("```\na = 1\n```\n\n```\nb = 2\n```\n")
+
+
 def test_data_has_a_heading_a_key() -> None:
     part = one("x.json", samples.JSON.encode())
     assert re.findall(r"(?m)^#+ (.+)$", part.content)[:4] == [

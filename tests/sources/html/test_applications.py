@@ -25,9 +25,11 @@ SHELLS = {
         f" Please enable it to continue.</p></div>{SCRIPT}"
     ),
     "a few words beside the root": f'<h1>Kettle API</h1><div id="root"></div>{SCRIPT}',
+    "ten words beside the root": f'<p>{"tea " * 10}</p><div id="root"></div>{SCRIPT}',
     "nothing but a script": SCRIPT,
 }
 PAGES = {
+    "eleven words beside a root": f'<p>{"tea " * 11}</p><div id="root"></div>{SCRIPT}',
     "short": f"<h1>Release 1.2</h1><p>Nothing changed.</p>{SCRIPT}",
     "short, with an empty element": f'<p>Nothing changed.</p><div id="modal"></div>{SCRIPT}',
     "nothing but its title": (

@@ -15,6 +15,7 @@ import pytest
 from kbkit.markdown.rendering import render
 from kbkit.markdown.writing import code_span, escape, fence, safe_url
 from kbkit.sources.decode import decode
+from kbkit.sources.html.anchors import valid_anchor
 from kbkit.sources.html.extract import extract
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.regions import SiteTemplate
@@ -242,6 +243,17 @@ def test_admonitions_tell_their_kind_beside_a_title_of_their_own() -> None:
     assert markdown(titled % ("danger", "Danger of death")).startswith("> **Danger of death**")
     custom = '<div class="tip custom-block"><p class="custom-block-title">Do so</p><p>x</p></div>'
     assert markdown(custom) == "> **Tip: Do so**\n>\n> x"
+    term = '<div class="admonition tip"><dl><dt>%s</dt><dd>Mind.</dd></dl></div>'
+    assert markdown(term % ("T" * 80)).startswith("> **TTT")
+    assert markdown(term % ("T" * 81)).startswith("> -   **TTT")  # no title is so long
+
+
+@pytest.mark.parametrize(
+    ("identity", "anchor"),
+    [(" a ", "a"), ("", ""), (" ", ""), ("a" * 200, "a" * 200), ("a" * 201, "")],
+)
+def test_anchors_have_one_to_two_hundred_signs(identity: str, anchor: str) -> None:
+    assert valid_anchor(identity) == anchor
 
 
 def test_terms_that_letters_of_an_index_lead_to_stay_terms() -> None:
@@ -821,3 +833,10 @@ def test_a_drawing_is_called_what_it_says_it_is():
     assert (
         "![A \\[train\\] of three](" in extract(html, "https://x.example/", drawings=True).content
     )
+
+
+def test_what_holds_the_content_is_no_title():
+    words = "Some words of a sentence that says something, and goes on for a while. "
+    text = f"<p>{words * 3}</p><h2>More</h2><p>{words}</p>"
+    html = f"<title>Tea</title><body><a class=title>Tea<ul><li><main>{text}"
+    assert "## More" in extract(html, "https://h/").content

@@ -503,3 +503,16 @@ def test_rules_and_trails_around_what_a_page_says_go() -> None:
     html = f"<body><ul><li>Pot</li></ul><hr><h1>Class Pot</h1><hr><p>{TEXT}</p><hr></body>"
     content = extract(html, URL, alone=False).content
     assert content == f"# Class Pot\n\n---\n\n{TEXT.strip()}\n"
+
+
+def test_a_cell_of_no_height_spans_the_rows_that_are_left() -> None:
+    table = (
+        '<table><tr><th>Size</th><th>Use</th></tr><tr><td rowspan="0">big</td><td>a</td></tr>'
+        "<tr><td>b</td></tr><tr><td>c</td></tr></table>"
+    )
+    assert markdown(table) == "| Size | Use |\n| --- | --- |\n| big | a |\n|  | b |\n|  | c |"
+
+
+def test_a_bold_word_that_a_sentence_begins_with_is_no_title() -> None:
+    note = '<div class="note"><p><strong>Never</strong> mix the two.</p></div>'
+    assert "**Never** mix the two." in markdown(note)

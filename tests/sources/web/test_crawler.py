@@ -7,7 +7,9 @@ import pytest
 from kbkit.models import DocumentType
 from kbkit.recipes import CrawlSource
 from kbkit.sources import open_reader
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.base import NoMemory, Outcome, SourceContext, SourceEvent
+from kbkit.sources.web.canonicals import Canonicals
+from kbkit.sources.web.downloads import PageRequest
 from kbkit.sources.web.robots import directives
 from kbkit.sources.web.urls import Scope
 from tests.sources.web.test_web import Memory, crawl, read, reasons
@@ -89,6 +91,15 @@ def test_x_robots_tag_nofollow_and_that_of_others(site, page) -> None:
     site.headers["/b"] = {"X-Robots-Tag": "somebot: noindex"}
     site.pages["/hidden"] = page("Hidden")
     assert read(crawl(site.url + "/"), site) == ["/", "/a", "/b"]
+
+
+def test_a_copy_of_a_copy_waits_for_what_that_is_a_copy_of() -> None:
+    pages, task = Canonicals(NoMemory()), PageRequest("https://x.org/a")
+    pages.wait_for("https://x.org/b", task)
+    assert pages.settle("https://x.org/b", "https://x.org/c") == []
+    assert pages.settle("https://x.org/c", "") == [task]
+    pages.wait_for("https://x.org/d", task)
+    assert pages.settle("https://x.org/d", "https://x.org/c") == [task]
 
 
 def test_pages_that_name_each_other_as_canonical_are_not_both_lost(site, page) -> None:
@@ -201,15 +212,80 @@ def test_an_interrupted_crawl_of_a_sitemap_goes_on_within_its_limit(site, page) 
     assert not set(read(first, site)) & set(site.asked)
 
 
-def test_an_index_of_sitemaps_leads_to_no_other_host(site, page) -> None:
+def test_an_index_of_sitemaps_leads_to_no_other_host(site, other_site, page) -> None:
     site.pages["/sitemap.xml"] = (
-        "<sitemapindex><sitemap><loc>http://localhost:1/s.xml</loc></sitemap>"
+        f"<sitemapindex><sitemap><loc>{other_site.url}/s.xml</loc></sitemap>"
         f"<sitemap><loc>{site.url}/s.xml</loc></sitemap></sitemapindex>"
     )
-    site.pages["/s.xml"] = f"<urlset><url><loc>{site.url}/deep</loc></url></urlset>"
-    site.pages["/"] = page("Home")
+    locations = f"<url><loc>{site.url}/deep</loc></url><url><loc>{other_site.url}/x</loc></url>"
+    site.pages["/s.xml"] = other_site.pages["/s.xml"] = f"<urlset>{locations}</urlset>"
+    site.pages["/"] = page("Home", f"{other_site.url}/y")
     site.pages["/deep"] = page("Deep")
     assert read(crawl(site.url + "/"), site) == ["/", "/deep"]
+    assert other_site.asked == []
+
+
+def test_a_redirect_leads_to_no_other_host(site, other_site, page) -> None:
+    site.pages["/"] = page("Home", "/away")
+    site.pages["/away"] = moved_to(f"{other_site.url}/")
+    other_site.pages["/"] = page("Other")
+    assert "outside the crawl" in reasons(crawl(site.url + "/"), site)["/away"]
+    assert other_site.asked == []
+
+
+def test_a_start_that_another_host_has_by_now_is_followed_there(site, other_site, page) -> None:
+    """Its folder there is the scope, though the start page itself lies deeper."""
+    site.pages["/docs/"] = moved_to(f"{other_site.url}/docs/en/start")
+    other_site.pages["/docs/en/start"] = page("Start", "/docs/de/a", "/blog")
+    other_site.pages["/docs/de/a"] = page("A")
+    other_site.pages["/blog"] = page("Blog")
+    found = read(crawl(site.url + "/docs/", sitemap=False), other_site)
+    assert found == ["/docs/de/a", "/docs/en/start"]
+    assert other_site.count("/blog") == 0
+
+
+def moved_to(target: str):
+    """A page that redirects."""
+
+    def answer(handler) -> None:
+        handler.send_response(302)
+        handler.send_header("Location", target)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    return answer
+
+
+@pytest.mark.parametrize(("status", "read_them"), [(404, True), (403, True), (429, False)])
+def test_what_an_answer_to_robots_txt_allows(site, page, status, read_them) -> None:
+    """RFC 9309: what is not there forbids nothing; who is asked too much is not to be asked."""
+
+    def refused(handler) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Length", "0")
+        handler.send_header("Retry-After", "0")
+        handler.end_headers()
+
+    site.pages["/robots.txt"] = refused
+    site.pages["/"] = page("Home")
+    assert read(crawl(site.url + "/", sitemap=False), site) == (["/"] if read_them else [])
+    assert site.count("/") == read_them
+
+
+def test_a_page_that_could_not_be_read_is_asked_for_anew(site, page, monkeypatch) -> None:
+    site.pages["/"] = page("Home")
+    site.headers["/"] = {"ETag": '"1"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
+    with monkeypatch.context() as small:  # as if the page were nested without end
+
+        def nested(*_: object, **options: object) -> None:
+            raise RecursionError
+
+        small.setattr("kbkit.sources.html.extract._read", nested)
+        events = crawl(site.url + "/", sitemap=False)
+    assert [event.outcome for event in events] == [Outcome.FAILED]
+    assert read(crawl(site.url + "/", Memory(events), sitemap=False), site) == ["/"]
+    asked = [headers for path, headers in site.requests if path == "/"][-1]
+    assert not {"If-None-Match", "If-Modified-Since"} & set(asked)
 
 
 @pytest.mark.parametrize("delay", ["nan", "-5", "inf days", "1e999999", "0"])

@@ -16,6 +16,8 @@ BASE = "https://docs.example/a/b.html"
         ("../../d", "https://docs.example/d"),
         ("HTTPS://DOCS.Example:443/X/./y/../z", "https://docs.example/X/z"),
         ("http://docs.example:80", "http://docs.example/"),
+        ("http://docs.example:443", "http://docs.example:443/"),
+        ("https://docs.example:80/x", "https://docs.example:80/x"),
         ("http://docs.example:8080/", "http://docs.example:8080/"),
         ("/%7euser/%c3%bc ü", "https://docs.example/~user/%C3%BC%20%C3%BC"),
         ("/x?b=2&a=1&utm_source=q&PHPSESSID=1", "https://docs.example/x?b=2&a=1"),
@@ -35,6 +37,21 @@ def test_one_form_for_each_address(href: str, url: str) -> None:
     assert canonical(href, BASE) == url
     if url:
         assert canonical(url) == url
+
+
+@pytest.mark.parametrize(
+    ("target", "prefix"),
+    [
+        ("https://a.org/docs/en/start", "https://a.org/docs/"),
+        ("https://b.org/docs/en/start", "https://b.org/docs/"),
+        ("https://b.org/manual/en/start", "https://b.org/manual/en/"),
+        ("https://a.org/manual/start", "https://a.org/manual/"),
+    ],
+)
+def test_the_scope_follows_where_the_start_leads(target: str, prefix: str) -> None:
+    scope = Scope("https://a.org/docs/")
+    scope.follow_start(target)
+    assert scope.prefix == prefix
 
 
 def test_index_pages_are_their_folder() -> None:

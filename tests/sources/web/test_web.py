@@ -112,6 +112,15 @@ def test_robots_txt_that_forbids_all(site, page) -> None:
     assert site.asked == ["/robots.txt"]
 
 
+def test_a_host_that_may_not_be_asked_is_passed_over_as_its_pages_are(site) -> None:
+    spec = CrawlSource(url=site.url + "/", sitemap=False)  # without allow_private
+    (event,) = open_reader(spec).events(SourceContext(user_agent="kbkit/test", timeout=5))
+    assert event.outcome is Outcome.SKIPPED
+    assert "private" in event.reason or "loopback" in event.reason
+    assert "robots.txt" not in event.reason
+    assert site.asked == []
+
+
 def test_robots_txt_that_fails_forbids_all(site, page) -> None:
     def broken(handler) -> None:
         handler.send_response(500)
@@ -167,7 +176,7 @@ def test_sitemaps_are_read_nested_and_packed(site, page) -> None:
     site.pages["/index.xml"] = (
         "<sitemapindex><sitemap><loc>"
         f"{site.url}/a.xml.gz</loc></sitemap><sitemap><loc>{site.url}/index.xml</loc></sitemap>"
-        "<sitemap><loc>http://169.254.169.254/x.xml</loc></sitemap></sitemapindex>"
+        "</sitemapindex>"
     )
     urls = "".join(
         f"<url><loc> {site.url}{path} </loc></url>" for path in ("/far?a=1&amp;b=2", "/far")
@@ -457,6 +466,26 @@ def test_one_page(site, page) -> None:
     assert unchanged.outcome is Outcome.UNCHANGED
 
 
+@pytest.mark.parametrize("kind", [PageSource, CrawlSource])
+def test_a_large_page_is_read_where_its_time_can_be_ended(site, monkeypatch, kind) -> None:
+    """900,000 attributes took minutes in this process, which nothing could end."""
+    many = " ".join(f"a{number}=1" for number in range(60_000))
+    site.pages["/"] = f"<html><body><h1>Long</h1><p {many}>Some text of it.</p></body></html>"
+    monkeypatch.setattr("kbkit.sources.html.extract_task.PAGE_SECONDS", 0.5)
+    spec = kind(url=site.url + "/", allow_private=True)
+    (event,) = open_reader(spec).events(SourceContext(user_agent="kbkit"))
+    assert (event.outcome, event.reason) == (Outcome.FAILED, "took longer than 0.5 s")
+
+
+def test_a_page_of_some_size_is_read_in_a_worker_as_it_is_here(site) -> None:
+    text = "".join(f"<p>Paragraph {number} of a page that is large.</p>" for number in range(4_000))
+    site.pages["/"] = f"<html><body><main><h1>Large</h1>{text}</main></body></html>"
+    spec = PageSource(url=site.url + "/", allow_private=True)
+    (event,) = open_reader(spec).events(SourceContext(user_agent="kbkit"))
+    assert event.document.title == "Large"
+    assert "Paragraph 3999 of" in event.document.content
+
+
 def test_one_page_of_plain_markdown(site) -> None:
     site.pages["/README.md"] = "# Hello\n\nSome *text*.\n"
     site.headers["/README.md"] = {"Content-Type": "text/markdown"}
@@ -470,6 +499,73 @@ def test_one_page_that_is_not_there(site) -> None:
         SourceContext(user_agent="kbkit")
     )
     assert (event.outcome, event.reason) == (Outcome.GONE, "HTTP 404 Not Found")
+
+
+def one_page(address: str, *events: SourceEvent) -> SourceEvent:
+    """What becomes of a page by itself, which events told of before."""
+    spec = PageSource(url=address, allow_private=True)
+    context = SourceContext(memory=Memory(events), user_agent="kbkit")
+    (event,) = open_reader(spec).events(context)
+    return event
+
+
+def test_one_page_is_not_asked_for_where_robots_forbid_it(site, page) -> None:
+    def leading_there(handler) -> None:
+        handler.send_response(302)
+        handler.send_header("Location", "/secret/")
+        handler.end_headers()
+
+    site.pages["/robots.txt"] = "User-agent: *\nDisallow: /secret/\n"
+    site.pages["/secret/"] = page("Secret")
+    site.pages["/open"] = leading_there
+    for path in ("/secret/", "/open"):
+        event = one_page(site.url + path)
+        assert (event.outcome, event.document) == (Outcome.SKIPPED, None)
+        assert "robots.txt" in event.reason
+    assert site.asked.count("/open") == 1
+    assert "/secret/" not in site.asked
+
+
+def test_one_page_whose_bytes_are_the_same_is_unchanged(site, page) -> None:
+    site.pages["/"] = page("Home")
+    first = one_page(site.url + "/")
+    assert one_page(site.url + "/", first).outcome is Outcome.UNCHANGED
+    site.pages["/"] = page("Home again")
+    assert one_page(site.url + "/", first).document.title == "Home again"
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "reason"),
+    [
+        ("GIF89a", {"Content-Type": "image/gif"}, "image/gif, not a page"),
+        (" \n", {}, "empty page"),
+        ("<html><body><main></main></body></html>", {}, "no text"),
+        ("<p>Some words of a page.</p>", {"X-Robots-Tag": "none"}, "noindex"),
+        ("<p>Some words of a page.</p>", {"X-Robots-Tag": "noindex"}, "noindex"),
+    ],
+)
+def test_one_page_that_is_no_document_says_why(site, body, headers, reason) -> None:
+    site.pages["/"], site.headers["/"] = body, headers
+    event = one_page(site.url + "/")
+    assert (event.outcome, event.document) == (Outcome.SKIPPED, None)
+    assert reason in event.reason
+    assert event.record.url == site.url + "/"
+    assert one_page(site.url + "/", event).outcome in (Outcome.SKIPPED, Outcome.UNCHANGED)
+
+
+def test_one_page_that_could_not_be_read_is_asked_for_anew(site, page, monkeypatch) -> None:
+    def nested(*_: object, **options: object) -> None:
+        raise RecursionError
+
+    site.pages["/"] = page("Home")
+    site.headers["/"] = {"ETag": '"1"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
+    with monkeypatch.context() as small:
+        small.setattr("kbkit.sources.html.extract._read", nested)
+        failed = one_page(site.url + "/")
+    assert failed.outcome is Outcome.FAILED
+    assert one_page(site.url + "/", failed).document.title == "Home"
+    asked = [headers for path, headers in site.requests if path == "/"][-1]
+    assert not {"If-None-Match", "If-Modified-Since"} & set(asked)
 
 
 def test_pictures_of_pages_are_kept_where_the_recipe_says_so(site, page) -> None:
@@ -495,6 +591,20 @@ def test_pictures_of_pages_are_kept_where_the_recipe_says_so(site, page) -> None
         assert document.images[address].name.endswith(".png")
     assert site.asked.count("/logo.png") == 1
     assert "/secret/x.png" not in site.asked
+
+
+@pytest.mark.parametrize("bound", ["_MOST_REQUESTS", "_MOST_FETCHED"])
+def test_pictures_of_a_run_have_bounds(site, page, monkeypatch, bound) -> None:
+    monkeypatch.setattr(f"kbkit.sources.web.pictures.{bound}", 1)
+    stream = io.BytesIO()
+    Image.new("RGB", (4, 4)).save(stream, "PNG")
+    site.pages["/1.png"] = site.pages["/2.png"] = stream.getvalue()
+    shown = "<p>Words beside them. <img src='/1.png' alt='1'> <img src='/2.png' alt='2'></p>"
+    site.pages["/"] = page("Home").replace("</body>", f"{shown}</body>")
+    (event,) = crawl(site.url + "/", images=True, sitemap=False)
+    assert event.document is not None
+    assert list(event.document.images) == [site.url + "/1.png"]
+    assert "/2.png" not in site.asked
 
 
 def test_pictures_of_private_addresses_are_refused(site, page) -> None:

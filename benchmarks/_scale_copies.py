@@ -1,0 +1,212 @@
+"""Corpora that are copied in the catalog: a million chunks in minutes, where an ingest takes hours.
+
+Copies have a quarter of their words renamed (`_scale_corpus.renamed`). Their chunks stand where
+those of the originals do, are analysed and embedded anew, and are stored by the functions that an
+ingest stores them by. Their cards have the vectors of the originals, moved a little, since a model
+takes some 40 ms a card. Nothing is annotated, and Chroma gets none of them: `without_chroma` opens
+such a workspace.
+
+Run from the project's root: ``python benchmarks/_scale_copies.py WORKSPACE CHUNKS``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import accumulate, count, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+from _scale_corpus import renamed
+
+import kbkit
+from kbkit.embedding.base import Embedder
+from kbkit.ingest.cards import REVISION
+from kbkit.ingest.chunking import embedded_text
+from kbkit.ingest.embedding import embed
+from kbkit.ingest.ids import chunk_id, digest, document_id
+from kbkit.knowledge_base.knowledge_base import handle_of
+from kbkit.models import Chunk, Document, Labels
+from kbkit.stores.catalog import cards, reading, writing
+from kbkit.stores.catalog.cards import NewCard
+from kbkit.stores.catalog.chunk_writing import NewChunk
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.packing import pack
+from kbkit.stores.catalog.schema import cards as card_table
+from kbkit.stores.catalog.schema import documents, outbox
+from kbkit.stores.catalog.writing import NewDocument
+from kbkit.stores.locks import FolderLocks
+from kbkit.stores.sqlite.database import SqliteDatabase
+from kbkit.stores.stores import Stores, StoresAddress
+from kbkit.stores.vector_store import CatalogVectors
+from kbkit.text import analyzer
+
+_COPY = "again"
+"""What the URIs of copies begin with."""
+_FIRST = 1_000
+"""Number of the first copy; `_scale_corpus.grow` numbers its own from 0."""
+_AT_ONCE = 300
+"""Documents that are stored by one transaction."""
+_MOVED = 0.5
+"""How far the vector of a card is moved, as a share of its length."""
+
+
+class Original(NamedTuple):
+    """A document that is copied, with its chunks in order and the text of its card."""
+
+    document: Document
+    is_index: bool
+    chunks: list[Chunk]
+    card: str
+
+
+def without_chroma(folder: Path) -> kbkit.Workspace:
+    """Open a workspace whose vectors are in the catalog and in snapshots alone."""
+    folder = folder.absolute()
+    locks = FolderLocks(folder / "locks")
+    database, address = SqliteDatabase(folder / "catalog.db", locks), StoresAddress(str(folder))
+    stores = Stores.on(database, CatalogVectors(), folder, locks, address)
+    return kbkit.Workspace(folder, stores=stores)
+
+
+def copy(kb: kbkit.KnowledgeBase, size: int) -> None:
+    """Copy the documents of a knowledge base until it has about so many chunks.
+
+    One that was stopped goes on.
+
+    Args:
+        kb: Of a workspace `without_chroma`.
+        size: Chunks.
+    """
+    handle = handle_of(kb)
+    row, stores = handle.row(), handle.stores
+    embedder, held = handle.embedder(row), kb.info().chunks
+    with stores.database.read() as transaction:
+        uris = reading.uris_of(transaction, writing.document_ids(transaction, kb.id))
+    # in order of id, which is as if by lot
+    originals = sorted(known for known, uri in uris.items() if not uri.startswith(_COPY))
+    done = len(uris) // len(originals) - 1
+    for number in count(_FIRST + done):
+        for start in range(0, len(originals), _AT_ONCE):
+            if held < size:
+                held += _copy_some(kb, row, originals[start : start + _AT_ONCE], number, embedder)
+        print(f"{held:,} chunks", flush=True)
+        if held >= size:
+            break
+    with stores.database.write() as transaction:
+        cards.search_with(transaction, kb.id, row.card_embedder, row.card_model)
+    stores.snapshots.save(kb.id, merging=True)
+
+
+def _copy_some(
+    kb: kbkit.KnowledgeBase,
+    row: KnowledgeBaseRow,
+    ids: list[str],
+    number: int,
+    embedder: Embedder,
+) -> int:
+    """Store copies of some documents; gives how many chunks that came to."""
+    database = handle_of(kb).stores.database
+    with database.read() as transaction:
+        read = _read(transaction, row, ids)
+        held = cards.vectors_of(transaction, row, ids)
+    noise = np.random.default_rng(number).standard_normal(held.vectors.shape, np.float32)
+    noise *= _MOVED / np.linalg.norm(noise, axis=1, keepdims=True)
+    moved = held.vectors + noise
+    moved /= np.linalg.norm(moved, axis=1, keepdims=True)
+    packed_cards = dict(zip(held.document_ids, pack(moved), strict=True))
+    terms_of = analyzer(kb.spec.language).terms
+    texts: dict[str, str] = {}
+    new: list[NewDocument] = []
+    made: dict[str, NewCard] = {}
+    vectors: dict[str, bytes] = {}
+    for each in read:
+        document, held_chunks = _renamed(kb.id, each, number, terms_of, texts)
+        new.append(NewDocument(document, held_chunks, None, None, Labels(), each.is_index))
+        if vector := packed_cards.get(each.document.id):
+            text = renamed(each.card, number)
+            made[document.id] = NewCard(document.content_hash, text, digest(text))
+            vectors[digest(text)] = vector
+    packed = embed(embedder, texts)
+    with database.write() as transaction:
+        changes = writing.replace_documents(transaction, kb.id, new, packed)
+        cards.put(transaction, kb.id, REVISION, made)
+        cards.add_vectors(transaction, kb.id, row.card_embedder, vectors)
+        transaction.execute(outbox.delete().where(outbox.c.kb_id == kb.id))
+    return changes.added
+
+
+def _read(transaction: Transaction, row: KnowledgeBaseRow, ids: list[str]) -> list[Original]:
+    query = (
+        sa.select(documents.c.id, documents.c.is_index, card_table.c.text)
+        .outerjoin(card_table, card_table.c.document_id == documents.c.id)
+        .where(documents.c.id.in_(ids))
+    )
+    beside = {found.id: found for found in transaction.execute(query)}
+    return [
+        Original(
+            document,
+            bool(beside[document.id].is_index),
+            list(reading.iter_chunks(transaction, row.id, document.id)),
+            beside[document.id].text or "",
+        )
+        for document in reading.documents_of(transaction, ids)
+    ]
+
+
+def _renamed(
+    kb_id: str,
+    original: Original,
+    number: int,
+    terms_of: Callable[[str], list[str]],
+    texts: dict[str, str],
+) -> tuple[Document, list[NewChunk]]:
+    """A copy of a document, and its chunks; what is embedded of them goes into ``texts``."""
+    document, content = original.document, original.document.content
+    ends = {end for each in original.chunks for end in (each.start, each.end)}
+    places = sorted({0, len(content), *ends})
+    parts = [renamed(content[start:end], number) for start, end in pairwise(places)]
+    now = dict(zip(places, accumulate(map(len, parts), initial=0), strict=True))
+    uri = f"{_COPY}{number}{document.uri}"
+    copied = replace(
+        document,
+        id=document_id(kb_id, uri),
+        uri=uri,
+        title=renamed(document.title, number),
+        content="".join(parts),
+        content_hash=digest(f"{number}{document.content_hash}"),
+        description=renamed(document.description, number),
+    )
+    new: list[NewChunk] = []
+    for each in original.chunks:
+        start, end = now[each.start], now[each.end]
+        text = copied.content[start:end]
+        headings = tuple(renamed(heading, number) for heading in each.heading_path)
+        chunk = replace(
+            each,
+            id=chunk_id(copied.id, headings, text, each.position),
+            document_id=copied.id,
+            start=start,
+            end=end,
+            text=text,
+            heading_path=headings,
+            anchor=renamed(each.anchor, number),
+        )
+        read = embedded_text(copied.title, headings, text)
+        terms, key = terms_of(read), digest(read)
+        texts[key] = read
+        new.append(NewChunk(chunk, " ".join(terms), len(terms), key))
+    return copied, new
+
+
+def main() -> None:
+    with without_chroma(Path(sys.argv[1])) as workspace:
+        copy(workspace["scale"], int(sys.argv[2]))
+
+
+if __name__ == "__main__":
+    main()

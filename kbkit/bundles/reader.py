@@ -1,0 +1,236 @@
+"""Reads the file of a bundle, which may be hostile: nothing of it counts before all was checked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from kbkit.bundles.writer import FORMAT, MANIFEST, SIGNATURE
+from kbkit.errors import BundleError, FilesError
+from kbkit.files.paths import parts_of
+from kbkit.regular_files import open_file
+
+_LONGEST = 200_000_000
+"""Bytes of one line."""
+_MOST_MEMBERS = 1_000_000
+_LARGEST_MANIFEST = 100_000_000
+_RATIO, _FREE = 100, 50_000_000
+"""A bundle may unpack to so many times its size, and to so many bytes in any case."""
+_BLOCK = 1 << 20
+_FOLDERS = ("files", "entries")
+_TABLE = re.compile(r"tables/[a-z_]+\.jsonl")
+_IMAGE = re.compile(r"images/[0-9a-f]{32}\.(?:png|jpg|gif|webp|svg)")
+
+
+class _Member(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    bytes: int = Field(ge=0)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+class Manifest(BaseModel):
+    """What a bundle says of itself.
+
+    Attributes:
+        format: Of bundles.
+        kbkit: Version of what wrote it.
+        revision: Of the tables that its rows are of.
+        whole: Whether it holds all of a workspace.
+        knowledge_bases: Names of those in it.
+        members: Size and SHA-256 of all other members but the signature.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    format: int
+    kbkit: str
+    revision: str
+    whole: bool
+    knowledge_bases: list[str]
+    members: dict[str, _Member]
+
+
+class BundleReader:
+    """A bundle, opened and checked but for its signature.
+
+    Args:
+        path: Its file.
+
+    Raises:
+        BundleError: It is none, damaged, of a newer kbkit, or would unpack to far more than it is.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = open_file(path)
+        except OSError as error:
+            raise BundleError(f"{path}: cannot be read ({error.strerror or error})") from error
+        try:
+            self._zip = self._opened()
+            self._about = self._listed()
+            self.manifest_bytes = self._small(MANIFEST)
+            self.signature = self._small(SIGNATURE) if SIGNATURE in self._about else None
+            self.manifest = self._parsed()
+            self._check_members()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _opened(self) -> zipfile.ZipFile:
+        try:
+            return zipfile.ZipFile(self._file)
+        except OSError as error:
+            raise BundleError(f"{self.path}: cannot be read ({error.strerror or error})") from error
+        except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
+            raise self._bad(f"is no zip file, or was cut off ({error})") from None
+
+    def rows(self, table: str) -> Iterator[Any]:
+        """The rows of a table, none where it is not there; its digest is checked again."""
+        name = f"tables/{table}.jsonl"
+        if name not in self._about:
+            return
+        rest = b""
+        number = 0
+        for block in self.blocks(name):
+            lines = (rest + block).split(b"\n")
+            rest = lines.pop()
+            if len(rest) > _LONGEST:
+                raise self._bad(f"{name}: line {number + 1:,} is too long")
+            for line in lines:
+                number += 1
+                yield self._row(name, number, line)
+        if rest:
+            yield self._row(name, number + 1, rest)
+
+    def _row(self, name: str, number: int, line: bytes) -> Any:
+        try:
+            return json.loads(line)
+        except (ValueError, RecursionError):
+            raise self._bad(f"{name}: line {number:,} is no JSON") from None
+
+    def names(self, folder: str) -> list[str]:
+        """The members of a folder, without it."""
+        return sorted(n.partition("/")[2] for n in self._about if n.startswith(f"{folder}/"))
+
+    def read(self, name: str) -> bytes:
+        """All of a member."""
+        return b"".join(self.blocks(name))
+
+    def blocks(self, name: str) -> Iterator[bytes]:
+        """A member, bit by bit.
+
+        Raises:
+            BundleError: It is not what the manifest says, as is known at its end at the latest.
+        """
+        said, digest, size = self.manifest.members[name], hashlib.sha256(), 0
+        try:
+            with self._zip.open(self._about[name]) as stream:
+                while block := stream.read(_BLOCK):
+                    digest.update(block)
+                    size += len(block)
+                    if size > said.bytes:
+                        break
+                    yield block
+        except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError,
+                RuntimeError) as error:  # fmt: skip
+            raise self._bad(f"{name}: cannot be read ({error})") from None
+        if (size, digest.hexdigest()) != (said.bytes, said.sha256):
+            raise self._bad(f"{name}: is not what the manifest says (size or SHA-256)")
+
+    def _listed(self) -> dict[str, zipfile.ZipInfo]:
+        listed = self._zip.infolist()
+        found = {about.filename: about for about in listed}
+        if len(found) != len(listed):
+            raise self._bad("has two members of one name")
+        if len(found) > _MOST_MEMBERS:
+            raise self._bad("has too many members")
+        for name, about in found.items():
+            if about.orig_filename != name or not _is_known(name):
+                raise self._bad(f"has a member {ascii(about.orig_filename)[:100]}")
+            stored = about.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+            if about.flag_bits & 1 or not stored:
+                raise self._bad(f"{name}: is encrypted, or packed in another way")
+        size = sum(about.file_size for about in listed)
+        if size > _FREE + _RATIO * self.path.stat().st_size:
+            raise self._bad(f"would unpack to {size / 1e6:,.0f} MB, far more than any bundle")
+        return found
+
+    def _small(self, name: str) -> bytes:
+        about = self._about.get(name)
+        if about is None:
+            raise self._bad(f"has no {name}")
+        if about.file_size > _LARGEST_MANIFEST:
+            raise self._bad(f"{name}: is too large")
+        try:
+            with self._zip.open(about) as stream:
+                return stream.read(_LARGEST_MANIFEST)
+        except (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
+            raise self._bad(f"{name}: cannot be read ({error})") from None
+
+    def _parsed(self) -> Manifest:
+        try:
+            said = json.loads(self.manifest_bytes)
+            made = said.get("format")
+            if isinstance(made, int) and made > FORMAT:
+                raise BundleError(
+                    f"{self.path}: made by a newer kbkit ({str(said.get('kbkit'))[:20]}, format "
+                    f"{made}; this one reads up to {FORMAT}); upgrade kbkit; nothing was changed"
+                )
+            return Manifest.model_validate_json(self.manifest_bytes)
+        except (ValidationError, ValueError, AttributeError, RecursionError):
+            raise self._bad(f"{MANIFEST}: is none") from None
+
+    def _check_members(self) -> None:
+        """Whether all is there that the manifest names, as it says, and nothing else."""
+        there = self._about.keys() - {MANIFEST, SIGNATURE}
+        if missing := self.manifest.members.keys() - there:
+            raise self._bad(f"lacks {ascii(min(missing))[:100]}")
+        if unknown := there - self.manifest.members.keys():
+            raise self._bad(f"{min(unknown)}: the manifest does not name it")
+        for name, said in self.manifest.members.items():
+            if self._about[name].file_size != said.bytes:
+                raise self._bad(f"{name}: is not what the manifest says (size or SHA-256)")
+            for _ in self.blocks(name):
+                pass
+
+    def _bad(self, reason: str) -> BundleError:
+        return BundleError(
+            f"{self.path}: {reason}; the bundle is damaged, or none of kbkit; nothing was changed"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._zip.close()
+        self._file.close()
+
+
+def _is_known(name: str) -> bool:
+    """Whether a bundle may have a member of that name."""
+    if name in (MANIFEST, SIGNATURE) or _TABLE.fullmatch(name) or _IMAGE.fullmatch(name):
+        return True
+    folder, _, path = name.partition("/")
+    if folder not in _FOLDERS or not path:
+        return False
+    try:
+        parts = parts_of(path)
+    except FilesError:
+        return False
+    return "/".join(parts) == path and (folder == "files" or len(parts) > 1)

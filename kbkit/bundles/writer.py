@@ -1,0 +1,232 @@
+"""Writes the file of a bundle: the same bytes for the same content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from kbkit.errors import BundleError, ConflictError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+SIGNATURE = "signature.json"
+_BEGIN = (1980, 1, 1, 0, 0, 0)
+"""When all members were changed last, which a zip file has to say."""
+_LEVEL = 6
+_ENDING = ".kbkit.zip"
+
+
+def bundle_path(place: str | Path) -> Path:
+    """Where a bundle is to be.
+
+    Args:
+        place: A file that is not there yet, or a folder, in which it is named after the time.
+
+    Raises:
+        BundleError: There is no such folder.
+        ConflictError: Something is there already.
+    """
+    path = Path(place).absolute()
+    if path.is_dir():
+        now = datetime.now(UTC)
+        path /= f"kbkit-{now:%Y-%m-%dT%H-%M-%SZ}{_ENDING}"
+    if not path.parent.is_dir():
+        raise BundleError(f"{path.parent}: is no folder; make it, or name another file")
+    if os.path.lexists(path):
+        raise ConflictError(f"{path}: is there already; choose another name")
+    return path
+
+
+class NewFile:
+    """A file that is being written, under another name until it is whole.
+
+    Args:
+        path: Where it is to be.
+
+    Attributes:
+        stream: What is written to.
+
+    Raises:
+        BundleError: It cannot be written there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".kbkit-", suffix=".part")
+        except OSError as error:
+            raise unwritten(path, error) from error
+        self._draft = Path(draft)
+        self.stream: IO[bytes] = os.fdopen(handle, "w+b")
+
+    def empty(self) -> None:
+        """Begin anew."""
+        try:
+            self.stream.seek(0)
+            self.stream.truncate()
+        except OSError as error:
+            raise unwritten(self.path, error) from error
+
+    def write(self, part: bytes) -> None:
+        """Write some of it."""
+        try:
+            self.stream.write(part)
+        except OSError as error:
+            raise unwritten(self.path, error) from error
+
+    def sign(self, sign: Callable[[bytes], bytes]) -> None:
+        """Add a signature to the bundle that was written.
+
+        Args:
+            sign: Makes the envelope around a manifest.
+        """
+        try:
+            with zipfile.ZipFile(self.stream, "a") as archive:
+                envelope = sign(archive.read(MANIFEST))
+                with archive.open(_about(SIGNATURE), "w", force_zip64=True) as stream:
+                    stream.write(envelope)
+        except OSError as error:
+            raise unwritten(self.path, error) from error
+
+    def finish(self) -> None:
+        """Give the file its name.
+
+        Raises:
+            BundleError: It cannot be written.
+            ConflictError: Something is there meanwhile.
+        """
+        try:
+            self.stream.flush()
+            os.fsync(self.stream.fileno())
+            self.stream.close()
+            bundle_path(self.path)
+            self._draft.replace(self.path)
+        except OSError as error:
+            raise unwritten(self.path, error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with suppress(OSError):  # a full disk has no room for what waits to be written
+            self.stream.close()
+        self._draft.unlink(missing_ok=True)
+
+
+class BundleWriter:
+    """A bundle that is being written, under another name until it is whole.
+
+    Args:
+        path: Where it is to be; see `bundle_path`.
+
+    Raises:
+        BundleError: It cannot be written there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._members: dict[str, dict[str, Any]] = {}
+        self._file = NewFile(path)
+        self._zip = zipfile.ZipFile(self._file.stream, "w")
+
+    def add(self, name: str, parts: Iterable[bytes]) -> None:
+        """Add a member, part by part."""
+        digest, size = hashlib.sha256(), 0
+        with self._open(name) as stream:
+            for part in parts:
+                digest.update(part)
+                size += len(part)
+                stream.write(part)
+        self._members[name] = {"bytes": size, "sha256": digest.hexdigest()}
+
+    def add_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> int:
+        """Add a member of JSON lines; gives how many."""
+        count = 0
+
+        def lines() -> Iterator[bytes]:
+            nonlocal count
+            for row in rows:
+                count += 1
+                text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+                # lone surrogates, which no text has that was read as UTF-8
+                yield text.encode("utf-8", "replace") + b"\n"
+
+        self.add(name, lines())
+        return count
+
+    def finish(self, told: Mapping[str, Any], sign: Callable[[bytes], bytes] | None) -> str:
+        """Write the manifest, sign it, and give the file its name.
+
+        Args:
+            told: What the manifest says besides its members.
+            sign: Makes the envelope around a manifest.
+
+        Returns:
+            SHA-256 of the manifest.
+        """
+        said = {"format": FORMAT, **told, "members": dict(sorted(self._members.items()))}
+        manifest = json.dumps(said, indent=1, ensure_ascii=False).encode() + b"\n"
+        with self._open(MANIFEST) as stream:
+            stream.write(manifest)
+        if sign is not None:
+            with self._open(SIGNATURE) as stream:
+                stream.write(sign(manifest))
+        try:
+            self._zip.close()
+        except OSError as error:
+            raise unwritten(self.path, error) from error
+        self._file.finish()
+        return hashlib.sha256(manifest).hexdigest()
+
+    @contextmanager
+    def _open(self, name: str) -> Iterator[IO[bytes]]:
+        try:
+            with self._zip.open(_about(name), "w", force_zip64=True) as stream:
+                yield stream
+        except OSError as error:
+            raise unwritten(self.path, error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self._zip.fp = None  # there is no use in its end
+        self._file.__exit__(kind, error, traceback)
+
+
+def _about(name: str) -> zipfile.ZipInfo:
+    """What a zip file says of a member."""
+    about = zipfile.ZipInfo(name, _BEGIN)
+    about.compress_type = zipfile.ZIP_DEFLATED
+    about._compresslevel = _LEVEL  # type: ignore[attr-defined]  # public from 3.13 on
+    about.external_attr = 0o644 << 16
+    about.create_system = 3  # the same on all systems
+    return about
+
+
+def unwritten(path: Path, error: OSError) -> BundleError:
+    """What there is to say of a bundle that cannot be written."""
+    return BundleError(
+        f"{path}: cannot be written ({error.strerror}); name a file in a folder that you may "
+        "write to, with room for it"
+    )

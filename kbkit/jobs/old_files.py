@@ -1,0 +1,26 @@
+"""What jobs left on the disk that nobody fetches or takes up any more."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+
+def delete_old(places: Iterable[Path], seconds: float) -> None:
+    """Delete files and folders that nobody changed for some time.
+
+    Args:
+        places: Of the files and folders. One that another job deletes meanwhile is passed over.
+        seconds: How long.
+    """
+    for place in places:
+        with suppress(FileNotFoundError):
+            if time.time() - place.stat().st_mtime <= seconds:
+                continue
+            if place.is_dir():
+                shutil.rmtree(place, ignore_errors=True)
+            else:
+                place.unlink()

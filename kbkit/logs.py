@@ -1,0 +1,102 @@
+"""Logs by standard `logging`: quiet unless somebody asks, a line each, without keys.
+
+The loggers are named after the modules, below ``kbkit``. Who uses kbkit as a library sees nothing
+but what their own handlers show; the command line shows warnings, and more with ``--verbose``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import threading
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any
+
+from kbkit.models.plain import plain
+from kbkit.third_party import without_secrets
+
+_MOST = 2_000
+"""Characters of a line for a person."""
+
+
+class _Plain(logging.Formatter):
+    """A line a record, for a person."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        said = record.getMessage()
+        if record.exc_info and record.exc_info[1] is not None:
+            said += f" ({type(record.exc_info[1]).__name__}: {record.exc_info[1]})"
+        return f"kbkit: {plain(without_secrets(said))[:_MOST]}"
+
+
+class _Json(logging.Formatter):
+    """A JSON object a line, for programs: time (UTC), level, logger, message, and the traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        values: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": without_secrets(record.getMessage()),
+        }
+        if record.exc_info:
+            values["exception"] = without_secrets(self.formatException(record.exc_info))
+        return json.dumps(values)
+
+
+class _Handler(logging.StreamHandler[Any]):
+    """Writes to what is standard error at that time."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> Any:
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, value: object) -> None:
+        """Whoever redirects standard error does so with ``sys.stderr``."""
+
+
+_handler = _Handler()
+
+
+def is_json() -> bool:
+    """Whether each line of standard error is to be a JSON object."""
+    return isinstance(_handler.formatter, _Json)
+
+
+def configure(level: int = 0, *, as_json: bool = False) -> None:
+    """Write what is logged to standard error, as a program does that people start.
+
+    Args:
+        level: -1 for errors only, 0 for warnings too, 1 for each step of kbkit.
+        as_json: A JSON object a line, each step of kbkit included whatever the level, and what
+            nobody catches.
+    """
+    _handler.setFormatter(_Json() if as_json else _Plain())
+    logging.getLogger().addHandler(_handler)  # once, however often
+    quiet = logging.ERROR if level < 0 else logging.WARNING
+    logging.getLogger().setLevel(quiet)
+    logging.getLogger("kbkit").setLevel(logging.DEBUG if level > 0 or as_json else quiet)
+    if as_json:
+        sys.excepthook = _log_uncaught
+        threading.excepthook = _log_told
+        sys.unraisablehook = _log_told
+
+
+def _log_told(told: threading.ExceptHookArgs | sys.UnraisableHookArgs) -> None:
+    _log_uncaught(told.exc_type, told.exc_value, told.exc_traceback)
+
+
+def _log_uncaught(
+    kind: type[BaseException], error: BaseException | None, trace: TracebackType | None
+) -> None:
+    log = logging.getLogger(__name__)
+    if issubclass(kind, KeyboardInterrupt):
+        log.error("interrupted")
+    else:
+        log.critical("nobody expected %s", kind.__name__, exc_info=(kind, error or kind(), trace))

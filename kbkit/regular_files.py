@@ -1,0 +1,41 @@
+"""Opens files that somebody names, and nothing that only looks like one.
+
+A pipe is waited for without an end where nobody writes to it, and a device may never come to its
+end: a recipe, a folder or a link names either as well as a file.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Open a file to read its bytes; links are followed.
+
+    Raises:
+        OSError: It cannot be read, or is no file; `OSError.strerror` says which.
+        ValueError: No file can have that name.
+    """
+    handle = os.open(path, _READ)
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "not a file, but a pipe or a device", str(path))
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def bytes_of(path: Path, most: int = -1) -> bytes:
+    """The bytes of a file, or so many of them; raises what `open_file` does."""
+    with open_file(path) as file:
+        return file.read(most)

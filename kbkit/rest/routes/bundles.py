@@ -1,0 +1,112 @@
+"""Bundles: knowledge bases in one file, made and fetched, sent and restored."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated, BinaryIO, Literal
+
+from fastapi import APIRouter, File, Form, Path, Response, UploadFile
+from pydantic import Field, WithJsonSchema
+
+from kbkit.jobs.bundles import KEY, UPLOAD, bundle_of
+from kbkit.jobs.knowledge import store_uploads
+from kbkit.models import BundleArchive, Restoration
+from kbkit.rest.access import ADMIN, Caller, JobsOf, WorkspaceOf
+from kbkit.rest.contents import ConditionsOf, contents, sent
+from kbkit.rest.idempotency import Once
+from kbkit.rest.known_query import KNOWN_QUERY
+from kbkit.rest.long_work import Wait, documented_work, told_when_done
+from kbkit.rest.parameters import MOST, Body, KbName, left_out
+from kbkit.rest.routes.bases import SLUG
+from kbkit.stores.catalog.built_in import BUILT_IN
+
+router = APIRouter(prefix="/api/knowledge", tags=["maintenance"], dependencies=[KNOWN_QUERY])
+
+ArchiveId = Annotated[str, Path(description="Id of a bundle.", min_length=1, max_length=64)]
+
+
+class NewBundle(Body):
+    """What is to be bundled."""
+
+    kbs: Annotated[list[KbName], Field(max_length=MOST)] | None = None
+    """Names of knowledge bases; by default all, with files and entries: a backup. With a token that
+    is for some only, all of those."""
+    wait: Wait = True
+
+
+@router.post("/bundles", dependencies=[ADMIN], responses=documented_work(BundleArchive))
+def make_bundle(
+    *,
+    body: Annotated[NewBundle, left_out(NewBundle)],
+    workspace: WorkspaceOf,
+    caller: Caller,
+    jobs: JobsOf,
+    once: Once,
+) -> Response:
+    """Write knowledge bases into a bundle, one file that `restore` reads anywhere."""
+    names = caller.restrict(body.kbs)
+    if body.kbs is None and caller.kbs:
+        names = [name for name in caller.visible(workspace) if name not in BUILT_IN]
+    arguments = {"kbs": names}
+    return once(
+        arguments, lambda: told_when_done(jobs, caller, "bundle", arguments, wait=body.wait)
+    )
+
+
+@router.get("/bundles/{archive}", dependencies=[ADMIN], responses=contents(404, 422))
+def fetch_bundle(
+    archive: ArchiveId, workspace: WorkspaceOf, caller: Caller, wanted: ConditionsOf
+) -> Response:
+    """Fetch a bundle that was made; it is kept for a day."""
+    place = bundle_of(workspace, caller, archive)
+    return sent(place.open("rb"), "bundle.zip", archive, wanted)
+
+
+@router.post("/restore", dependencies=[ADMIN], responses=documented_work(Restoration))
+def restore_bundle(
+    *,
+    workspace: WorkspaceOf,
+    caller: Caller,
+    jobs: JobsOf,
+    once: Once,
+    bundle: Annotated[UploadFile, File(description="The bundle.")],
+    name: Annotated[
+        str,
+        WithJsonSchema(SLUG),
+        Form(description="What to call its one knowledge base; by default as it was."),
+    ] = "",
+    verify: Annotated[
+        str,
+        Form(
+            description="The public Ed25519 key (PEM) of who has to have signed it; trusts them.",
+            max_length=10_000,
+        ),
+    ] = "",
+    trust: Annotated[
+        Literal["true", "false"],
+        Form(
+            description="Whether whoever made it is trusted: its sources may be read, but for "
+            "such as read the server's disk, and models that it names be asked."
+        ),
+    ] = "false",
+    wait: Annotated[
+        Literal["true", "false"],
+        Form(description="Whether to be answered when all is done, or at once."),
+    ] = "true",
+) -> Response:
+    """Store what a bundle holds, all of it or nothing; nothing is crawled or embedded."""
+    caller.require_all_kbs()
+    digest = hashlib.file_digest(bundle.file, "sha256").hexdigest()  # type: ignore[arg-type]
+
+    def done() -> Response:
+        bundle.file.seek(0)
+        files: list[tuple[str, bytes | BinaryIO]] = [(UPLOAD, bundle.file)]
+        if verify:
+            files.append((KEY, verify.encode("utf-8", "replace")))
+        arguments = {
+            "uploads": store_uploads(workspace, files),
+            "name": name, "verify": bool(verify), "trust": trust == "true",
+        }  # fmt: skip
+        return told_when_done(jobs, caller, "restore", arguments, wait=wait == "true")
+
+    return once([digest, name, verify, trust, wait], done)

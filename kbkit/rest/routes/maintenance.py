@@ -1,0 +1,44 @@
+"""What there is to know of a workspace by who looks after it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Response
+
+from kbkit.models import Health, Run
+from kbkit.rest.access import ADMIN, READ, Caller, JobsOf, WorkspaceOf
+from kbkit.rest.known_query import KNOWN_QUERY
+from kbkit.rest.long_work import Wait, documented_work, told_when_done
+from kbkit.rest.parameters import Body, Cursor, KbsQuery, Limit, left_out, part_of
+from kbkit.rest.responses import documented
+
+router = APIRouter(prefix="/api/knowledge", tags=["maintenance"], dependencies=[KNOWN_QUERY])
+
+
+class Examination(Body):
+    """An examination."""
+
+    wait: Wait = True
+
+
+@router.get("/runs", dependencies=[READ], responses=documented(Run, many=True, refusals=(404, 422)))
+def list_runs(
+    workspace: WorkspaceOf,
+    caller: Caller,
+    limit: Limit,
+    kb: KbsQuery = None,
+    cursor: Cursor = "",
+) -> Response:
+    """List when sources were read, how long that took and what came of it, the last first."""
+    names = caller.restrict(kb) if kb else caller.visible(workspace)
+    return part_of(workspace.runs(names), limit, cursor)
+
+
+@router.post("/doctor", dependencies=[ADMIN], responses=documented_work(Health))
+def examine_workspace(
+    body: Annotated[Examination, left_out(Examination)], caller: Caller, jobs: JobsOf
+) -> Response:
+    """Examine all that is kept, by content, and say what is wrong; mends nothing."""
+    caller.require_all_kbs()
+    return told_when_done(jobs, caller, "doctor", {}, wait=body.wait)

@@ -1,0 +1,27 @@
+"""Legs that are read beside others: a scan of codes leaves Python to them while it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TypeVar
+
+Found = TypeVar("Found")
+_MOST = 8
+"""Threads: two legs of each of the few searches that compute at once."""
+
+
+def beside(find: Callable[[], Found], *, worth: bool) -> Callable[[], Found]:
+    """Begin to look for something; what is given back waits for it, and raises what it raised.
+
+    Args:
+        find: Looks for it.
+        worth: Whether it takes long enough; else it is done when it is waited for.
+    """
+    return _threads().submit(find).result if worth else find
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_MOST, thread_name_prefix="kbkit-legs")

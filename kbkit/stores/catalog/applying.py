@@ -1,0 +1,37 @@
+"""Writes what a transaction that reads has found, some at a time, so that nobody waits for long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.catalog.database import Database, Transaction
+
+_T = TypeVar("_T")
+
+_AT_ONCE = 1_000
+"""Rows that are written in some hundredths of a second."""
+
+
+def apply(
+    database: Database,
+    kb_id: str,
+    found: Sequence[_T],
+    put: Callable[[Transaction, Sequence[_T]], object],
+) -> None:
+    """Have what was found written, in transactions of their own; nothing where it is nothing.
+
+    Args:
+        database: The catalog.
+        kb_id: The knowledge base that it is found for.
+        found: What is to be written.
+        put: Writes some of it. Others may have written since it was found.
+
+    Raises:
+        NotFoundError: The knowledge base was deleted.
+    """
+    for start in range(0, len(found), _AT_ONCE):
+        with database.write() as transaction:
+            knowledge_bases.get_by_id(transaction, kb_id)
+            put(transaction, found[start : start + _AT_ONCE])

@@ -1,0 +1,252 @@
+"""What of a catalog goes into a bundle: rows of its tables, as JSON values.
+
+Functions of the caller's transaction, which sees one state of all of them.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+import sqlalchemy as sa
+from sqlalchemy import Boolean, Column, Float, Integer, LargeBinary, Table
+
+from kbkit.stores.catalog import copying, knowledge_schema
+from kbkit.stores.catalog.copying import Row
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.schema import (
+    HEAD,
+    Json,
+    UtcDateTime,
+    checked_shape,
+    chunks,
+    deleted_documents,
+    documents,
+    knowledge_bases,
+    metadata,
+    name_uses,
+    pages,
+    ratings,
+    runs,
+    sources,
+)
+
+Values = dict[str, Any]
+"""A row: JSON values by the names of columns; times in ISO 8601, bytes in base64."""
+
+REVISION = HEAD
+"""Of the tables that rows are of."""
+
+LEFT_OUT: Mapping[str, str] = {
+    "outbox": "of the index of vectors, which is made anew",
+    "dropped_collections": "likewise",
+    "removed_chunks": "of snapshots, which are made anew",
+    "rating_totals": "follows from the ratings",
+    "files": "follows from the files",
+    "file_names": "likewise",
+    "file_links": "likewise",
+    "entries": "follows from the folders of entries",
+    "learned_folders": "of folders of one machine",
+    "graph_edits": "what one person may undo in one workspace",
+    "tokens": "who may ask one server",
+    "jobs": "work of one server",
+    "replayed_answers": "likewise",
+}
+"""Tables that no bundle has, and why."""
+
+_ENTRY = "entry"
+_LARGEST = 2**63
+
+
+def tables() -> list[Table]:
+    """The tables of a bundle, each behind those that it refers to or speaks of."""
+    first = (knowledge_bases, name_uses, sources, runs, documents, chunks)
+    rest = (table for table in copying.tables() if table not in first)
+    return [*first, *(table for table in rest if table.name not in LEFT_OUT)]
+
+
+def rows(
+    transaction: Transaction, kb_ids: Sequence[str], *, whole: bool
+) -> Iterator[tuple[str, Iterator[Values]]]:
+    """Name and rows of each table, in order of its key.
+
+    Args:
+        transaction: One that reads.
+        kb_ids: Of the knowledge bases.
+        whole: Whether they are all there are, so that what people said of the graph is theirs too.
+    """
+    graph = _Graph.of(transaction, kb_ids, whole)
+    for table in tables():
+        yield table.name, _rows_of(transaction, table, kb_ids, graph)
+
+
+def _rows_of(
+    transaction: Transaction, table: Table, kb_ids: Sequence[str], graph: _Graph
+) -> Iterator[Values]:
+    if table is name_uses:
+        yield from _uses(transaction, kb_ids)
+        return
+    query = sa.select(table).order_by(*table.primary_key)
+    condition = _condition(table, kb_ids)
+    at_once = {"documents": 50}.get(table.name, 500)
+    if condition is not None:
+        found = transaction.execute(query.where(condition).execution_options(yield_per=at_once))
+        for row in found:
+            yield _values(table, row)
+        return
+    wanted, column = graph.wanted(table)
+    for row in transaction.execute(query.execution_options(yield_per=at_once)):
+        if all(row._mapping[name] in wanted for name in column):
+            yield _values(table, row)
+
+
+def _condition(table: Table, kb_ids: Sequence[str]) -> sa.ColumnElement[bool] | None:
+    """Which rows belong to knowledge bases; ``None`` for what they share."""
+    if table is knowledge_bases:
+        return table.c.id.in_(kb_ids)
+    if table is ratings:  # those of entries are in their folders
+        return table.c.kb_id.in_(kb_ids) & (table.c.target_type != _ENTRY)
+    if table is deleted_documents:
+        known = sa.select(sources.c.id)
+        return table.c.kb_id.in_(kb_ids) & table.c.source_id.in_(known)
+    if "kb_id" in table.c:
+        return table.c.kb_id.in_(kb_ids)
+    if table is pages:
+        return table.c.source_id.in_(sa.select(sources.c.id).where(sources.c.kb_id.in_(kb_ids)))
+    if "chunk_seq" in table.c:
+        return table.c.chunk_seq.in_(sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(kb_ids)))
+    return None
+
+
+class _Graph:
+    """Which subjects and relations knowledge bases speak of."""
+
+    def __init__(self, subjects: set[str], relations: set[int]) -> None:
+        self._subjects = subjects
+        self._relations = relations
+
+    def wanted(self, table: Table) -> tuple[set[Any], tuple[str, ...]]:
+        """What the columns named second have to be among, for a row to come along."""
+        if table is knowledge_schema.relations:
+            return self._relations, ("id",)
+        if table is knowledge_schema.merges:
+            return self._subjects, ("kept_id", "merged_id")
+        return self._subjects, ("id",) if table is knowledge_schema.subjects else ("subject_id",)
+
+    @classmethod
+    def of(cls, transaction: Transaction, kb_ids: Sequence[str], whole: bool) -> _Graph:
+        relations, subjects = knowledge_schema.relations.c, knowledge_schema.subjects.c
+        evidence = knowledge_schema.relation_evidence.c
+        named = knowledge_schema.annotation_subjects.c
+        own = sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(kb_ids))
+        query = sa.select(named.subject_id).where(named.chunk_seq.in_(own)).distinct()
+        known = set(transaction.execute(query).scalars())
+        query = sa.select(evidence.relation_id).where(evidence.chunk_seq.in_(own)).distinct()
+        related = set(transaction.execute(query).scalars())
+        places = set(kb_ids)
+        for table in (documents, chunks):
+            query = sa.select(table.c.id).where(table.c.kb_id.in_(kb_ids))
+            places.update(transaction.execute(query).scalars())
+        ends = sa.select(
+            relations.id, relations.by_hand,
+            relations.source_kind, relations.source_id, relations.target_kind, relations.target_id,
+        )  # fmt: skip
+        for row in transaction.execute(ends):
+            both = {(row[2], row[3]), (row[4], row[5])}
+            if row.by_hand and (whole or all(end in known or end in places for _, end in both)):
+                related.add(row.id)
+            if row.id in related:
+                known.update(end for kind, end in both if kind == "entity")
+        if whole:
+            made = knowledge_schema.entities.c
+            by_hand = sa.select(made.subject_id).where(made.by_hand)
+            known.update(transaction.execute(by_hand).scalars())
+        names = sa.select(subjects.id, subjects.alias_of)
+        alias = {row.id: row.alias_of for row in transaction.execute(names)}
+        for each in list(known):
+            while (each := alias.get(each) or "") and each not in known:
+                known.add(each)
+        return cls(known & alias.keys(), related)
+
+
+def _uses(transaction: Transaction, kb_ids: Sequence[str]) -> Iterator[Values]:
+    """Names that the ids of knowledge bases were made of, and the how manieth use each was."""
+    for row in transaction.execute(sa.select(name_uses).order_by(name_uses.c.name)):
+        made = (uuid5(NAMESPACE_URL, f"urn:kbkit:{row.name}:{n + 1}").hex for n in range(row.times))
+        own = [n for n, each in enumerate(made, 1) if each in kb_ids]
+        if own:
+            yield {"name": row.name, "times": own[-1]}
+
+
+def _values(table: Table, row: sa.Row[Any]) -> Values:
+    values = {column.name: _value(value) for column, value in zip(table.c, row, strict=True)}
+    if table is knowledge_bases:  # of the index of vectors
+        values |= {"collection": "", "applied_seq": 0}
+    if table is deleted_documents:  # as in an empty trash
+        values |= {"content": "", "metadata": {}}
+    return values
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, bytes | memoryview):
+        return base64.b64encode(value).decode()
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def row_of(table: Table, values: Any) -> Row:
+    """A row as `copying.insert` takes it, out of what stands in a bundle.
+
+    Raises:
+        ValueError: It is none of that table.
+    """
+    if not isinstance(values, dict) or values.keys() != set(table.c.keys()):
+        raise ValueError(f"has not the columns {', '.join(table.c.keys())}")
+    return tuple(_checked(column, values[column.name]) for column in table.c)
+
+
+def _checked(column: Column[Any], value: Any) -> Any:
+    if value is None:
+        if column.nullable:
+            return None
+        raise ValueError(f"{column.name} is missing")
+    kind = column.type
+    try:
+        if isinstance(kind, Json):
+            text = json.dumps(checked_shape(value, kind.shape), allow_nan=False)
+            text.encode()
+            return text
+        if isinstance(kind, LargeBinary):
+            return base64.b64decode(value, validate=True)
+        if isinstance(kind, UtcDateTime):
+            moment = datetime.fromisoformat(value)
+            if moment.tzinfo is None:
+                raise ValueError
+            return moment
+        if isinstance(kind, Boolean):
+            return _of(bool, value)
+        if isinstance(kind, Integer):
+            if abs(_of(int, value)) >= _LARGEST:
+                raise ValueError
+            return value
+        if isinstance(kind, Float):
+            return float(value if isinstance(value, int) else _of(float, value))
+        _of(str, value).encode()  # lone surrogates cannot be stored
+        return value
+    except (ValueError, TypeError, binascii.Error, RecursionError, OverflowError):
+        raise ValueError(f"{column.name} is not what it has to be") from None
+
+
+def _of(kind: type, value: Any) -> Any:
+    if type(value) is not kind:
+        raise ValueError
+    return value
+
+
+def unknown_tables() -> set[str]:
+    """Tables that are neither in a bundle nor left out of it; there should be none."""
+    return set(metadata.tables) - {table.name for table in tables()} - LEFT_OUT.keys()

@@ -1,0 +1,33 @@
+"""Notes in the catalog of what belongs to one of its transactions and lies beside it, in files.
+
+A note is committed with the rows, so that who finds the files after a kill knows whether they
+count. Functions of the caller's transaction.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.schema import name_uses
+
+JOURNAL = "restoring.json"
+"""The file of a workspace that says what belongs to a note."""
+_MARK = ".restored."
+"""How a note begins, as no name of a knowledge base does."""
+
+
+def note(transaction: Transaction, token: str) -> None:
+    """Note that what a token stands for counts, once this transaction is committed."""
+    transaction.execute(name_uses.insert().values(name=_MARK + token, times=1))
+
+
+def counts(transaction: Transaction, token: str) -> bool:
+    """Whether it does."""
+    query = sa.select(name_uses.c.times).where(name_uses.c.name == _MARK + token)
+    return transaction.execute(query).first() is not None
+
+
+def forget(transaction: Transaction, token: str) -> None:
+    """Forget a note, when all that it stands for is in its place."""
+    transaction.execute(name_uses.delete().where(name_uses.c.name == _MARK + token))

@@ -1,0 +1,207 @@
+"""Whether what the catalog holds can be right: its tables, rows, vectors and words, by content.
+
+Functions of the caller's transaction; each gives what is wrong in plain words.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from kbkit.errors import KbkitError
+from kbkit.models import DocumentState, DocumentType, TargetKind
+from kbkit.stores.catalog import knowledge_bases, server_inspection
+from kbkit.stores.catalog.configs import spec_of
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_bases import MOST_DIMENSIONS, KnowledgeBaseRow
+from kbkit.stores.catalog.packing import unpack
+from kbkit.stores.catalog.schema import chunks, documents, metadata, rating_totals, ratings, vectors
+from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
+from kbkit.text import analyzer
+
+_AT_ONCE = 2_000
+_TEXTS = 100
+_TERMS_AT_ONCE = 500
+_LENGTH = 0.01
+"""By how much a unit vector of 16 bits a number may be longer or shorter than 1."""
+_KINDS = (
+    (documents.c.state, [each.value for each in DocumentState]),
+    (documents.c.document_type, [each.value for each in DocumentType]),
+)
+_OF_SERVERS = ("jobs", "tokens")
+_MASK = (1 << 64) - 1
+_PRIME = 0x9E3779B97F4A7C15
+
+
+def unreadable(transaction: Transaction) -> Iterator[str]:
+    """Tables that are missing, or of which a row cannot be read."""
+    from kbkit.stores.catalog import (  # noqa: F401 - each adds its tables
+        entries_schema,
+        files_schema,
+        knowledge_schema,
+        server_schema,
+    )
+
+    there = set(sa.inspect(transaction._connection).get_table_names())
+    for table in metadata.sorted_tables:
+        if table.name not in there:
+            yield f"the table {table.name} is missing"
+            continue
+        # of these each row is looked at by itself: `server_inspection`
+        columns = [table.c.id] if table.name in _OF_SERVERS else list(table.c)
+        try:
+            with transaction._connection.begin_nested():  # what fails ends only this
+                query = sa.select(*columns).execution_options(yield_per=_AT_ONCE)
+                for _ in transaction.execute(query):
+                    pass
+        except KbkitError:
+            raise
+        except Exception as error:
+            there.remove(table.name)
+            yield f"the table {table.name} has a row that cannot be read ({_told(error)})"
+    for column, odd in _odd():
+        if column.table.name in there:
+            for value in transaction.execute(sa.select(column).where(odd).limit(1)).scalars():
+                where = f"the table {column.table.name}"
+                yield f"{where} has a {column.name} that cannot be: {str(value)[:40]!r}"
+
+
+def _odd() -> Iterator[tuple[sa.Column[Any], sa.ColumnElement[bool]]]:
+    """Columns of few values, and which of theirs cannot be."""
+    for column, kind in (
+        (documents.c.state, DocumentState),
+        (documents.c.document_type, DocumentType),
+        (ratings.c.target_type, TargetKind),
+    ):
+        yield column, column.not_in([each.value for each in kind])
+    for number, least, most in (
+        (ratings.c.score, 1, 5),
+        (rating_totals.c.average, 1, 5),
+        (rating_totals.c.raters, 1, None),
+        (knowledge_base_table.c.dimensions, 1, MOST_DIMENSIONS),
+        (knowledge_base_table.c.applied_seq, 0, None),
+        (chunks.c.start, 0, None),
+        (chunks.c.length, 0, (1 << 31) - 1),
+    ):
+        odd = number < least
+        yield number, odd if most is None else sa.or_(odd, number > most)
+    yield chunks.c.end, chunks.c.end < chunks.c.start
+
+
+def _told(error: Exception) -> str:
+    return " ".join(str(getattr(error, "orig", None) or error).split())[:120]
+
+
+def misfits(transaction: Transaction) -> Iterator[str]:
+    """What of knowledge bases and of what servers keep reads well, and cannot be."""
+    for row in [knowledge_bases.get(transaction, x) for x in knowledge_bases.names(transaction)]:
+        found = (*wrong_config(row), *wrong_vectors(transaction, row), *_no_words(transaction, row))
+        for problem in found:
+            yield f"{row.name}: {problem}"
+    names = server_inspection.known_names(transaction)
+    for odd in (server_inspection.odd_jobs, server_inspection.odd_tokens):
+        yield from (each.problem for each in odd(transaction, names) if each.is_unreadable)
+
+
+def _no_words(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
+    try:
+        transaction.lexical.postings(row.id, ["a"])
+    except sa.exc.DBAPIError as error:
+        yield f"its lexical index cannot be read ({_told(error)})"
+
+
+def wrong_vectors(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
+    """Chunks of a knowledge base without a vector, and vectors that none can be."""
+    query = (
+        sa.select(chunks.c.seq, vectors.c.vector)
+        .select_from(chunks.outerjoin(vectors, vectors.c.chunk_seq == chunks.c.seq))
+        .where(chunks.c.kb_id == row.id)
+        .order_by(chunks.c.seq)
+    )
+    missing = short = wrong = 0
+    found = transaction.execute(query.execution_options(yield_per=_AT_ONCE))
+    for part in found.partitions(_AT_ONCE):
+        packed = [each.vector for each in part if isinstance(each.vector, bytes)]
+        missing += len(part) - len(packed)
+        whole = [each for each in packed if len(each) == 2 * row.dimensions]
+        short += len(packed) - len(whole)
+        if whole:
+            lengths = np.linalg.norm(unpack(whole, row.dimensions), axis=1)
+            # of text without a known word there is no direction
+            wrong += int(np.count_nonzero(~((np.abs(lengths - 1) <= _LENGTH) | (lengths == 0))))
+    if missing:
+        yield f"{missing:,} chunks have no vector"
+    if short:
+        yield f"{short:,} vectors are not of {row.dimensions:,} numbers"
+    if wrong:
+        yield f"{wrong:,} vectors are not finite, or not of length 1"
+
+
+def wrong_places(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
+    """Chunks that are not what stands at their place in their document."""
+    wrong = 0
+    texts = sa.select(documents.c.id, documents.c.content).where(documents.c.kb_id == row.id)
+    for part in transaction.execute(texts.execution_options(yield_per=_TEXTS)).partitions(_TEXTS):
+        contents = {each.id: each.content for each in part}
+        columns = (chunks.c.document_id, chunks.c.start, chunks.c.end, chunks.c.text)
+        query = sa.select(*columns).where(chunks.c.document_id.in_(contents))
+        wrong += sum(
+            contents[document][start:end] != text
+            for document, start, end, text in transaction.execute(query)
+        )
+    if wrong:
+        yield f"{wrong:,} chunks are not what stands at their place in their document"
+
+
+def wrong_config(row: KnowledgeBaseRow) -> Iterator[str]:
+    """What of a knowledge base's configuration this kbkit cannot follow."""
+    try:
+        analyzer(spec_of(row).language)
+    except KbkitError as error:
+        yield str(error).removeprefix(f"{row.name}: ")
+
+
+def wrong_words(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
+    """Terms of which the lexical index does not know which chunks hold them, and how often."""
+    wanted: defaultdict[str, int] = defaultdict(int)
+    query = sa.select(chunks.c.seq, chunks.c.terms).where(chunks.c.kb_id == row.id)
+    for seq, terms in transaction.execute(query.execution_options(yield_per=_AT_ONCE)):
+        for term, count in Counter(terms.split(" ") if terms else ()).items():
+            wanted[term] += _mixed(seq, count)
+    wrong = 0
+    known = sorted(wanted)
+    for start in range(0, len(known), _TERMS_AT_ONCE):
+        part = known[start : start + _TERMS_AT_ONCE]
+        try:
+            found = transaction.lexical.postings(row.id, part)
+        except sa.exc.DBAPIError as error:
+            yield f"its lexical index cannot be read ({_told(error)})"
+            return
+        for term in part:
+            held: Any = found.get(term, ((), ()))
+            held = sum(_mixed(int(seq), int(count)) for seq, count in zip(*held, strict=True))
+            wrong += held & _MASK != wanted[term] & _MASK
+    if wrong:
+        yield f"its lexical index does not know which chunks hold {wrong:,} of {len(known):,} terms"
+
+
+def _mixed(seq: int, count: int) -> int:
+    """A number of which the sum tells whether two sets of postings are the same."""
+    return ((seq * 0x100000001B3) ^ count) * _PRIME & _MASK
+
+
+def index_words_anew(transaction: Transaction, row: KnowledgeBaseRow) -> None:
+    """Make the lexical index of a knowledge base anew, in a transaction that writes."""
+    transaction.lexical.drop(row.id)
+    transaction.lexical.create(row.id)
+    last = 0
+    query = sa.select(chunks.c.seq, chunks.c.terms).where(chunks.c.kb_id == row.id)
+    while rows := transaction.execute(
+        query.where(chunks.c.seq > last).order_by(chunks.c.seq).limit(_AT_ONCE)
+    ).fetchall():
+        transaction.lexical.add(row.id, [(each.seq, each.terms) for each in rows])
+        last = rows[-1].seq

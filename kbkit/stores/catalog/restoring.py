@@ -1,0 +1,514 @@
+"""Stores the rows of a bundle in a catalog, in one transaction of the caller's.
+
+A knowledge base that is not there comes as it is, with all its ids. Of one that is there, documents
+that it lacks come, and ratings that it lacks; what it has, and what was deleted from it by hand,
+stays as it is. So storing the same rows twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Table
+
+from kbkit.errors import BundleError, ConflictError
+from kbkit.models import DocumentState, DocumentType, RestoredKnowledgeBase, TargetKind
+from kbkit.recipes import check_name
+from kbkit.stores.catalog import (
+    bundled,
+    copying,
+    graph_writing,
+    knowledge_bases,
+    knowledge_schema,
+    outbox,
+    ratings,
+)
+from kbkit.stores.catalog.built_in import BUILT_IN
+from kbkit.stores.catalog.bundled import Values
+from kbkit.stores.catalog.copying import Row
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.schema import (
+    chunks,
+    deleted_documents,
+    documents,
+    name_uses,
+    runs,
+    sources,
+)
+from kbkit.stores.catalog.schema import knowledge_bases as bases
+from kbkit.stores.catalog.schema import ratings as all_ratings
+
+ChunkId = Callable[[str, Sequence[str], str, int], str]
+"""The id of a chunk: of its document, heading path, text, and which of several alike it is."""
+
+_ALONE = ("query_encoders", "card_encoders", "gazetteers", "built_graphs")
+"""Tables with one row a knowledge base, of what follows from all that it holds."""
+_ALIKE = 50
+"""Chunks of one document that are alike, which are told apart when they get other ids."""
+_ID = re.compile(r"[0-9a-f]{32}")
+_TYPES = frozenset(kind.value for kind in DocumentType)
+_STATES = frozenset(state.value for state in DocumentState)
+_TARGETS = frozenset(kind.value for kind in TargetKind)
+
+
+@dataclass
+class _Base:
+    """A knowledge base of the bundle, and where its rows go."""
+
+    old_id: str
+    id: str
+    row: KnowledgeBaseRow | None  # of the one that is there; None for a new one
+    told: Values
+    shift: int = 0  # by which versions of a new one are greater than in the bundle
+    documents: int = 0
+    ratings: int = 0
+    chunks: dict[str, int | None] = field(default_factory=dict)
+    rated: set[str] = field(default_factory=set)
+
+    @property
+    def copied(self) -> bool:
+        """Whether it gets ids of its own."""
+        return self.id != self.old_id
+
+
+class Restorer:
+    """Stores the rows of one bundle.
+
+    Args:
+        transaction: A writing one.
+        rows: The rows of a table, by its name.
+        chunk_id: Makes ids of chunks.
+        name: What the knowledge base is to be called; ``""`` for as it was.
+        enabled: Whether a refresh is to read a source, which was read before.
+    """
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        rows: Callable[[str], Iterable[Values]],
+        *,
+        chunk_id: ChunkId,
+        name: str = "",
+        enabled: Callable[[Values], bool],
+    ) -> None:
+        self._transaction = transaction
+        self._rows = rows
+        self._chunk_id = chunk_id
+        self._name = name
+        self._enabled = enabled
+        self._bases: dict[str, _Base] = {}
+        self._sources: dict[str, str] = {}
+        self._new_sources: dict[str, str] = {}
+        self._runs: dict[int, int] = {}
+        self._documents: dict[str, str] = {}
+        self._there: set[str] = set()
+        self._seqs: dict[int, int] = {}
+        self._dimensions: dict[Any, int] = {}
+        self._chunks: dict[str, str] = {}
+        self._aliases: dict[str, str | None] = {}
+        self._relations: dict[int, int] = {}
+        self._numbers: dict[Table, int] = {}
+
+    def run(self) -> tuple[RestoredKnowledgeBase, ...]:
+        """Store them.
+
+        Raises:
+            BundleError: A row cannot be one.
+            ConflictError: The name is taken, or that knowledge base is in the trash, or works in
+                another way.
+        """
+        steps: dict[str, Callable[[Values], Values | None]] = {
+            "name_uses": self._use, "sources": self._source, "runs": self._run,
+            "documents": self._document, "deleted_documents": self._deleted,
+            "chunks": self._chunk, "ratings": self._rating, "relations": self._relation,
+            "subjects": self._subject,
+        }  # fmt: skip
+        for table in bundled.tables():
+            if table is bases:
+                self._enter()
+                continue
+            if table is knowledge_schema.subjects:
+                self._find_aliases(table)
+            stored = self._store(table, steps.get(table.name) or self._step(table))
+            if table.name == "vectors" and stored != len(self._seqs):
+                raise _bad(table, stored, "chunks lack their vectors")
+        if self._relations:
+            graph_writing.settle(self._transaction)
+        return tuple(self._end(base) for base in self._bases.values())
+
+    def _store(self, table: Table, step: Callable[[Values], Values | None]) -> int:
+        """Store what becomes of the rows of a table; gives how many that are."""
+        later: list[Row] = []
+        stored = 0
+
+        def rows() -> Iterator[Row]:
+            for values in self._checked(table):
+                kept = step(values)
+                if kept is not None:
+                    yield bundled.row_of(table, kept)
+
+        for batch in copying.batches(rows()):
+            stored += len(batch)
+            try:
+                copying.insert(self._transaction, table, batch)
+            except sa.exc.IntegrityError as error:
+                raise BundleError(
+                    f"the rows of {table.name} do not fit together, or with what the workspace "
+                    f"has ({error.orig}); nothing was changed"
+                ) from None
+            if copying.refers_to_itself(table):
+                later += batch
+        if later:
+            copying.refer(self._transaction, table, later)
+        for column in copying.numbered():
+            if column.table is table and table in self._numbers:
+                self._transaction.number_after(column, self._numbers[table])
+        return stored
+
+    def _checked(self, table: Table) -> Iterator[Values]:
+        for number, values in enumerate(self._rows(table.name), 1):
+            try:
+                bundled.row_of(table, values)
+            except ValueError as error:
+                raise _bad(table, number, str(error)) from None
+            if fault := self._fault(table, values):
+                raise _bad(table, number, fault)
+            yield values
+
+    def _fault(self, table: Table, values: Values) -> str:
+        """What is wrong with values that are of the right kinds."""
+        if table is bases:
+            return _fault_of_base(values)
+        if "kb_id" in values and values["kb_id"] not in self._bases:
+            return "kb_id names no knowledge base of the bundle"
+        if table is all_ratings:
+            known = values["target_type"] in _TARGETS and 1 <= values["score"] <= 5
+            return "" if known else "score or target_type is none of a rating"
+        if table in (documents, deleted_documents) and values["document_type"] not in _TYPES:
+            return "document_type is unknown"
+        if table is documents and values["state"] not in _STATES:
+            return "state is unknown"
+        if table.name == "chunks":
+            self._dimensions[values["seq"]] = self._bases[values["kb_id"]].told["dimensions"]
+        if table.name == "vectors":
+            if values["chunk_seq"] not in self._dimensions:
+                return "chunk_seq names no chunk of the bundle"
+            return self._fault_of_vector(values["chunk_seq"], values["vector"])
+        if table.name in ("embedded", "card_vectors", "question_vectors"):
+            return self._fault_of_vector((table, values["embedder"]), values["vector"])
+        return ""
+
+    def _fault_of_vector(self, kind: Any, packed: str) -> str:
+        """All vectors of a kind have the same length; the first tells, where nothing else does."""
+        length = len(base64.b64decode(packed)) // 2
+        known = self._dimensions.setdefault(kind, length)
+        return "" if length and length == known else "vector has not the length of the others"
+
+    # ---- knowledge bases
+
+    def _enter(self) -> None:
+        told = list(self._checked(bases))
+        for values in told:
+            base = self._place(values)
+            self._bases[base.old_id] = base
+            if base.row is not None:
+                self._there |= self._known(base.id)
+
+    def _place(self, values: Values) -> _Base:
+        known_as, name = values["id"], self._name or values["name"]
+        query = sa.select(bases).where(bases.c.id == known_as)
+        found = self._transaction.execute(query).first()
+        row = KnowledgeBaseRow(**found._mapping) if found else None
+        if row and row.deleted_at:
+            raise ConflictError(
+                f"{values['name']}: this knowledge base is in the trash of the workspace; bring it "
+                "back with `kbkit undelete`, or empty the trash with `kbkit compact`, and run "
+                "this again"
+            )
+        if row and (not self._name or self._name == row.name):
+            return _Base(known_as, known_as, row, values)
+        if name in knowledge_bases.names(self._transaction):
+            raise ConflictError(
+                f"another knowledge base named {name!r} is there; choose a name for the one of "
+                "the bundle with --as"
+            )
+        new_id = knowledge_bases.new_id(self._transaction, name) if row else known_as
+        # lest another process take a version for one of a namesake that was deleted
+        shift = self._transaction.last_number(chunks.c.seq) + 1
+        base = _Base(known_as, new_id, None, values, shift=shift)
+        shown = values | {"id": new_id, "name": name, "collection": f"{name}.{new_id[:8]}"}
+        shown["version"] += base.shift
+        copying.insert(self._transaction, bases, [bundled.row_of(bases, shown)])
+        return base
+
+    def _known(self, kb_id: str) -> set[str]:
+        """Ids and URIs of documents that are there, or were deleted by hand."""
+        known: set[str] = set()
+        for table in (documents, deleted_documents):
+            query = sa.select(table.c.id, table.c.uri).where(table.c.kb_id == kb_id)
+            for row in self._transaction.execute(query):
+                known |= {row.id, f"{kb_id} {row.uri}"}
+        return known
+
+    def _use(self, values: Values) -> Values | None:
+        of_name = name_uses.c.name == values["name"]
+        times = self._transaction.execute(sa.select(name_uses.c.times).where(of_name)).scalar()
+        if times is None:
+            return values
+        if times < values["times"]:
+            greater = name_uses.update().where(of_name).values(times=values["times"])
+            self._transaction.execute(greater)
+        return None
+
+    # ---- sources and documents
+
+    def _source(self, values: Values) -> Values | None:
+        base = self._bases[values["kb_id"]]
+        if base.row is not None:
+            query = sa.select(sources.c.id).where(
+                sources.c.kb_id == base.id, sources.c.key == values["key"]
+            )
+            known = self._transaction.execute(query).scalar()
+            if known:
+                self._sources[values["id"]] = known
+                return None
+        new = self._renamed(base, values["id"])
+        self._sources[values["id"]] = self._new_sources[values["id"]] = new
+        enabled = values["enabled"] and self._enabled(values["spec"])
+        return values | {"id": new, "kb_id": base.id, "enabled": enabled}
+
+    def _run(self, values: Values) -> Values | None:
+        if values["source_id"] not in self._new_sources:
+            return None
+        new = self._runs[values["id"]] = self._next(runs.c.id)
+        return values | {
+            "id": new,
+            "kb_id": self._bases[values["kb_id"]].id,
+            "source_id": self._sources[values["source_id"]],
+        }
+
+    def _document(self, values: Values) -> Values | None:
+        base = self._bases[values["kb_id"]]
+        new = self._renamed(base, values["id"])
+        if new in self._there or f"{base.id} {values['uri']}" in self._there:
+            return None
+        self._require_same_ways(base)
+        self._documents[values["id"]] = new
+        base.documents += 1
+        return values | {
+            "id": new,
+            "kb_id": base.id,
+            "source_id": self._sources.get(values["source_id"]),
+            "run_id": self._runs.get(values["run_id"]),
+        }
+
+    def _deleted(self, values: Values) -> Values | None:
+        base = self._bases[values["kb_id"]]
+        if base.row is not None:
+            return None
+        known = self._sources.get(values["source_id"])
+        return values | {
+            "id": self._renamed(base, values["id"]), "kb_id": base.id, "source_id": known,
+        }  # fmt: skip
+
+    def _require_same_ways(self, base: _Base) -> None:
+        """Vectors and terms that come have to be of the kind that are there."""
+        if base.row is None:
+            return
+        ways = (
+            ("embedder", base.row.embedder, base.told["embedder"]),
+            ("dimensions", base.row.dimensions, base.told["dimensions"]),
+            ("analyzer", base.row.analyzer, base.told["analyzer"]),
+            ("language", base.row.config.get("language"), base.told["config"].get("language")),
+        )
+        for way, here, there in ways:
+            if here != there:
+                raise ConflictError(
+                    f"{base.row.name}: the bundle has documents that it lacks, of another {way} "
+                    f"({there!r}, and {here!r} here); restore them beside it, with --as NAME"
+                )
+
+    def _chunk(self, values: Values) -> Values | None:
+        document = self._documents.get(values["document_id"])
+        if document is None:
+            return None
+        base = self._bases[values["kb_id"]]
+        seq = self._seqs[values["seq"]] = self._next(chunks.c.seq)
+        new = values | {"seq": seq, "kb_id": base.id, "document_id": document}
+        if base.copied:
+            new["id"] = self._chunks[values["id"]] = self._copied_chunk(base, values, document)
+        base.chunks[new["id"]] = seq
+        return new
+
+    def _copied_chunk(self, base: _Base, values: Values, document: str) -> str:
+        """The id that this chunk has in a copy of its document."""
+        path, text = values["heading_path"], values["text"]
+        for number in range(_ALIKE):
+            if self._chunk_id(values["document_id"], path, text, number) == values["id"]:
+                return self._chunk_id(document, path, text, number)
+        return self._renamed(base, values["id"])
+
+    # ---- ratings, the graph, and all else
+
+    def _rating(self, values: Values) -> Values | None:
+        base = self._bases[values["kb_id"]]
+        target = values["target"]
+        target = self._chunks.get(target) or self._renamed(base, target)
+        new = values | {"kb_id": base.id, "target": target}
+        row = bundled.row_of(all_ratings, new)
+        if base.row is not None:
+            key = row[2:]
+            said = sa.and_(
+                all_ratings.c.kb_id == base.id,
+                *(c == value for c, value in zip(all_ratings.c[2:], key, strict=True)),
+            )
+            query = sa.select(all_ratings.c.id).where(said).limit(1)
+            if self._transaction.execute(query).first():
+                return None
+        base.ratings += 1
+        base.rated.add(target)
+        return new | {"id": self._next(all_ratings.c.id)}
+
+    def _relation(self, values: Values) -> Values | None:
+        relations = knowledge_schema.relations.c
+        ends = {
+            f"{end}_id": self._end_of(values[f"{end}_kind"], values[f"{end}_id"])
+            for end in ("source", "target")
+        }
+        new = values | ends
+        names = ("source_kind", "source_id", "name", "target_kind", "target_id")
+        query = sa.select(relations.id).where(*(relations[name] == new[name] for name in names))
+        known = self._transaction.execute(query).scalar()
+        if known is not None:
+            self._relations[values["id"]] = known
+            return None
+        number = self._relations[values["id"]] = self._next(relations.id)
+        return new | {"id": number}
+
+    def _end_of(self, kind: str, known_as: str) -> str:
+        if kind == "chunk":
+            return self._chunks.get(known_as, known_as)
+        return self._documents.get(known_as, known_as) if kind == "document" else known_as
+
+    def _find_aliases(self, table: Table) -> None:
+        """What names mean that come, and those that are there, which stay as they are."""
+        self._aliases = {row["id"]: row["alias_of"] for row in self._checked(table)}
+        query = sa.select(table.c.id, table.c.alias_of)
+        self._aliases |= {row.id: row.alias_of for row in self._transaction.execute(query)}
+        self._known_subjects = {row[0] for row in self._keys(table)}
+
+    def _subject(self, values: Values) -> Values | None:
+        if values["id"] in self._known_subjects:
+            return None
+        means, seen = values["alias_of"], {values["id"]}
+        while means is not None and self._aliases.get(means):
+            if means in seen:
+                raise BundleError(
+                    f"subjects: {values['name'][:80]!r} is another name of itself; the bundle is "
+                    "damaged, or no bundle of kbkit; nothing was changed"
+                )
+            seen.add(means)
+            means = self._aliases[means]
+        return values | {"alias_of": means}
+
+    def _step(self, table: Table) -> Callable[[Values], Values | None]:
+        """What becomes of the rows of a table that has no rule of its own."""
+        keys = tuple(table.primary_key.columns.keys())
+        shared = table.name in ("entities", "merges")
+        known = self._keys(table) if shared or "kb_id" in keys else set()
+        maps: dict[str, dict[Any, Any]] = {
+            "document_id": self._documents, "chunk_seq": self._seqs, "run_id": self._runs,
+            "relation_id": self._relations, "source_id": self._new_sources,
+        }  # fmt: skip
+        maps = {name: there for name, there in maps.items() if name in table.c}
+
+        def step(values: Values) -> Values | None:
+            base = self._bases.get(values.get("kb_id", ""))
+            new = dict(values)
+            if base is not None:
+                new["kb_id"] = base.id
+                if table.name in _ALONE and base.row is not None:
+                    return None
+                if "version" in new:
+                    new["version"] = self._version(table, base, new["version"])
+            if "chunk_id" in new:
+                new["chunk_id"] = self._chunks.get(new["chunk_id"], new["chunk_id"])
+            for column, there in maps.items():
+                if new[column] not in there:
+                    return None
+                new[column] = there[new[column]]
+            key = tuple(new[name] for name in keys)
+            return None if key in known else new
+
+        return step
+
+    def _version(self, table: Table, base: _Base, version: int) -> int:
+        """What a version of a knowledge base, or of its cards, is here."""
+        of_cards = table.name in ("cards", "card_vectors")
+        if base.row is None:
+            return version if of_cards else version + base.shift
+        return base.row.cards_version + 1 if of_cards else base.row.version + 1
+
+    def _next(self, column: sa.Column[int]) -> int:
+        """A number that nothing had in a numbered column."""
+        table = column.table
+        last = self._numbers.get(table)
+        self._numbers[table] = (self._transaction.last_number(column) if last is None else last) + 1
+        return self._numbers[table]
+
+    def _keys(self, table: Table) -> set[Row]:
+        query = sa.select(*table.primary_key)
+        if "kb_id" in table.c:
+            query = query.where(table.c.kb_id.in_([base.id for base in self._bases.values()]))
+        return {tuple(row) for row in self._transaction.execute(query)}
+
+    def _renamed(self, base: _Base, known_as: str) -> str:
+        """An id of a copy: another one, always the same."""
+        if not base.copied:
+            return known_as
+        text = f"{base.id}\0{known_as}".encode()
+        return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+    def _end(self, base: _Base) -> RestoredKnowledgeBase:
+        """Have what follows from the rows of a knowledge base follow."""
+        for target in base.rated:
+            ratings.add_up(self._transaction, base.id, target)
+        row = knowledge_bases.get_by_id(self._transaction, base.id)
+        if base.row is None:
+            outbox.begin(self._transaction, row)
+        elif base.chunks or base.documents:
+            outbox.add(self._transaction, base.id, base.chunks)
+            knowledge_bases.touch(self._transaction, base.id)
+            newer = bases.update().where(bases.c.id == base.id)
+            self._transaction.execute(newer.values(cards_version=row.cards_version + 1))
+        return RestoredKnowledgeBase(
+            row.name, base.row is None, base.documents, len(base.chunks), base.ratings
+        )
+
+
+def _fault_of_base(values: Values) -> str:
+    known_as, name = values["id"], values["name"]
+    if known_as in BUILT_IN or name in BUILT_IN:
+        return "" if known_as == name else "its name is of one that is built in"
+    if not _ID.fullmatch(known_as):  # which becomes the name of a table
+        return "id is none of a knowledge base"
+    try:
+        check_name(name)
+    except ValueError as error:
+        return str(error)
+    fine = values["deleted_at"] is None and values["dimensions"] > 0 and values["version"] >= 0
+    return "" if fine else "its figures are none of a knowledge base"
+
+
+def _bad(table: Table, number: int, reason: str) -> BundleError:
+    return BundleError(
+        f"row {number:,} of {table.name}: {reason}; the bundle is damaged, or no bundle of kbkit; "
+        "nothing was changed"
+    )

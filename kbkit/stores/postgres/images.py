@@ -1,0 +1,74 @@
+"""The pictures of documents in PostgreSQL, so that every machine has them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import sqlalchemy as sa
+
+from kbkit.models import Image
+from kbkit.stores.images import ImageStore, require_name
+from kbkit.stores.postgres.errors import explained
+
+
+class PostgresImages:
+    """A `kbkit.stores.images.ImageStore` in the schema of the catalog.
+
+    Errors of the server are `kbkit.errors.WorkspaceError`.
+
+    Args:
+        engine: Of the catalog's database, whose transactions write.
+        place: What the database is called in messages.
+        before: Where an older kbkit kept them on this machine, if it did: read, never written.
+    """
+
+    def __init__(self, engine: sa.Engine, place: str, before: ImageStore | None = None) -> None:
+        self._engine = engine
+        self._place = place
+        self._before = before
+
+    def _execute(self, statement: sa.TextClause, **values: Any) -> list[Any]:
+        with explained(self._place), self._engine.begin() as connection:
+            return list(connection.execute(statement, values).scalars())
+
+    def add(self, image: Image) -> None:
+        """Keep a picture, whole or not at all; see `ImageStore.add`."""
+        known = {"name": require_name(image.name)}
+        if not self._execute(_TOUCH, **known):
+            self._execute(_ADD, **known, data=image.data)
+
+    def names(self) -> set[str]:
+        """Names of all that are kept."""
+        return set(self._execute(_NAMES)).union(self._before.names() if self._before else ())
+
+    def now(self) -> float:
+        """What the server's clock says, in seconds since the epoch."""
+        return float(self._execute(_NOW)[0])
+
+    def sweep(self, used: Collection[str], before: float) -> tuple[int, int]:
+        """Remove what no document shows; see `ImageStore.sweep`."""
+        sizes = self._execute(_SWEEP, used=list(used), before=before)
+        return len(sizes), sum(sizes)
+
+    def read(self, name: str) -> bytes | None:
+        """A picture by its name, if it is there."""
+        found = self._execute(_READ, name=name)
+        if found:
+            return bytes(found[0])
+        return self._before.read(name) if self._before else None
+
+
+# whoever wants a picture anew moves its time on, so that `sweep` knows; its bytes are sent once
+_TOUCH = sa.text("UPDATE images SET added_at = clock_timestamp() WHERE name = :name RETURNING name")
+_ADD = sa.text(
+    "INSERT INTO images VALUES (:name, :data, clock_timestamp())"
+    " ON CONFLICT (name) DO UPDATE SET added_at = excluded.added_at RETURNING name"
+)
+_NAMES = sa.text("SELECT name FROM images")
+_NOW = sa.text("SELECT extract(epoch FROM clock_timestamp())::double precision")
+_SWEEP = sa.text(
+    "DELETE FROM images WHERE NOT name = ANY(:used) AND added_at < to_timestamp(:before)"
+    " RETURNING length(data)"
+)
+_READ = sa.text("SELECT data FROM images WHERE name = :name")

@@ -1,0 +1,179 @@
+"""Looks at all that a workspace keeps, and mends what derives from the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kbkit.errors import KbkitError
+from kbkit.models.health import Finding, Health, Run
+from kbkit.stores import mended
+from kbkit.stores.catalog import inspection, knowledge_bases, runs, server_inspection
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+
+if TYPE_CHECKING:
+    from kbkit.knowledge_base.handle import Handle
+    from kbkit.models import Problem
+    from kbkit.stores.stores import Stores
+
+_RESTORE = "restore the workspace from a backup, or build its recipes anew in another folder"
+_REPAIR = "run `kbkit doctor --repair`"
+
+
+@dataclass(slots=True)
+class Doctor:
+    """One examination of a workspace.
+
+    Attributes:
+        stores: Of the workspace.
+        repair: Whether to mend what can be mended.
+        handle: Gives a knowledge base by name.
+        skipped: Gives what of a folder of the workspace is not searched, by name of the folder.
+    """
+
+    stores: Stores
+    repair: bool
+    handle: Callable[[str], Handle]
+    skipped: Mapping[str, Callable[[], Iterable[Problem]]]
+    _findings: list[Finding] = field(default_factory=list)
+
+    def examine(self) -> Health:
+        """Look at everything, first at what the rest is made of."""
+        database = self.stores.database
+        with database.read() as transaction:
+            told = [*database.faults(), *inspection.unreadable(transaction)]
+        self._tell("catalog", "", told, _RESTORE)
+        if told:
+            return Health(tuple(self._findings))
+        with database.read() as transaction:
+            names = knowledge_bases.names(transaction)
+            rows = [knowledge_bases.get(transaction, name) for name in names]
+        for row in rows:
+            self._examine(row)
+        self._servers()
+        self._outside()
+        self._mended_before()
+        return Health(tuple(self._findings), len(rows))
+
+    def _tell(
+        self,
+        part: str,
+        kb: str,
+        problems: Iterable[str],
+        remedy: str = _REPAIR,
+        mend: Callable[[], object] | None = None,
+    ) -> bool:
+        """Note what is wrong, and mend it if that is asked for; whether nothing was."""
+        found = list(problems)
+        mended = False
+        if found and self.repair and mend is not None:
+            mend()
+            mended = True
+        self._findings += [Finding(part, kb, problem, remedy, mended) for problem in found]
+        return not found
+
+    def _examine(self, row: KnowledgeBaseRow) -> None:
+        database, name = self.stores.database, row.name
+        upgrade = "upgrade kbkit, or configure the knowledge base anew (`kbkit build RECIPE`)"
+        if not self._tell("configuration", name, inspection.wrong_config(row), upgrade):
+            return
+        with database.read() as transaction:
+            vectors = list(inspection.wrong_vectors(transaction, row))
+            words = list(inspection.wrong_words(transaction, row))
+            places = list(inspection.wrong_places(transaction, row))
+        self._tell("catalog", name, places, _RESTORE)
+        if not self._tell("vectors", name, vectors, _RESTORE):
+            return
+        self._tell("words", name, words, mend=lambda: self._index_words(row))
+        try:
+            self.handle(name).embedder(row)
+        except KbkitError as error:
+            self._tell("embedder", name, [str(error)], "mend that; search by words goes on")
+        self._index(row)
+        self._tell(
+            "snapshot",
+            name,
+            self.stores.snapshots.faults(row.id),
+            mend=lambda: self.stores.snapshots.make_anew(row.id),
+        )
+
+    def _index(self, row: KnowledgeBaseRow) -> None:
+        vectors = self.stores.vectors
+        try:
+            told = vectors.faults(row.id)
+            self._tell("index", row.name, told, mend=lambda: vectors.rebuild(row.id))
+        except KbkitError as error:
+            self._tell("index", row.name, [str(error)], "mend that; nothing is lost")
+
+    def _index_words(self, row: KnowledgeBaseRow) -> None:
+        with self.stores.database.write() as transaction:
+            inspection.index_words_anew(transaction, row)
+
+    def _servers(self) -> None:
+        """What servers keep: jobs, and tokens, which only people take away."""
+        with self.stores.database.read() as transaction:
+            names = server_inspection.known_names(transaction)
+            jobs = list(server_inspection.odd_jobs(transaction, names))
+            tokens = list(server_inspection.odd_tokens(transaction, names))
+        self._tell("jobs", "", [job.problem for job in jobs], mend=lambda: self._end(jobs))
+        for token in tokens:
+            remedy = f"run `kbkit token revoke {token.id}`, and make another if it is needed"
+            self._tell("tokens", "", [token.problem], remedy)
+
+    def _end(self, jobs: Collection[server_inspection.OddRow]) -> None:
+        with self.stores.database.write() as transaction:
+            server_inspection.end_jobs(transaction, jobs)
+
+    def _mended_before(self) -> None:
+        """What was found and made anew by itself, until somebody has heard of it and repairs."""
+        for part, problem in mended.notes(self.stores.folder):
+            self._findings.append(Finding(part, "", problem, _REPAIR, mended=True))
+        if self.repair:
+            mended.forget(self.stores.folder)
+
+    def _outside(self) -> None:
+        """Files and entries, which opening the workspace has brought level with their folders."""
+        for part, skipped in self.skipped.items():
+            if not (self.stores.folder / part).is_dir():
+                continue
+            try:
+                told = [str(problem) for problem in skipped()]
+            except KbkitError as error:
+                told = [str(error)]
+            self._tell(part, "", told, "mend the file, or move it out of the folder")
+
+
+def rebuild(stores: Stores, names: Iterable[str]) -> list[str]:
+    """See `Workspace.rebuild`."""
+    done = []
+    for name in names:
+        with stores.database.write() as transaction:
+            row = knowledge_bases.get(transaction, name)
+            inspection.index_words_anew(transaction, row)
+        stores.snapshots.make_anew(row.id)
+        stores.vectors.rebuild(row.id)
+        done.append(name)
+    return done
+
+
+_COUNTED = ("new", "changed", "same", "gone", "fetched", "failed", "skipped", "chunks_embedded")
+
+
+def history(stores: Stores, names: Iterable[str]) -> list[Run]:
+    """See `Workspace.runs`."""
+    found = []
+    with stores.database.read() as transaction:
+        for name in names:
+            row = knowledge_bases.get(transaction, name)
+            places = {each.id: each.place for each in runs.list_sources(transaction, row.id)}
+            for source, began, ended, report in runs.history(transaction, row.id):
+                seconds = (ended - began).total_seconds() if ended else 0.0
+                counts = {each: _count(report.get(each)) for each in _COUNTED}
+                counts = {each: count for each, count in counts.items() if count}
+                found.append(Run(name, places.get(source, ""), began, ended, seconds, counts))
+    return sorted(found, key=lambda run: run.started_at, reverse=True)
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else len(value) if isinstance(value, list) else 0

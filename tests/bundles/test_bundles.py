@@ -1,0 +1,349 @@
+"""A bundle goes elsewhere: what comes, what stays, what two workspaces tell each other."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import zipfile
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+import kbkit
+from kbkit import cli
+from kbkit.config import Settings
+from kbkit.embedding.static import StaticEmbedder
+from kbkit.errors import BundleError, ConflictError, ImpossibleError, NotFoundError
+from kbkit.models import Mode
+from kbkit.recipes import FilesSource
+from kbkit.stores.catalog import bundled
+
+pytestmark = pytest.mark.local
+
+QUESTIONS = ("green tea", "how long does bread bake", "`kettle3.boil()`")
+
+
+def opened(folder, url=""):
+    return kbkit.Workspace(folder, settings=replace(Settings.load({}), database_url=url))
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """A workspace with something of all that a bundle has."""
+    folder = tmp_path_factory.mktemp("source")
+    (folder / "docs").mkdir()
+    for name in ("bread", "rye", "oats"):
+        (folder / f"docs/{name}.md").write_text(f"# {name.title()}\n\n{name} bakes for an hour.\n")
+    with opened(folder / "kb") as workspace:
+        kb = workspace.create("drinks", description="Of drinks")
+        for n in range(8):
+            kb.add(
+                f"Tea {n}",
+                f"# Tea {n}\n\nGreen tea {n} is steeped at {60 + n} degrees.\n\n"
+                f"## Brewing\n\nUse `kettle{n}.boil()` from the class `Kettle{n}`.\n",
+                tags=["hot"],
+            )
+        hit = kb.search("green tea")[0]
+        kb.rate(hit.chunk.id, 5, query="green tea", rater="ann")
+        kb.rate(kb.documents["text:Tea 1"].id, 2, rater="ann")
+        food = workspace.create("food")
+        food.ingest(FilesSource(path=str(folder / "docs")))
+        uri = next(each.uri for each in food.documents if "oats" in each.uri)
+        food.documents.delete(uri)
+        workspace.graph.create("Samovar", type="device")
+        workspace.graph.create("Kettle", type="device")
+        workspace.graph.relate("Samovar", "replaces", "Kettle")
+        workspace.files.write("notes/tea.md", "# Tea notes\n\nSteep it. See [[bread]].\n")
+        workspace.entries.create(title="Brew tea", prompt="Boil water.", description="How to brew")
+        workspace.graph.relations()  # brings the graph level
+    return folder / "kb"
+
+
+@pytest.fixture(scope="module")
+def whole(source, tmp_path_factory):
+    path = tmp_path_factory.mktemp("bundle") / "all.kbkit.zip"
+    with opened(source) as workspace:
+        done = workspace.bundle(path)
+    assert done.knowledge_bases == ("drinks", "entries", "files", "food")
+    assert done.bytes == path.stat().st_size
+    return path
+
+
+@pytest.fixture(scope="module")
+def drinks(source, tmp_path_factory):
+    path = tmp_path_factory.mktemp("bundle") / "drinks.kbkit.zip"
+    with opened(source) as workspace:
+        workspace.bundle(path, kbs=["drinks"])
+    return path
+
+
+def answers(workspace, kbs=("drinks", "food", "files", "entries")):
+    return [
+        [(hit.chunk.id, hit.score, hit.snippet) for hit in workspace[name].search(each, mode=mode)]
+        for name in kbs
+        for each in QUESTIONS
+        for mode in Mode
+    ]
+
+
+def rows(workspace):
+    """All rows of a catalog that bundles have, but for what is of one machine."""
+    with workspace._stores.database.read() as transaction:
+        ids = [workspace[name].id for name in workspace]
+        return {name: list(found) for name, found in bundled.rows(transaction, ids, whole=True)}
+
+
+def test_every_table_is_in_a_bundle_or_left_out_for_a_reason():
+    assert bundled.unknown_tables() == set()
+
+
+@pytest.mark.parametrize("server", [False, True])
+def test_all_of_a_workspace_goes_elsewhere_and_is_searched_at_once(
+    source, whole, tmp_path, server, request, monkeypatch
+):
+    url = request.getfixturevalue("postgres").empty() if server else ""
+    with opened(source) as workspace:
+        before, expected = answers(workspace), rows(workspace)
+        known = workspace.graph.relations(name="replaces")
+    assert sum(map(len, before)) > 50
+
+    def nobody(self, texts):
+        raise AssertionError("a restored bundle was embedded")
+
+    monkeypatch.setattr(StaticEmbedder, "embed_passages", nobody)
+    with opened(tmp_path / "kb", url) as workspace:
+        done = workspace.restore(whole, trust=True)
+        assert {kb.name: kb.new for kb in done.knowledge_bases} == {
+            "drinks": True, "food": True, "files": True, "entries": True
+        }  # fmt: skip
+        assert answers(workspace) == before
+        assert workspace["drinks"].ratings.total(workspace["drinks"].documents["text:Tea 1"].id)
+        assert len(workspace["drinks"].feedback.judgements()) > 0
+        assert [
+            (r.source, r.target, r.weight) for r in workspace.graph.relations(name="replaces")
+        ] == [(r.source, r.target, r.weight) for r in known]
+        assert workspace.files.read("notes/tea.md").startswith("# Tea notes")
+        assert workspace.entries.read("brew-tea").prompt.strip() == "Boil water."
+        assert not workspace.files.sync()
+        found = rows(workspace)
+        again = workspace.restore(whole, trust=True)
+        assert not any(kb.documents or kb.ratings or kb.new for kb in again.knowledge_bases)
+        assert rows(workspace) == found
+    counts = {name: len(each) for name, each in expected.items()}
+    assert {name: len(each) for name, each in found.items()} == counts
+    texts = [row["text"] for row in expected["chunks"]]
+    assert [row["text"] for row in found["chunks"]] == texts
+    assert [row["vector"] for row in found["vectors"]] == [
+        row["vector"] for row in expected["vectors"]
+    ]
+
+
+def test_the_same_content_gives_the_same_bytes(source, drinks, tmp_path):
+    with opened(source) as workspace:
+        workspace.bundle(tmp_path / "again.zip", kbs=["drinks"])
+    assert (tmp_path / "again.zip").read_bytes() == drinks.read_bytes()
+
+
+def test_a_bundle_of_one_says_nothing_of_the_others(drinks):
+    with zipfile.ZipFile(drinks) as archive:
+        manifest = json.loads(archive.read("manifest.json"))
+        text = "".join(archive.read(name).decode() for name in archive.namelist())
+    assert manifest["knowledge_bases"] == ["drinks"]
+    assert not [name for name in manifest["members"] if name.startswith(("files/", "entries/"))]
+    assert not {"rye", "Steep it", "Boil water", "oats"} & {
+        word for word in ("rye", "Steep it", "Boil water", "oats") if word in text
+    }
+
+
+def test_sources_wait_until_somebody_trusts_who_made_the_bundle(whole, tmp_path):
+    with opened(tmp_path / "a") as workspace:
+        assert workspace.restore(whole).sources == 1
+        assert [each.enabled for each in workspace["food"].sources] == [False]
+    with opened(tmp_path / "b") as workspace:
+        assert workspace.restore(whole, trust=True).sources == 0
+        food = workspace["food"]
+        assert food.refresh().new == 0  # what was deleted by hand stays away
+        assert len(food.documents) == 2
+
+
+def test_two_workspaces_tell_each_other_what_was_rated(drinks, tmp_path):
+    with opened(tmp_path / "a") as a, opened(tmp_path / "b") as b:
+        for workspace in (a, b):
+            workspace.restore(drinks)
+        tea = a["drinks"].documents["text:Tea 1"].id
+        a["drinks"].rate(tea, 4, rater="ann", note="better")  # before bob's, as told below
+        b["drinks"].rate(tea, 1, rater="bob")
+        b["drinks"].rate(tea, 5, rater="ann")  # her last word
+        b["drinks"].add("Cocoa", "# Cocoa\n\nHot and sweet.\n")
+        b["drinks"].documents.delete("text:Tea 2")
+        a["drinks"].documents.update("text:Tea 3", tags=["mine"])
+        a.bundle(tmp_path / "a.zip", kbs=["drinks"])
+        b.bundle(tmp_path / "b.zip", kbs=["drinks"])
+        (to_b,) = b.restore(tmp_path / "a.zip").knowledge_bases
+        (to_a,) = a.restore(tmp_path / "b.zip").knowledge_bases
+        assert (to_b.ratings, to_b.documents, to_b.new) == (1, 0, False)
+        assert (to_a.ratings, to_a.documents, to_a.new) == (2, 1, False)
+        totals = [each["drinks"].ratings.total(tea) for each in (a, b)]
+        assert totals[0] == totals[1]
+        assert (totals[0].raters, totals[0].average) == (2, 3.0)
+        assert a["drinks"].search("hot and sweet")[0].title == "Cocoa"
+        assert "text:Tea 2" in a["drinks"].documents
+        assert "text:Tea 2" not in b["drinks"].documents  # deleted by hand
+        assert a["drinks"].documents["text:Tea 3"].tags == ("mine",)
+        for workspace, file in ((a, "b.zip"), (b, "a.zip")):
+            before = rows(workspace)
+            (again,) = workspace.restore(tmp_path / file).knowledge_bases
+            assert (again.ratings, again.documents) == (0, 0)
+            assert rows(workspace) == before
+
+
+def test_a_copy_beside_the_original_finds_the_same_and_changes_alone(drinks, tmp_path):
+    with opened(tmp_path / "kb") as workspace:
+        workspace.restore(drinks)
+        workspace.restore(drinks, name="copy")
+        one, two = workspace["drinks"], workspace["copy"]
+        for question in QUESTIONS:
+            found = [[(hit.title, hit.score) for hit in kb.search(question)] for kb in (one, two)]
+            assert found[0] == found[1]
+        assert {hit.chunk.id for hit in one.search("tea")}.isdisjoint(
+            hit.chunk.id for hit in two.search("tea")
+        )
+        # ids are those that an ingest of the same text gives
+        before = {chunk.id for chunk in two.chunks.of("text:Tea 4")}
+        text = two.documents["text:Tea 4"].content
+        two.documents.update("text:Tea 4", content=f"{text}\n## New\n\nMore.\n")
+        assert before < {chunk.id for chunk in two.chunks.of("text:Tea 4")}
+        assert len(one.chunks.of("text:Tea 4")) == len(before)
+
+
+def test_names_that_are_taken_and_what_is_in_the_trash_are_refused(drinks, whole, tmp_path):
+    with opened(tmp_path / "kb") as workspace:
+        other = workspace.create("other").id
+        with pytest.raises(ConflictError, match="--as"):
+            workspace.restore(drinks, name="other")
+        with pytest.raises(ImpossibleError, match="4 knowledge bases"):
+            workspace.restore(whole, name="several")
+        workspace.restore(drinks)
+        workspace.delete("drinks")
+        with pytest.raises(ConflictError, match="undelete"):
+            workspace.restore(drinks)
+        assert list(workspace) == ["other"]
+        assert workspace["other"].id == other
+        workspace.compact()
+        assert workspace.restore(drinks).knowledge_bases[0].new
+        with pytest.raises(NotFoundError):
+            workspace.bundle(tmp_path / "x.zip", kbs=["nothing"])
+        with pytest.raises(ImpossibleError, match="files of a workspace"):
+            workspace.bundle(tmp_path / "x.zip", kbs=["files"])
+        with pytest.raises(ConflictError, match="is there already"):
+            workspace.bundle(drinks, kbs=["drinks"])
+        with pytest.raises(BundleError, match="is no folder"):
+            workspace.bundle(tmp_path / "no" / "x.zip", kbs=["drinks"])
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["kb"]
+
+
+def test_files_that_say_something_else_stay(whole, tmp_path):
+    with opened(tmp_path / "kb") as workspace:
+        workspace.files.write("notes/tea.md", "mine\n")
+        done = workspace.restore(whole)
+        assert done.kept == ("files/notes/tea.md",)
+        assert [each for each in done.files if each.startswith("files/")] == []
+        assert workspace.files.read("notes/tea.md") == "mine\n"
+        assert workspace["files"].search("mine")[0].snippet.strip() == "mine"
+
+
+def test_a_backup_is_of_one_moment_while_others_write(tmp_path):
+    with opened(tmp_path / "kb") as workspace, opened(tmp_path / "kb") as other:
+        kb = workspace.create("pairs")
+        kb.add("0", "zero")
+        done = threading.Event()
+
+        def write():
+            for n in range(1, 500):
+                if done.is_set():
+                    return
+                added = other["pairs"].add(f"{n}", f"number {n}")
+                other["pairs"].rate(added.id, 3, rater=f"r{n}")
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            made = [workspace.bundle(tmp_path / f"{n}.zip") for n in range(4)]
+        finally:
+            done.set()
+            writer.join()
+    for number, each in enumerate(made):
+        with opened(tmp_path / f"back{number}") as back:
+            back.restore(each.path)
+            kb = back["pairs"]
+            assert len(kb.documents) == each.documents
+            # a rating is committed behind its document
+            assert each.documents - len(kb.ratings) in (1, 2)
+
+
+KILLED = """
+import os, signal, sys
+import kbkit
+from kbkit.bundles import placing, restoring
+from kbkit.entries.store import EntryStore
+place, folder, bundle = sys.argv[1:]
+def kill(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+if place == "rows":
+    placing.Placement.put = kill
+elif place == "files":
+    EntryStore.place = kill
+elif place == "commit":
+    put = placing.Placement.put
+    placing.Placement.put = lambda *a: (put(*a), kill())
+elif place == "committed":
+    placing.commitments.forget = kill
+kbkit.open(folder).restore(bundle)
+"""
+
+
+@pytest.mark.parametrize("place", ["rows", "files", "commit", "committed"])
+def test_killed_in_the_middle_nothing_or_all_is_there(whole, tmp_path, place):
+    folder = tmp_path / "kb"
+    with opened(folder) as workspace:
+        workspace.files.write("mine.md", "mine\n")
+    run = subprocess.run([sys.executable, "-c", KILLED, place, folder, whole], check=False)
+    assert run.returncode == -signal.SIGKILL
+    with opened(folder) as workspace:
+        there = place == "committed"
+        assert ("drinks" in workspace) is there
+        assert (folder / "files/notes/tea.md").exists() is there
+        assert (folder / "entries/brew-tea").exists() is there
+        assert workspace.files.read("mine.md") == "mine\n"
+        assert not (folder / "restoring.json").exists()
+        done = workspace.restore(whole)
+        assert done.knowledge_bases[0].new is not there
+        assert workspace.entries.read("brew-tea").prompt.strip() == "Boil water."
+        assert workspace["drinks"].search("green tea")
+        with workspace._stores.database.read() as transaction:
+            names = bundled.rows(transaction, [workspace["drinks"].id], whole=True)
+            assert all("." not in row["name"] for row in dict(names)["name_uses"])
+
+
+def test_the_command_line(source, tmp_path, monkeypatch):
+    monkeypatch.setenv("KBKIT_WORKSPACE", str(source))
+
+    def run(*arguments, code=0):
+        result = CliRunner().invoke(cli.app, list(map(str, arguments)))
+        assert result.exit_code == code, result.output
+        return result.stdout
+
+    file = tmp_path / "one.zip"
+    assert json.loads(run("bundle", "drinks", file, "--json"))["documents"] == 8
+    run("bundle", file, code=2)
+    run("bundle", "drinks", file, "--all", code=2)
+    run("backup", tmp_path)
+    (backup,) = tmp_path.glob("kbkit-*.kbkit.zip")
+    monkeypatch.setenv("KBKIT_WORKSPACE", str(tmp_path / "kb"))
+    told = json.loads(run("restore", file, "--as", "tea", "--json"))
+    assert told["knowledge_bases"][0]["name"] == "tea"
+    run("restore", backup)
+    assert os.fspath(backup) in json.loads(run("restore", backup, "--json"))["bundle"]

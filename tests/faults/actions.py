@@ -1,0 +1,286 @@
+"""What is done with a workspace while its process is killed, and what is there before and after.
+
+Run as a program, it does actions in children: it imports once, reads a JSON object a line, forks,
+and writes what became of the child: its exit status, the number of points that it passed, how long
+it took, whether a signal was sent, and what error it told. A point is where something is about to
+last or to go: a commit of a database that wrote, and a file that is renamed, linked or removed. A
+child ends, as by SIGKILL, before a point of its choice; or it, or another process, gets a signal
+after some time.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import llama_index.core.node_parser
+import psycopg
+import sqlalchemy as sa
+
+import kbkit
+import kbkit.bundles
+import kbkit.embedding.static
+import kbkit.migration
+import kbkit.stores.chroma.store
+import kbkit.stores.postgres.database
+from kbkit.errors import KbkitError
+from kbkit.recipes import KnowledgeBaseSpec
+from kbkit.workspace import Workspace
+
+LOADED = (chromadb, llama_index, psycopg, kbkit)
+"""What children need not import."""
+_LASTING = {"os.rename", "os.link", "os.remove", "os.rmdir"}
+BUNDLE = "guest.kbkit.zip"
+"""What is restored, beside the workspace."""
+_WRITES = ("INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "COPY")
+
+
+@contextmanager
+def opened(folder: Path | str, url: str = "") -> Iterator[Workspace]:
+    """A workspace whose catalog is in its folder, or in a database."""
+    os.environ.update(KBKIT_DATABASE_URL=url, KBKIT_IMPROVE="off")
+    with kbkit.open(folder) as workspace:
+        yield workspace
+
+
+def write_source(folder: Path, numbers: range, words: str) -> None:
+    """Write files that are read."""
+    folder.mkdir(exist_ok=True)
+    for number in numbers:
+        lines = "\n\n".join(f"{words} {number} line {line}." for line in range(12))
+        (folder / f"{number}.md").write_text(f"# Kiln {number}\n\n{lines}\n")
+
+
+def prepare(workspace: Workspace, source: Path) -> None:
+    """Make what actions change."""
+    guest = workspace.create("guest")
+    for number in range(3):
+        guest.rate(guest.add(f"Guest {number}", f"# Guest {number}\n\nBrings tea.\n").id, 3)
+    workspace.bundle(source.parent / BUNDLE, kbs=["guest"])
+    workspace.delete("guest")
+    workspace.compact()
+    write_source(source, range(6), "Clay fires at")
+    kb = workspace.create("manual")
+    kb.ingest({"type": "files", "path": str(source)})
+    for number, document in enumerate(kb.documents):
+        kb.rate(document.id, 1 + number % 5, rater="ann")
+    for name in ("plan", "old", "log", "gone"):
+        workspace.files.write(f"notes/{name}.md", f"# {name}\n\nAs it was.\n")
+    workspace.entries.create("Glaze a bowl", prompt="Dip it.", slug="glaze")
+    workspace.entries.rate("glaze", 4, rater="ann")
+
+
+def _write_more(place: Path) -> None:
+    write_source(place / "more", range(6, 10), "Glaze melts at")
+
+
+def _ingest(workspace: Workspace, place: Path) -> None:
+    workspace["manual"].ingest({"type": "files", "path": str(place / "more")})
+
+
+def _change_source(place: Path) -> None:
+    write_source(place / "source", range(4, 8), "Changed since")
+    (place / "source/0.md").unlink(missing_ok=True)
+
+
+def _refresh(workspace: Workspace, place: Path) -> None:
+    workspace["manual"].refresh()
+
+
+def _delete(workspace: Workspace, place: Path) -> None:
+    documents = workspace["manual"].documents
+    for document in list(documents):
+        if document.title in ("Kiln 1", "Kiln 2"):
+            documents.delete(document.id)
+
+
+def _delete_base(workspace: Workspace, place: Path) -> None:
+    if "manual" in workspace:
+        workspace.delete("manual")
+    workspace.compact()
+
+
+def _rate(workspace: Workspace, place: Path) -> None:
+    kb = workspace["manual"]
+    for document in list(kb.documents)[:4]:
+        kb.rate(document.id, 2, rater="bob", query="what bob asked")
+
+
+def _write(workspace: Workspace, place: Path) -> None:
+    files = workspace.files
+    files.write("notes/plan.md", "# plan\n\nAs it is.\n")
+    files.write("new/idea.md", "# idea\n\nNew.\n")
+    if "More." not in files.read("notes/log.md"):
+        files.append("notes/log.md", "More.\n")
+    names = {info.name for info in files.list("notes")}
+    if "old.md" in names:
+        files.move("notes/old.md", "kept/old.md")
+    if "gone.md" in names:
+        files.delete("notes/gone.md")
+
+
+def _leave_knowledge(place: Path) -> None:
+    folder = place / "task" / ".knowledge"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "skill.yaml").write_text("title: Wedge clay\ndescription: Frees it of air\n")
+    (folder / "prompt.md").write_text("Press and turn.\n")
+
+
+def _learn(workspace: Workspace, place: Path) -> None:
+    workspace.entries.learn(place / "task" / ".knowledge")
+    workspace.entries.rate("glaze", 1, rater="bob")
+
+
+def _reembed(workspace: Workspace, place: Path) -> None:
+    workspace["manual"].configure(KnowledgeBaseSpec(chunking={"size": 100}))
+
+
+def _snapshot(workspace: Workspace, place: Path) -> None:
+    kb = workspace["manual"]
+    kb.add("Raku", "# Raku\n\nTaken from the kiln while it glows.\n", source="raku")
+    kb.search("glowing kiln")
+    workspace.compact()
+
+
+def _export(workspace: Workspace, place: Path) -> None:
+    workspace["manual"].export(folder=place / "site", build=False)
+
+
+def _bundle(workspace: Workspace, place: Path) -> None:
+    path = place / "all.kbkit.zip"
+    if not path.exists():
+        workspace.bundle(path)
+
+
+def _restore(workspace: Workspace, place: Path) -> None:
+    workspace.restore(place / BUNDLE)
+
+
+def _open(workspace: Workspace, place: Path) -> None:
+    """Nothing more than that: tables of an older kbkit are brought up to date."""
+
+
+ACTIONS: dict[str, Callable[[Workspace, Path], None]] = {
+    "ingest": _ingest, "refresh": _refresh, "delete": _delete, "delete a base": _delete_base,
+    "rate": _rate, "write": _write, "learn": _learn, "embed again": _reembed,
+    "snapshot": _snapshot, "export": _export, "bundle": _bundle, "restore": _restore,
+    "upgrade": _open,
+}  # fmt: skip
+"""Each does the same when it is done again. They get a folder beside the workspace's."""
+_GIVEN = {"ingest": _write_more, "refresh": _change_source, "learn": _leave_knowledge}
+"""What others write before."""
+MIGRATE = "migrate"
+"""Done to a workspace that is not open."""
+LOOK = "look"
+"""Changes nothing but what is damaged: `look`."""
+
+
+def look(workspace: Workspace) -> None:
+    """Use what a workspace holds, and mend what can be mended."""
+    for name in workspace:
+        for mode in ("lexical", "dense", "hybrid"):
+            workspace[name].search("clay fires", mode=mode)
+        workspace[name].ratings.to_frame()
+    workspace.doctor(repair=True)
+
+
+def _count_points(kill_at: int) -> list[int]:
+    """Begin to count points, and end this process before one of them."""
+    passed = [0]
+
+    def point() -> None:
+        passed[0] += 1
+        if passed[0] == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def on_event(event: str, _arguments: Any) -> None:
+        if event in _LASTING:
+            point()
+
+    def on_statement(connection: sa.Connection, _cursor: Any, statement: str, *_rest: Any) -> None:
+        if statement.lstrip().upper().startswith(_WRITES):
+            connection.info["writes"] = True
+
+    def on_commit(connection: sa.Connection) -> None:
+        if connection.info.pop("writes", False):
+            point()
+
+    sys.addaudithook(on_event)
+    sa.event.listen(sa.Engine, "before_cursor_execute", on_statement)
+    sa.event.listen(sa.Engine, "commit", on_commit)
+    return passed
+
+
+@contextmanager
+def room(folder: Path, size: int) -> Iterator[None]:
+    """The disk of a folder, which nobody else uses, has so many bytes left; as it is for -1."""
+    filler = folder.with_name("filler")
+    if size >= 0:
+        with filler.open("wb") as file:
+            free = shutil.disk_usage(folder).free
+            os.posix_fallocate(file.fileno(), 0, max(1, free - size))
+    try:
+        yield
+    finally:
+        filler.unlink(missing_ok=True)
+
+
+def act(order: dict[str, Any]) -> None:
+    """Do what an order says."""
+    place = Path(order["place"])
+    _GIVEN.get(order["action"], lambda _: None)(place)
+    if order["action"] == MIGRATE:
+        os.environ.update(KBKIT_DATABASE_URL=order["url"], KBKIT_IMPROVE="off")
+        with room(place, order["room"]):
+            kbkit.migrate(order["workspace"], to=order["to"])
+        return
+    if order["action"] == LOOK:
+        with opened(order["workspace"], order["url"]) as workspace:
+            look(workspace)
+        return
+    with opened(order["workspace"], order["url"]) as workspace, room(place, order["room"]):
+        ACTIONS[order["action"]](workspace, place)
+
+
+def main() -> None:
+    print("ready", flush=True)
+    for line in sys.stdin:
+        order = json.loads(line)
+        reading, writing = os.pipe()
+        began = time.monotonic()
+        child = os.fork()
+        if child == 0:
+            code, said = 1, ""
+            try:
+                passed = _count_points(order["kill_at"])
+                try:
+                    act(order)
+                    code = 0
+                except KbkitError as error:
+                    said = f"{type(error).__name__}: {error}"
+                os.write(writing, json.dumps([passed[0], said]).encode())
+            finally:
+                os._exit(code)
+        os.close(writing)
+        with os.fdopen(reading) as pipe:
+            late = order["seconds"] and not select.select([pipe], [], [], order["seconds"])[0]
+            if late:
+                os.kill(order["victim"] or child, order["signal"])
+            passed, said = json.loads(pipe.read() or '[0, ""]')
+        status = os.waitpid(child, 0)[1]
+        took = time.monotonic() - began
+        print(json.dumps([status, passed, took, bool(late), said]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

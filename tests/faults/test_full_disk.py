@@ -1,0 +1,161 @@
+"""A file system that takes no more: one clear error each, nothing lost, and it goes on after."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kbkit
+from kbkit.errors import BundleError, ExportError, FilesError
+from kbkit.knowledge_base.tables import write_documents
+from kbkit.stores.snapshots.array_files import write_arrays
+from tests.faults.actions import ACTIONS, MIGRATE
+from tests.faults.served import Served, admin_token
+from tests.faults.small_disk import CHANGES
+
+resource = pytest.importorskip("resource", reason="no limits of files' sizes here")
+WORDS = "".join(f"word{number} " for number in range(20_000))
+
+
+@contextmanager
+def room(size):
+    """Files may grow to so many bytes; the system refuses what is behind that, as a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_what_is_written_beside_the_catalog(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace.create("drinks")
+        kb.add("Tea", f"# Tea\n\nTea steeps. {WORDS}")
+        workspace.files.write("a.md", "before")
+        with room(20_000):
+            with pytest.raises(BundleError, match=r"x\.zip: cannot be written"):
+                workspace.bundle(tmp_path / "x.zip", kbs=["drinks"])
+            with pytest.raises(ExportError, match=r"x\.jsonl: cannot be written"):
+                write_documents(kb.documents, tmp_path / "x.jsonl")
+            with pytest.raises(FilesError, match=r"a\.md: cannot be written"):
+                workspace.files.write("a.md", WORDS)
+        assert [path.name for path in tmp_path.iterdir()] == ["kb"]
+        assert workspace.files.read("a.md") == "before"
+        assert kb.search("tea steeps", limit=1)[0].title == "Tea"
+        assert workspace.bundle(tmp_path / "x.zip").documents >= 2
+
+
+def test_a_bundle_of_a_server_has_no_room_here(tmp_path):
+    """The server has it: it is of another process."""
+    with kbkit.open(tmp_path / "kb") as workspace:
+        workspace.create("drinks").add("Tea", f"# Tea\n\nTea steeps. {WORDS}")
+        token = admin_token(workspace)
+    (tmp_path / "mine").mkdir()
+    served = Served(tmp_path / "kb", token)
+    try:
+        with kbkit.connect(served.url, token=token) as ws:
+            place = tmp_path / "mine/x.zip"
+            with room(20_000), pytest.raises(BundleError, match=r"x\.zip: cannot be written"):
+                ws.bundle(place, kbs=["drinks"])
+            assert list(place.parent.iterdir()) == []
+            assert ws.bundle(place, kbs=["drinks"]).bytes == place.stat().st_size > 20_000
+    finally:
+        served.end()
+
+
+def test_a_snapshot_has_no_room(tmp_path):
+    path = tmp_path / "snapshots" / "a"
+    arrays = {"vectors": np.ones((1_000, 64), np.float32)}
+    with room(20_000), pytest.raises(OSError, match="a: cannot be written"):
+        write_arrays(path, arrays, {})
+    assert list(path.parent.iterdir()) == []
+    write_arrays(path, arrays, {})
+    assert path.is_file()
+
+
+def on_a_small_disk(tmp_path, script, *told):
+    """What a program beside this one says of a disk of its own, which nobody else sees."""
+    (tmp_path / "disk").mkdir()
+    mount = 'mount -t tmpfs -o size=80m kbkit "$0" && exec "$@"'
+    alone = ["unshare", "--mount", *(["--map-root-user"] if os.getuid() else []), "sh", "-c"]
+    place = str(tmp_path / "disk")
+    if not shutil.which("unshare") or subprocess.run(
+        [*alone, mount, place, "true"], capture_output=True, check=False
+    ).returncode:  # fmt: skip
+        pytest.skip("no disk of one's own can be made here")
+    done = subprocess.run(
+        [*alone, mount, place, sys.executable, str(Path(__file__).with_name(script)), place, *told],
+        capture_output=True, text=True, check=False,
+        env={**os.environ, "KBKIT_IMPROVE": "off", "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def small_disk(tmp_path, rooms, checked):
+    """What becomes of changes of files and entries."""
+    found = on_a_small_disk(tmp_path, "small_disk.py", json.dumps(rooms), checked)
+    assert all(each["sound"] for each in found)
+    return found
+
+
+def check_changes(tmp_path, rooms, actions):
+    """That each that had no room told so, and that some had none."""
+    found = on_a_small_disk(tmp_path, "full_disk.py", json.dumps(rooms), json.dumps(actions))
+    refused = [said for _, _, status, said in found if status]
+    assert len(found) == (1 + len(rooms)) * len(actions)
+    assert len(refused) >= len(actions)
+    for said in refused:
+        assert re.match(r"\w+Error: \S+: .*(free some space|with room for it)", said), found
+
+
+@pytest.mark.local
+def test_a_change_has_no_room(tmp_path):
+    check_changes(tmp_path, [60_000], ["rate"])
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_whatever_has_no_room_loses_nothing(tmp_path):
+    actions = [action for action in (*ACTIONS, MIGRATE) if action != "upgrade"]
+    check_changes(tmp_path, [0, 20_000, 100_000, 400_000, 1_500_000], actions)
+
+
+@pytest.mark.local
+def test_nothing_is_changed_of_files_and_entries_where_the_catalog_may_have_no_room(tmp_path):
+    found = small_disk(tmp_path, [7_000_000], "yes")
+    assert len(found) == len(CHANGES)
+    for each in found:
+        assert each["same"], each
+        assert each["error"].startswith("FilesError: "), each
+        assert "too little room" in each["error"]
+        assert "nothing was changed" in each["error"]
+
+
+@pytest.mark.local
+def test_where_nobody_looked_for_room_an_error_says_what_was_done(tmp_path):
+    found = small_disk(tmp_path, [0, 20_000], "no")
+    said = {(each["change"], each["error"].partition(":")[0], each["same"]) for each in found}
+    assert not [each for each in found if not each["error"] and each["same"]]
+    for each in found:
+        if each["error"]:
+            done = "that is done" in each["error"]
+            assert done != each["same"], each
+    assert {kind for _, kind, same in said if same} == {"FilesError"}
+    assert {kind for _, kind, same in said if not same} <= {"WorkspaceError", "",
+                                                           "StoreUnreachableError"}  # fmt: skip
+
+
+def test_a_search_needs_no_room(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        workspace.create("drinks").add("Tea", f"# Tea\n\nTea steeps. {WORDS}")
+    with kbkit.open(tmp_path / "kb") as workspace, room(0):
+        assert workspace["drinks"].search("tea steeps", limit=1)[0].title == "Tea"

@@ -1,0 +1,247 @@
+"""What a run makes of each thing that a source says, counts of it, and batches of small work."""
+
+import itertools
+from dataclasses import replace
+from operator import attrgetter
+from types import SimpleNamespace
+
+import pytest
+
+from kbkit.ingest import batching
+from kbkit.ingest.counters import RunCounters
+from kbkit.models import DocumentState, PageRecord, Problem, SourceDocument
+from kbkit.models.ingest_report import MOST_DOCUMENTS
+from kbkit.recipes import PluginSource
+from kbkit.sources.base import Outcome, SourceEvent
+
+SCRIPTED = PluginSource(name="scripted")
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """Has the next run yield these events."""
+    info = tmp_path / "installed/scripted-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scripted\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        "[kbkit.sources]\nscripted = tests.ingest.scripted_source:ScriptedSource\n"
+    )
+    monkeypatch.syspath_prepend(str(info.parent))
+    from tests.ingest.scripted_source import ScriptedSource
+
+    def write(*events):
+        monkeypatch.setattr(ScriptedSource, "script", events)
+
+    return write
+
+
+def text(name, words="", **more):
+    content = f"# {name}\n\nSome words of {name}. {words}\n"
+    return SourceEvent(name, Outcome.FETCHED, SourceDocument(name, name, content, **more))
+
+
+def said(name, outcome, reason=""):
+    return SourceEvent(name, outcome, reason=reason)
+
+
+def states(kb):
+    return {document.uri: document.state for document in kb.documents}
+
+
+def test_each_outcome_has_its_count_and_its_state(workspace, script):
+    kb, told = workspace.create("notes"), []
+    script(
+        text("a"), text("b"), said("d", Outcome.SKIPPED, "empty"), said("e", Outcome.SKIPPED),
+        text("c"), said("f", Outcome.FAILED, "HTTP 500"),
+    )  # fmt: skip
+    first = kb.ingest(SCRIPTED, on_progress=told.append)
+    assert (first.new, first.fetched, first.same, first.gone) == (3, 3, 0, 0)
+    assert first.skipped == (Problem("d", "empty"),)
+    assert first.failed == (Problem("f", "HTTP 500"),)
+    assert first.documents == tuple(kb.documents[name].id for name in "abc")
+    crawled = [each for each in told if each.stage == "crawl"]
+    assert [(each.done, each.message) for each in crawled] == list(enumerate("abdecf", 1))
+    assert crawled[-1].so_far.fetched == 3
+
+    script(
+        said("a", Outcome.UNCHANGED), said("b", Outcome.FAILED, "HTTP 503"),
+        said("c", Outcome.GONE, "HTTP 404"), said("nobody", Outcome.UNCHANGED),
+        said("nothing", Outcome.GONE, "HTTP 410"), said("g", Outcome.FAILED, "HTTP 500"),
+    )  # fmt: skip
+    second = kb.refresh()
+    assert (second.new, second.changed, second.same, second.gone) == (0, 0, 1, 1)
+    assert second.chunks_removed == 1
+    assert [problem.uri for problem in second.failed] == ["b", "nothing", "g"]
+    assert second.documents == (kb.documents["a"].id,)
+    assert states(kb) == {"a": DocumentState.CURRENT, "b": DocumentState.STALE,
+                          "c": DocumentState.GONE}  # fmt: skip
+
+    script(text("b", "More of it."), said("c", Outcome.UNCHANGED), said("b", Outcome.UNCHANGED))
+    third = kb.refresh()
+    # what is gone is not as it was, whatever is said of it
+    assert (third.changed, third.same, third.gone) == (1, 1, 1)
+    assert states(kb)["b"] is DocumentState.CURRENT
+    assert states(kb)["c"] is DocumentState.GONE
+
+    script(said("b", Outcome.UNCHANGED), said("b", Outcome.GONE, "HTTP 410"), text("h"))
+    fourth = kb.refresh()
+    assert (fourth.new, fourth.same, fourth.gone) == (1, 1, 1)
+    assert states(kb)["b"] is DocumentState.GONE, "the last word on it counts"
+    script()
+    last = kb.refresh()
+    assert last.skipped[0].reason == "there is nothing to read"
+    assert last.gone == 1
+    assert set(states(kb).values()) == {DocumentState.GONE}
+
+
+def test_what_was_visited_is_remembered_with_its_document(workspace, script):
+    kb = workspace.create("notes")
+    from tests.ingest.scripted_source import ScriptedSource
+
+    there = PageRecord("http://x.org/a", 1, etag='"1"', document_uri="a")
+    failed = PageRecord("http://x.org/b", 2)
+    stored = PageRecord("http://x.org/c", 1, etag='"2"', document_uri="c")
+    script(
+        text("a"), replace(text("c"), record=stored),
+        SourceEvent("b", Outcome.FAILED, reason="HTTP 500", record=failed),
+    )  # fmt: skip
+    kb.ingest(SCRIPTED)
+    assert [record.url for record in ScriptedSource.known] == []
+    # its address is another now than that of the document
+    script(SourceEvent("http://x.org/a", Outcome.UNCHANGED, record=there))
+    report = kb.refresh()
+    assert sorted(ScriptedSource.known, key=attrgetter("url")) == [failed, stored]
+    assert (report.same, report.gone) == (1, 1)
+    kb.refresh()
+    assert sorted(ScriptedSource.known, key=attrgetter("url")) == [there, failed, stored]
+
+
+def test_a_run_that_is_stopped_says_so_and_stores_what_it_has(workspace, script):
+    kb, asked = workspace.create("notes"), itertools.count()
+    script(*map(text, "abcdef"))
+    report = kb.ingest(SCRIPTED, stop=lambda: next(asked) >= 3)
+    assert report.interrupted
+    assert 0 < report.new < 6
+    assert len(kb.documents) == report.new
+    assert report.gone == 0
+    rest = kb.refresh()
+    assert (rest.interrupted, len(kb.documents)) == (False, 6)
+
+
+def test_what_a_source_that_fails_has_read_stays(workspace, script):
+    kb = workspace.create("notes")
+    script(said("a", Outcome.FAILED, "HTTP 500"), said("b", Outcome.FAILED, "HTTP 502"))
+    report = kb.ingest(SCRIPTED)
+    assert [problem.reason for problem in report.failed_sources] == ["HTTP 500"]
+    script(said("a", Outcome.FAILED, "HTTP 500"), text("b"))
+    report = kb.ingest(SCRIPTED)
+    assert (report.new, report.failed_sources) == (1, ())
+
+
+def test_how_faithfully_documents_were_read_is_added_up():
+    counters = RunCounters()
+    whole, half = {"words": (10, 10), "code": (2, 2)}, {"words": (5, 10), "code": (1, 2)}
+    for name, figures in (("a", whole), ("b", half)):
+        document = SourceDocument(name, name, "text", fidelity=figures, note=f"guess of {name}")
+        counters.measured(document)
+    counters.measured(SourceDocument("c", "c", "text"))
+    found = counters.fidelity({})
+    assert found == {"pages": (2, 2), "words": (15, 20), "code": (3, 4)}
+    assert [problem.uri for problem in counters.poorly_read] == ["b"]
+    assert [problem.reason for problem in counters.notes] == ["guess of a", "guess of b"]
+    counters.judge("http://x.org/", {})
+    (warning,) = counters.warnings
+    assert "25.0% of the words are missing" in warning.reason
+    assert "(2 pages measured; worst: b, a)" in warning.reason
+    # the next source is judged by its own pages
+    counters.measured(SourceDocument("d", "d", "text", fidelity=whole))
+    assert counters.fidelity(found) == {"pages": (1, 1), "words": (10, 10), "code": (2, 2)}
+    counters.judge("http://y.org/", found)
+    counters.judge("http://z.org/", {})
+    assert len(counters.warnings) == 1
+    # what no page of it has is no figure of it; of the first source everything is
+    assert counters.fidelity({"code": (5, 6), "words": (0, 0)}) == {
+        "pages": (3, 3), "words": (25, 30)
+    }  # fmt: skip
+    assert "rows" not in counters.fidelity({})
+    counters.measured(SourceDocument("e", "e", "text", fidelity={"rows": (0, 0)}))
+    assert counters.fidelity({})["rows"] == (0, 0)
+
+
+def test_the_worst_pages_are_named_and_a_tenth_may_be_lost():
+    counters = RunCounters()
+    for name, kept in (("a", 8), ("b", 7), ("c", 9), ("d", 6), ("e", 5)):
+        document = SourceDocument(name, name, "text", fidelity={"words": (kept, 10)})
+        counters.measured(document)
+    assert [problem.uri for problem in counters.poorly_read] == ["a", "b", "d", "e"]
+    counters.judge("http://x.org/", {})
+    assert counters.warnings[0].reason.endswith("worst: e, d, b)")
+
+
+def test_times_of_stages_are_added_up_and_rounded(monkeypatch):
+    clock = iter([10.0, 12.5, 20.0, 20.12345])
+    timer = SimpleNamespace(perf_counter=lambda: next(clock))
+    monkeypatch.setattr("kbkit.ingest.counters.time", timer)
+    counters = RunCounters()
+    for _ in range(2):
+        with counters.timed("store"):
+            pass
+    assert counters.report().seconds == {"store": 2.623}
+
+
+def test_a_report_names_so_many_documents_each_once():
+    counters = RunCounters()
+    counters.read(["a", "b", "a"])
+    assert counters.report().documents == ("a", "b")
+    counters.read(map(str, range(2 * MOST_DOCUMENTS)))
+    counters.read(["late"])
+    assert len(counters.documents) == MOST_DOCUMENTS
+    assert "late" not in counters.report().documents
+
+
+class Work(batching.Batch):
+    """Notes what is written together."""
+
+    def __init__(self, limit):
+        super().__init__(limit)
+        self.waiting, self.written = [], []
+
+    def add(self, name, size=1):
+        self.waiting.append(name)
+        self._grow(size)
+
+    def _write(self):
+        self.written.append("".join(self.waiting))
+        self.waiting.clear()
+
+
+def test_small_work_waits_for_more_up_to_a_size_or_a_time(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(batching, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with Work(3) as work:
+        for name in "abcd":
+            work.add(name)
+        assert work.written == ["abc"]
+        now[0] = 0.4
+        work.add("e", size=0)
+        assert work.written == ["abc"], "what has no size counts one"
+        work.add("f", size=0)
+        assert work.written == ["abc", "def"]
+        work.add("g")
+        now[0] = 0.8
+        work.add("h")
+        assert len(work.written) == 2, "the half second begins with the first"
+        now[0] = 0.9
+        work.add("i", size=0)
+        assert work.written[2:] == ["ghi"]
+        work.add("j")
+        work.flush()
+        work.flush()
+        assert work.written[3:] == ["j"]
+        now[0] = 5.0
+        work.add("k")
+        now[0] = 5.5
+        work.add("l")
+        assert work.written[4:] == ["kl"]
+        work.add("m")
+    assert work.written[5:] == ["m"]

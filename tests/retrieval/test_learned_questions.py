@@ -1,0 +1,66 @@
+"""How much a query is like the questions that people rated chunks for, in figures."""
+
+import numpy as np
+import pytest
+
+from kbkit.retrieval.candidates import learned
+from kbkit.retrieval.questions import _ALIKE, LearnedQuestions
+from kbkit.stores.catalog.questions import QuestionVectors
+from tests.retrieval.test_words import table
+
+pytestmark = pytest.mark.local
+
+ASKED = {"green tea steeps": [10, 20], "bread bakes": [20], "green bread": [30]}
+VECTORS = {"green tea steeps": np.array([1.0, 0.0], np.float32),
+           "bread bakes": np.array([0.6, 0.8], np.float32)}  # fmt: skip
+TEA = ("green", "tea", "steep")
+
+
+def questions(vectors=VECTORS, asked=ASKED):
+    return LearnedQuestions.of(asked, QuestionVectors("e", vectors), "english")
+
+
+def strength(alike):
+    return pytest.approx((alike - _ALIKE) / (1 - _ALIKE))
+
+
+def test_the_same_question_is_1_and_others_count_what_both_have():
+    assert questions().scores(TEA) == {10: 1.0, 20: 1.0}, "two fifths are too little"
+    assert questions().scores(("green", "tea")) == {10: strength(4 / 5), 20: strength(4 / 5)}
+    assert questions().scores(("green", "bread", "loaf")) == {30: strength(4 / 5)}
+    assert questions().scores(("bread", "bake")) == {20: 1.0}, "a half is none yet"
+    # of two questions of a chunk the one that is more alike counts
+    found = questions().scores(("bread", "bake", "tea", "steep"))
+    assert found == {10: strength(4 / 7), 20: strength(4 / 6)}
+    assert questions().scores(("coffee",)) == {}
+    assert questions().scores(()) == {}
+
+
+def test_a_question_may_be_left_out():
+    found = questions().scores(TEA, but="green tea steeps")
+    assert 10 not in found
+    assert questions().scores(TEA, but="no such question") == questions().scores(TEA)
+
+
+def test_meaning_counts_beyond_what_is_usual():
+    vector = np.array([0.8, 0.6], np.float32)  # cosines 0.8 and 0.96
+    assert questions().scores((), vector) == {10: strength(0.8), 20: strength(0.96)}
+    found = questions().scores((), vector, usual=0.5)
+    assert found == {10: strength(0.3 / 0.5), 20: strength(0.46 / 0.5)}
+    assert questions().scores((), vector, usual=1.0) == {}
+    assert questions().scores(TEA, vector)[10] == 1.0, "words say more here"
+    assert questions().scores((), np.ones(3, np.float32)) == {}, "of another model"
+    assert questions({}).scores((), vector) == {}
+    assert questions({}, {}).scores(TEA, vector) == {}
+
+
+def test_the_best_become_candidates_where_they_are_and_may_be():
+    chunks = table(np.random.default_rng(0))  # seqs from 1 on
+    few = {5: 0.2, 3: 0.9, 10**9: 1.0}
+    assert learned.learned_rows(few, chunks, None).tolist() == [2, 4]
+    mask = np.arange(len(chunks)) != 2
+    assert learned.learned_rows(few, chunks, mask).tolist() == [4]
+    many = {seq: 0.5 + 0.5 * (seq == 99) for seq in range(1, 100)}
+    rows = learned.learned_rows(many, chunks, None).tolist()
+    assert rows == [98, *range(29)]
+    assert learned.learned_rows({}, chunks, None).tolist() == []

@@ -1,0 +1,111 @@
+"""Pipes and devices that are named as files are refused, and not waited for."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import kbkit
+from kbkit.errors import BundleError, SourceError
+from kbkit.recipes import (
+    FilesSource,
+    JsonlSource,
+    MirrorSource,
+    OpenApiSource,
+    ParquetSource,
+)
+from kbkit.sources import open_reader
+from kbkit.sources.base import Outcome, SourceContext
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes of a name"),
+    pytest.mark.timeout(60),
+]
+
+
+@pytest.fixture(params=["a pipe", "a device"])
+def placed(request, tmp_path):
+    """Puts what is no file where one is expected."""
+
+    def place(name: str) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        if request.param == "a pipe":
+            os.mkfifo(path)
+        else:
+            path.symlink_to("/dev/zero")
+        return path
+
+    return place
+
+
+def events(spec, base):
+    return list(open_reader(spec).events(SourceContext(base=base)))
+
+
+@pytest.mark.parametrize("path", ["docs", "docs/*"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "docs/b.md",
+        "docs/b.txt",
+        "docs/b.rst",
+        "docs/_category_.json",
+        "docs/mkdocs.yml",
+        "mkdocs.yml",
+    ],
+)
+def test_beside_files_of_a_folder(tmp_path, placed, name, path):
+    placed(name)
+    (tmp_path / "docs").mkdir(exist_ok=True)
+    (tmp_path / "docs/ok.md").write_text("# Fine\n\n![b](b.md)\n")
+    found = events(FilesSource(path=path), tmp_path)
+    read = [event.document.title for event in found if event.outcome is Outcome.FETCHED]
+    assert read == ["Fine"]
+    others = [event for event in found if event.outcome is not Outcome.FETCHED]
+    assert all("not a file" in event.reason or "leads out" in event.reason for event in others)
+
+
+def test_of_a_mirror(tmp_path, placed):
+    placed("site/b.html")
+    (tmp_path / "site/a.html").write_text("<title>A</title><h1>A page</h1><p>Words of it.</p>")
+    found = events(MirrorSource(path="site", base_url="https://example.com/"), tmp_path)
+    assert [event.outcome for event in found] == [Outcome.SKIPPED, Outcome.FETCHED]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        JsonlSource(path="in"),
+        ParquetSource(path="in"),
+        OpenApiSource(path="in"),
+        *(
+            MirrorSource(path=f"in{suffix}", base_url="https://example.com/")
+            for suffix in (".zip", ".tar.gz", ".warc")
+        ),
+    ],
+    ids=lambda spec: f"{spec.type} {spec.path}",
+)
+def test_as_the_file_of_a_source(tmp_path, placed, spec):
+    placed(spec.path)
+    with pytest.raises(SourceError, match="not a file, but a pipe or a device"):
+        events(spec, tmp_path)
+
+
+def test_as_a_file_that_a_description_refers_to(tmp_path, placed):
+    placed("parts.yaml")
+    (tmp_path / "api.yaml").write_text(
+        "openapi: 3.0.0\ninfo: {title: T, version: '1'}\n"
+        "paths: {/a: {get: {responses: {'200': {$ref: 'parts.yaml#/a'}}}}}\n"
+    )
+    found = events(OpenApiSource(path="api.yaml"), tmp_path)
+    # a link to a device leads out of the folder
+    assert any("not a file, but" in event.reason or "out of" in event.reason for event in found)
+
+
+def test_as_a_bundle(tmp_path, placed):
+    with (
+        kbkit.open(tmp_path / "kb") as workspace,
+        pytest.raises(BundleError, match="not a file, but a pipe or a device"),
+    ):
+        workspace.restore(placed("in.zip"))

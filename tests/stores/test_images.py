@@ -1,0 +1,133 @@
+"""Pictures of documents: with a catalog on a server, every machine has them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+import kbkit
+from kbkit.config import Settings
+from kbkit.errors import WorkspaceError
+from kbkit.models import Image, SourceDocument
+from kbkit.stores.catalog import reading
+from kbkit.stores.images import FolderImages
+
+pytestmark = pytest.mark.local
+
+DRAWN = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><path d="M0 0h{}v9z"/></svg>'
+
+
+def pictures():
+    from kbkit.sources.images import kept_image
+
+    return [kept_image(DRAWN.format(n).encode()) for n in range(1, 4)]
+
+
+def opened(folder, url=""):
+    return kbkit.Workspace(folder, settings=replace(Settings.load({}), database_url=url))
+
+
+def fill(workspace):
+    """Documents with a picture each; names of these and what they hold."""
+    images = pictures()
+    workspace.create("shapes").ingest(
+        SourceDocument(
+            f"s:{n}", f"Shape {n}", f"# Shape {n}\n\n![A shape](p{n}.svg)\n",
+            images={f"p{n}.svg": image},
+        )
+        for n, image in enumerate(images)
+    )  # fmt: skip
+    return {image.name: image.data for image in images}
+
+
+def exported(workspace, folder):
+    workspace["shapes"].export(folder=folder, pages_only=True)
+    return {path.name: path.read_bytes() for path in Path(folder).rglob("images/*.svg")}
+
+
+def kept(workspace):
+    images = workspace._stores.images
+    return {name: images.read(name) for name in images.names()}
+
+
+def test_another_machine_has_them(tmp_path, postgres):
+    url = postgres.catalog()
+    with opened(tmp_path / "one", url) as one:
+        expected = fill(one)
+        one.files.write("notes/tea.md", "# Tea\n")
+    with opened(tmp_path / "two", url) as two:
+        assert exported(two, tmp_path / "site") == expected
+        done = two.bundle(tmp_path / "shapes.zip", kbs=["shapes"])
+        assert not done.skipped
+        # files and entries are at home, and no bundle of all is without
+        with pytest.raises(WorkspaceError, match=f"{tmp_path / 'one'}; share that folder"):
+            two.bundle(tmp_path / "all.zip")
+        assert not (tmp_path / "all.zip").exists()
+    assert not (tmp_path / "one" / "images").exists()
+    with opened(tmp_path / "three") as three:
+        three.restore(tmp_path / "shapes.zip")
+        assert kept(three) == expected
+    with opened(tmp_path / "four", postgres.catalog()) as four:
+        four.restore(tmp_path / "shapes.zip")
+        assert kept(four) == expected
+        four["shapes"].documents.delete("s:0")
+        name = sa.make_url(four._stores.address.database).database
+        postgres.execute("UPDATE images SET added_at = now() + interval '1 hour'", name)
+        assert four.compact().images == 0  # it may be about to be shown
+        postgres.execute("UPDATE images SET added_at = now() - interval '1 hour'", name)
+        assert four.compact().images == 1
+        assert len(kept(four)) == 2
+        with pytest.raises(ValueError, match="names no picture"):
+            four._stores.images.add(Image("../x.svg", b""))
+        assert four._stores.images.read("../x.svg") is None
+
+
+def test_they_move_with_a_workspace(tmp_path, postgres, monkeypatch):
+    with opened(tmp_path / "one") as workspace:
+        expected = fill(workspace)
+    url, other = postgres.empty(), postgres.empty()
+    assert kbkit.migrate(tmp_path / "one", to=url).folders == ("images",)
+    with opened(tmp_path / "two", url) as workspace:
+        assert exported(workspace, tmp_path / "site") == kept(workspace) == expected
+    monkeypatch.setenv("KBKIT_DATABASE_URL", url)
+    assert kbkit.migrate(tmp_path / "two", to=other).folders == ("images",)
+    assert kbkit.migrate(tmp_path / "two", to=tmp_path / "back").folders == ("images",)
+    for folder, address in (("three", other), ("back", "")):
+        with opened(tmp_path / folder, address) as workspace:
+            assert kept(workspace) == expected
+
+
+def test_those_of_an_older_kbkit_are_read_where_they_are(tmp_path, postgres):
+    url = postgres.catalog()
+    with opened(tmp_path / "one", url) as workspace:
+        expected = fill(workspace)
+    postgres.execute("DROP TABLE images", sa.make_url(url).database)
+    for name, data in expected.items():
+        FolderImages(tmp_path / "one" / "images").add(Image(name, data))
+    with opened(tmp_path / "one", url) as workspace:
+        assert kept(workspace) == expected
+    with opened(tmp_path / "two", url) as workspace:
+        assert not exported(workspace, tmp_path / "site")
+        done = workspace.bundle(tmp_path / "shapes.zip", kbs=["shapes"])
+        assert sorted(done.skipped) == [f"images/{n}: no such picture" for n in sorted(expected)]
+
+
+def test_one_that_comes_while_others_are_swept_stays(tmp_path, monkeypatch):
+    """Whatever this machine's clock says: the folder may be another's."""
+    [image, *_] = pictures()
+    with opened(tmp_path) as workspace:
+        fill(workspace)
+        workspace["shapes"].documents.delete("s:0")
+        (tmp_path / "images" / image.name).unlink()
+        used = reading.image_names
+
+        def looked_up(transaction):
+            found = used(transaction)
+            workspace._stores.images.add(image)
+            return found - {image.name}
+
+        monkeypatch.setattr("time.time", lambda: 4e9)
+        monkeypatch.setattr("kbkit.stores.stores.reading.image_names", looked_up)
+        assert workspace._stores.sweep_images() == (0, 0)
+        assert image.name in kept(workspace)

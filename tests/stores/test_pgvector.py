@@ -1,0 +1,248 @@
+"""Vectors in PostgreSQL by pgvector: when it is used, that searches are full, what faults cost."""
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+import kbkit
+from kbkit.config import Settings
+from kbkit.errors import StoreUnreachableError
+from kbkit.models import SourceDocument
+from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.postgres.vectors import PgVectorStore
+from kbkit.stores.stores import StoresAddress
+from kbkit.stores.vector_store import CatalogVectors
+
+pytestmark = pytest.mark.local
+
+DRINKS = ["green tea", "black coffee", "cold milk", "red wine", "rum"]
+
+TAGS = ["rare", "common"]
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch):
+    """Searches ask pgvector, as if there were too many vectors to scan, and no snapshots."""
+    monkeypatch.setattr("kbkit.retrieval.retriever._SMALL", 0)
+    for name in ("get", "seen"):
+        monkeypatch.setattr(f"kbkit.stores.snapshots.snapshots.Snapshots.{name}", lambda *_: None)
+    monkeypatch.setattr("kbkit.stores.vector_index._AWAY_SECONDS", 0.0)
+    monkeypatch.setattr("kbkit.stores.postgres.vectors._FEW", 0)
+
+
+@pytest.fixture
+def url(pgvector):
+    return pgvector.catalog()
+
+
+def opened(folder, url, **others):
+    settings = replace(Settings.load({}), database_url=url, **others)
+    return kbkit.Workspace(folder, settings=settings)
+
+
+def fill(workspace, drinks=DRINKS):
+    kb = workspace.create("drinks")
+    for drink in drinks:
+        kb.add(drink, f"# {drink}\n\nHow to serve {drink} to guests.\n")
+    return kb
+
+
+def ranked(kb, query, **others):
+    return [hit.title for hit in kb.search(query, mode="dense", **others)]
+
+
+def store_of(workspace):
+    return workspace._stores.vectors._store
+
+
+def row_of(workspace):
+    with workspace._stores.database.read() as transaction:
+        return knowledge_bases.get(transaction, "drinks")
+
+
+def named(workspace, k=10):
+    """How many chunks the index itself names."""
+    query = np.full(row_of(workspace).dimensions, 0.1, np.float32)
+    return len(workspace._stores.vectors.ask(row_of(workspace), query, k).ids)
+
+
+def tables(url):
+    engine = sa.create_engine(url)
+    try:
+        with engine.connect() as connection:
+            query = "SELECT tablename FROM pg_tables WHERE tablename LIKE 'vectors\\_%'"
+            return connection.execute(sa.text(query)).scalars().all()
+    finally:
+        engine.dispose()
+
+
+def execute(server, url, statement):
+    server.execute(statement, sa.make_url(url).database)
+
+
+def test_it_is_used_where_the_server_has_it(tmp_path, url):
+    with opened(tmp_path / "one", url) as one, opened(tmp_path / "two", url) as two:
+        assert isinstance(store_of(one), PgVectorStore)
+        kb = fill(one)
+        assert row_of(one).collection.endswith(".pgvector")
+        assert kb.info().pending == 0
+        assert ranked(kb, "serve red wine")[0] == "red wine"
+        assert ranked(two["drinks"], "serve red wine") == ranked(kb, "serve red wine")
+        assert named(one) == named(two) == len(DRINKS)
+        two["drinks"].add("Maté", "# Maté\n\nHow to serve maté to guests.\n")
+        kb.documents.delete("text:rum")
+        assert ranked(kb, "serve maté")[0] == "Maté"
+        assert "rum" not in ranked(two["drinks"], "rum")
+        assert len(tables(url)) == 1
+        assert StoresAddress.from_json(one._stores.address.to_json()) == one._stores.address
+        one.delete("drinks")
+        one.compact()
+    assert tables(url) == []
+
+
+def test_filters_give_as_many_as_were_asked_for(tmp_path, url):
+    with opened(tmp_path, url) as workspace:
+        kb = workspace.create("drinks")
+        kb.ingest(
+            SourceDocument(f"n:{n}", f"Tea {n}", f"Tea number {n} is hot.", tags=[TAGS[n % 10 > 0]])
+            for n in range(120)
+        )
+        found = kb.search("cold coffee", mode="dense", limit=12, filters={"tags": ["rare"]})
+        assert len({hit.title for hit in found}) == 12
+        assert all("rare" in hit.tags for hit in found)
+        assert len(ranked(kb, "tea", limit=100)) == 100
+
+
+def test_without_it_the_catalog_is_all_there_is(tmp_path, url, chroma):
+    with opened(tmp_path, url) as workspace:
+        expected = ranked(fill(workspace), "cold drinks")
+    with opened(tmp_path, url, pgvector=False) as workspace:
+        assert isinstance(store_of(workspace), CatalogVectors)
+        assert StoresAddress.from_json(workspace._stores.address.to_json()).pgvector is False
+        assert ranked(workspace["drinks"], "cold drinks") == expected
+        workspace["drinks"].add("gin", "# gin\n\nHow to serve gin to guests.\n")
+        expected = ranked(workspace["drinks"], "cold drinks")
+    with opened(tmp_path, url) as workspace:  # made anew of the catalog
+        assert ranked(workspace["drinks"], "cold drinks") == expected
+        assert named(workspace) == len(DRINKS) + 1
+    with opened(tmp_path, url, chroma_url=chroma.url(chroma.database())) as workspace:
+        assert not isinstance(store_of(workspace), PgVectorStore)
+        assert ranked(workspace["drinks"], "cold drinks") == expected
+
+
+def test_who_may_not_make_the_extension_does_without(tmp_path, pgvector, caplog):
+    pgvector.execute("DROP DATABASE IF EXISTS theirs")
+    pgvector.execute("DROP ROLE IF EXISTS ann")
+    pgvector.execute("CREATE ROLE ann LOGIN")
+    pgvector.execute("CREATE DATABASE theirs OWNER ann")
+    url = pgvector.url("theirs", "ann")
+    with caplog.at_level(logging.INFO, "kbkit"), opened(tmp_path, url) as workspace:
+        assert isinstance(store_of(workspace), CatalogVectors)
+        assert "ask for CREATE EXTENSION vector" in caplog.text
+        expected = ranked(fill(workspace), "cold drinks")
+    execute(pgvector, url, "CREATE EXTENSION vector")
+    with opened(tmp_path, url) as workspace:
+        assert isinstance(store_of(workspace), PgVectorStore)
+        assert ranked(workspace["drinks"], "cold drinks") == expected
+        assert named(workspace) == len(DRINKS)
+
+
+def test_an_older_one_is_left_alone(tmp_path, url, monkeypatch, caplog):
+    monkeypatch.setattr("kbkit.stores.postgres.vectors._OLDEST", (99,))
+    with caplog.at_level(logging.INFO, "kbkit"), opened(tmp_path, url) as workspace:
+        assert isinstance(store_of(workspace), CatalogVectors)
+    assert "is too old; ALTER EXTENSION vector UPDATE" in caplog.text
+
+
+def test_a_schema_of_its_own_has_vectors_of_its_own(tmp_path, pgvector, url):
+    with opened(tmp_path / "one", url) as workspace:
+        fill(workspace)
+    execute(pgvector, url, "CREATE SCHEMA own")
+    with opened(tmp_path / "two", f"{url}&options=-csearch_path%3Down") as workspace:
+        assert ranked(fill(workspace, DRINKS[:2]), "tea")[0] == "green tea"
+        assert named(workspace) == 2
+    execute(pgvector, url, "DROP SCHEMA own CASCADE")
+    with opened(tmp_path / "one", url) as workspace:
+        assert ranked(workspace["drinks"], "tea")[0] == "green tea"
+        assert named(workspace) == len(DRINKS)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DROP TABLE {}",
+        "DELETE FROM {}",
+        "DROP TABLE {0}; CREATE TABLE {0} (id text PRIMARY KEY, embedding halfvec(3))",
+    ],
+)
+def test_what_is_lost_is_made_anew(tmp_path, pgvector, url, damage):
+    with opened(tmp_path, url) as workspace:
+        expected = ranked(fill(workspace), "cold drinks")
+    execute(pgvector, url, damage.format(tables(url)[0]))
+    with opened(tmp_path, url) as workspace:
+        assert ranked(workspace["drinks"], "cold drinks") == expected
+        assert named(workspace) == len(DRINKS)
+
+
+def test_an_extension_that_is_dropped_costs_nothing(tmp_path, pgvector, url, caplog):
+    with opened(tmp_path, url) as workspace:
+        kb = fill(workspace)
+        expected = ranked(kb, "cold drinks")
+        execute(pgvector, url, "DROP EXTENSION vector CASCADE")
+        assert ranked(kb, "cold drinks") == expected
+        assert "going on without the index of vectors" in caplog.text
+        with pytest.raises(StoreUnreachableError, match="the extension vector is there"):
+            kb.add("gin", "# gin\n\nHow to serve gin to guests.\n")
+        assert ranked(kb, "serve gin")[0] == "gin"
+        execute(pgvector, url, "CREATE EXTENSION vector")
+        kb.add("tonic", "# tonic\n\nHow to serve tonic to guests.\n")
+        assert kb.info().pending == 0
+        assert named(workspace) == len(DRINKS) + 2
+
+
+def test_the_doctor_looks_at_each_vector(tmp_path, pgvector, url):
+    with opened(tmp_path, url) as workspace:
+        fill(workspace)
+        assert workspace.doctor().sound
+        table = tables(url)[0]
+        execute(
+            pgvector,
+            url,
+            f"UPDATE {table} SET embedding = (SELECT embedding FROM {table} ORDER BY id LIMIT 1)"
+            f" WHERE id = (SELECT max(id) FROM {table})",
+        )
+        said = [finding.problem for finding in workspace.doctor(repair=True).findings]
+        assert said == ["its index of vectors has another vector of 1 chunks"]
+        assert workspace.doctor().sound
+        workspace.rebuild(["drinks"])
+        assert named(workspace) == len(DRINKS)
+
+
+def test_who_may_only_read_searches(tmp_path, pgvector, url):
+    with opened(tmp_path / "one", url) as workspace:
+        expected = ranked(fill(workspace), "cold drinks")
+    for statement in (
+        "DROP ROLE IF EXISTS reader", "CREATE ROLE reader LOGIN",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader",
+    ):  # fmt: skip
+        execute(pgvector, url, statement)
+    theirs = pgvector.url(sa.make_url(url).database, "reader")
+    for wanted in (True, False):  # one without pgvector can make nothing anew
+        with opened(tmp_path / f"two{wanted}", theirs, pgvector=wanted) as workspace:
+            assert ranked(workspace["drinks"], "cold drinks") == expected
+
+
+def test_a_workspace_moves_there_and_back(tmp_path, url, monkeypatch):
+    with opened(tmp_path / "one", "") as workspace:
+        expected = ranked(fill(workspace), "cold drinks")
+    kbkit.migrate(tmp_path / "one", to=url)
+    with opened(tmp_path / "two", url) as workspace:
+        assert ranked(workspace["drinks"], "cold drinks") == expected
+        assert named(workspace) == len(DRINKS)
+    monkeypatch.setenv("KBKIT_DATABASE_URL", url)
+    kbkit.migrate(tmp_path / "two", to=tmp_path / "three")
+    with opened(tmp_path / "three", "") as workspace:
+        assert ranked(workspace["drinks"], "cold drinks") == expected

@@ -1,0 +1,131 @@
+"""PostgreSQL ranks as SQLite does: the ten hits of each question have the same ids and scores."""
+
+import importlib
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import kbkit
+from kbkit.config import Settings
+from kbkit.knowledge_base import handle_of
+from kbkit.models import Mode
+from kbkit.recipes import golden_questions, load_recipe
+
+pytestmark = pytest.mark.local
+
+ROOT = Path(__file__).parents[2]
+FILTERS = {"path": "*a*"}, {"heading": "e"}, {"tags": ["odd"]}, {"min_rating": 3}
+
+
+def opened(folder, url=""):
+    return kbkit.Workspace(folder, settings=replace(Settings.load({}), database_url=url))
+
+
+def settle(*workspaces):
+    """Have snapshots: before, an index of vectors says about what is near, each in its way."""
+    for workspace in workspaces:
+        for name in workspace:
+            handle = handle_of(workspace[name])
+            handle.stores.snapshots.renew(handle.id)
+
+
+def teach(kb, questions):
+    """Have people rate what words find, so that questions are learned and documents have tags."""
+    for number, question in enumerate(questions):
+        hits = kb.search(question, limit=3, mode="lexical")
+        for hit, score in zip(hits, (5, 2), strict=False):
+            kb.rate(hit.chunk.id, score, query=question, rater=f"rater{number % 3}")
+        if hits:
+            kb.documents.update(hits[0].uri, tags=["odd"])
+
+
+def asked(sets):
+    """All that is asked: of what kind it is, names of knowledge bases, a question, arguments."""
+    for name, questions in sets.items():
+        for number, question in enumerate(questions):
+            yield "hybrid", [name], question, {}
+            yield "words", [name], question, {"mode": Mode.LEXICAL}
+            if number % 5 == 0:
+                filters = FILTERS[number // 5 % len(FILTERS)]
+                yield "filtered", [name], question, {"filters": filters}
+                yield "several", list(sets), question, {}
+
+
+def ranking(workspace, kbs, question, arguments):
+    hits = workspace.search(question, kbs=kbs, limit=10, **arguments)
+    return [(hit.kb, hit.uri, hit.chunk.id, hit.score) for hit in hits]
+
+
+def compared(one, two, sets, kinds=("hybrid", "words", "filtered", "several")):
+    """By kind, how many rankings of some hits are equal (``True``), and how many are not."""
+    counts = {kind: Counter() for kind in kinds}
+    for kind, *question in asked(sets):
+        if kind in kinds:
+            found = ranking(one, *question)
+            counts[kind][found == ranking(two, *question)] += bool(found)
+    return counts
+
+
+def of_the_catalog(patched):
+    """Have searches read the catalog alone, with what its own index of words tells."""
+    for name in ("get", "seen"):
+        patched.setattr(f"kbkit.stores.snapshots.snapshots.Snapshots.{name}", lambda *_: None)
+    patched.setattr("kbkit.retrieval.retriever._SMALL", 0)
+
+
+def test_guides_rank_alike(tmp_path, postgres, monkeypatch):
+    monkeypatch.setenv("KBKIT_IMPROVE", "off")
+    folder = tmp_path / "kb"
+    names = "quickstart", "handbook"
+    sets = {
+        name: [
+            each.question for each in golden_questions(load_recipe(ROOT / f"recipes/{name}.yaml"))
+        ]
+        for name in names
+    }
+    with opened(folder) as one:
+        for name, path in zip(names, ("site/se*.md", "recipes/handbook/*.md"), strict=True):
+            kb = one.create(name)
+            kb.ingest(kbkit.FilesSource(path=str(ROOT / path)))
+            teach(kb, sets[name][::3])
+    url = postgres.empty()
+    kbkit.migrate(folder, to=url)
+    with opened(folder) as one, opened(tmp_path / "two", url) as two:
+        counts = compared(one, two, sets)
+        assert counts["hybrid"] == {True: sum(map(len, sets.values()))}
+        of_the_catalog(monkeypatch)
+        counts["of the catalog"] = compared(one, two, sets, ["words"])["words"]
+    assert all(count[True] and not count[False] for count in counts.values()), counts
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_every_question_set_ranks_alike(tmp_path, postgres, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    corpora = importlib.import_module("_corpora")
+    if not corpora.EVAL.is_dir():
+        pytest.skip(f"needs the question sets of {corpora.EVAL}")
+    # cards by static vectors: which model made them is the same to both
+    monkeypatch.setattr(kbkit.KnowledgeBase, "improve", lambda _: True)
+    monkeypatch.setenv("KBKIT_IMPROVE", "off")
+    folder, sets = tmp_path / "kb", {}
+    folder.mkdir()
+    for corpus in corpora.corpora(folder):
+        sets[corpus.name] = [question.text for question in corpus.questions]
+        teach(corpus.kb, sets[corpus.name][::7])
+    assert {"scifact", "cranfield"} <= sets.keys()
+    url = postgres.empty()
+    kbkit.migrate(folder, to=url)
+    with opened(folder) as one, opened(tmp_path / "two", url) as two:
+        settle(one, two)
+        counts = compared(one, two, sets)
+        with monkeypatch.context() as patched:
+            of_the_catalog(patched)
+            few = {name: questions[::10] for name, questions in sets.items()}
+            counts["words of the catalog"] = compared(one, two, few, ["words"])["words"]
+    sizes = ", ".join(f"{name} {len(questions)}" for name, questions in sets.items())
+    print(f"\n{sizes}: {counts}")
+    assert {kind: count[False] for kind, count in counts.items()} == dict.fromkeys(counts, 0)
+    assert counts["hybrid"][True] > 500

@@ -1,0 +1,184 @@
+"""Locks, work that waits a moment, and folders that are copied."""
+
+import os
+import threading
+
+import psutil
+import pytest
+from filelock import FileLock
+
+from kbkit.errors import ConflictError, WorkspaceError
+from kbkit.stores import later
+from kbkit.stores.folders import copy_folder
+from kbkit.stores.later import Later
+from kbkit.stores.locks import FolderLocks
+
+pytestmark = pytest.mark.local
+
+
+@pytest.fixture
+def locks(tmp_path):
+    return FolderLocks(tmp_path / "more/locks")
+
+
+def hold(locks, name, **options):
+    with locks.hold(name, **{"wait": 0, **options}):
+        return "held"
+
+
+def test_a_lock_is_held_by_one_at_a_time(locks, tmp_path):
+    with locks.hold("chroma", wait=0, task="writing"):
+        assert hold(locks, "other") == "held"
+        assert locks.is_held("chroma")
+        with pytest.raises(ConflictError, match="another process is writing; wait for it"):
+            hold(locks, "chroma", task="writing")
+        with pytest.raises(ConflictError, match=r"another process is holding chroma\.lock;"):
+            hold(FolderLocks(tmp_path / "more/locks"), "chroma")
+    assert locks.is_held("chroma") is False
+    assert hold(locks, "chroma") == "held"
+
+
+def test_what_fails_inside_lets_go(locks):
+    with pytest.raises(KeyError), locks.hold("a", wait=0):
+        raise KeyError
+    assert hold(locks, "a") == "held"
+
+
+def test_threads_and_others_are_waited_for(locks, tmp_path):
+    other = FileLock(tmp_path / "more/locks/a.lock")
+    other.acquire()
+    with pytest.raises(ConflictError):
+        hold(locks, "a", wait=0.05, poll=0.01)
+    found = []
+    waiting = [
+        threading.Thread(target=lambda: found.append(hold(locks, "a", wait=60, poll=0.01)))
+        for _ in range(3)
+    ]
+    for thread in waiting:
+        thread.start()
+    assert found == []
+    other.release()
+    for thread in waiting:
+        thread.join(60)
+    assert found == ["held"] * 3
+
+
+def test_a_lock_that_cannot_be_had_says_why(locks, tmp_path):
+    (tmp_path / "more/locks/a.lock").mkdir()
+    with pytest.raises(WorkspaceError, match=r"a\.lock: Is a directory; kbkit needs to write"):
+        hold(locks, "a")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WorkspaceError, match="name a folder that you may write to"):
+        FolderLocks(tmp_path / "file/locks")
+
+
+def test_work_is_done_at_once_unless_it_is_gathered():
+    work, done = Later(), []
+    work.do("a", lambda: done.append(1))
+    assert done == [1]
+    work.gather()
+    for number in (2, 3):
+        work.do("a", lambda number=number: done.append(number))
+    work.do("b", lambda: done.append("b"))
+    assert done == [1]
+    work.gather(more=False)
+    assert done == [1, 3, "b"], "the last one of each key"
+    work.finish()
+    work.do("a", lambda: done.append(4))
+    assert done == [1, 3, "b", 4]
+
+
+def test_what_waits_is_done_soon_whatever_fails(monkeypatch):
+    monkeypatch.setattr(later, "_SECONDS", 0.01)
+    work = Later()
+    work.gather()
+
+    def deleted():
+        raise ConflictError("deleted meanwhile")
+
+    for _ in range(2):  # the next work has a moment of its own
+        done = threading.Event()
+        work.do("a", deleted)
+        work.do("b", done.set)
+        assert done.wait(60)
+    work.do("a", deleted)
+    work.finish()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    source = tmp_path / "source"
+    (source / "deep/empty").mkdir(parents=True)
+    (source / "a.md").write_text("A")
+    (source / "deep/b.md").write_text("B")
+    (source / "deep/link").symlink_to("b.md")
+    (source / "loop").symlink_to(source)
+    return source
+
+
+def tree(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+
+
+def test_a_folder_is_copied_with_all_in_it(folder, tmp_path):
+    there = tmp_path / "new/place"
+    copy_folder(folder, there)
+    assert tree(there) == ["a.md", "deep", "deep/b.md", "deep/empty", "deep/link", "loop"]
+    assert (there / "deep/b.md").read_text() == "B"
+    assert (there / "deep/link").readlink() == (folder / "deep/link").readlink()
+    assert (there / "loop").is_symlink()
+    (there / "mine.md").write_text("mine")
+    (there / "a.md").unlink()
+    copy_folder(folder, there)
+    assert (there / "a.md").read_text() == "A"
+    assert (there / "mine.md").read_text() == "mine"
+
+
+def test_what_looks_alike_is_another_file(folder, tmp_path):
+    there = tmp_path / "there"
+    copy_folder(folder, there)
+    (there / "a.md").write_text("Z")  # as long, and as old
+    stat = (folder / "a.md").stat()
+    os.utime(there / "a.md", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    with pytest.raises(WorkspaceError, match=r"a\.md"):
+        copy_folder(folder, there)
+    (there / "a.md").unlink()
+    (there / "deep/link").unlink()
+    (there / "deep/link").write_text("B")  # what the link leads to
+    with pytest.raises(WorkspaceError, match="deep/link"):
+        copy_folder(folder, there)
+
+
+def test_a_copy_that_fails_leaves_nothing_behind(folder, tmp_path, monkeypatch):
+    def full(source, target):
+        raise OSError(28, "No space left on device", str(target))
+
+    there, opened = tmp_path / "there", psutil.Process().num_fds()
+    with monkeypatch.context() as patched:
+        patched.setattr("kbkit.stores.folders.shutil.copy2", full)
+        with pytest.raises(WorkspaceError, match="No space left on device; mend that"):
+            copy_folder(folder, there)
+    assert tree(there) == []
+    copy_folder(folder, there)
+    assert psutil.Process().num_fds() == opened
+
+
+@pytest.mark.parametrize("name", ["a.md", "deep/b.md", "deep/link", "deep/empty"])
+@pytest.mark.parametrize("other", ["file", "link", "folder"])
+def test_another_file_that_is_there_is_left_and_named(folder, tmp_path, name, other):
+    there = tmp_path / "there"
+    target = there / name
+    target.parent.mkdir(parents=True)
+    if other == "file":
+        target.write_text("X")
+    elif other == "link":
+        target.symlink_to("elsewhere")
+    else:
+        target.mkdir()
+    if (name, other) == ("deep/empty", "folder"):
+        copy_folder(folder, there)
+        return
+    with pytest.raises(WorkspaceError, match=name):
+        copy_folder(folder, there)
+    assert target.is_dir() if other == "folder" else not target.is_dir()
+    assert not list(there.rglob("*.part"))

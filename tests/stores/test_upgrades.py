@@ -1,0 +1,92 @@
+"""Catalogs of every revision there was are opened, kept as they were beside, and searched."""
+
+import logging
+import sqlite3
+import zipfile
+
+import pytest
+
+import kbkit
+from kbkit.errors import WorkspaceVersionError
+from kbkit.stores.catalog.schema import HEAD
+from kbkit.stores.locks import FolderLocks
+from kbkit.stores.sqlite.database import SqliteDatabase
+from tests.make_old_catalogs import ARCHIVE, revisions
+
+pytestmark = pytest.mark.local
+REVISIONS = revisions()
+
+
+def old(revision, folder):
+    folder.mkdir()
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        (folder / "catalog.db").write_bytes(archive.read(f"{revision}.db"))
+    return folder / "catalog.db"
+
+
+def told(path):
+    with sqlite3.connect(path) as connection:
+        return list(connection.execute("SELECT id, text FROM chunks ORDER BY seq")), list(
+            connection.execute("SELECT target, score, query, rater FROM ratings")
+        )
+
+
+def test_a_catalog_of_each_revision_is_kept():
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        assert sorted(archive.namelist()) == [f"{revision}.db" for revision in REVISIONS]
+    assert REVISIONS[-1] == HEAD, "run `python -m tests.make_old_catalogs`"
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_catalog_of_an_older_kbkit_is_kept_and_brought_up_to_date(revision, tmp_path, caplog):
+    path = old(revision, tmp_path / "kb")
+    before = told(path)
+    with caplog.at_level(logging.WARNING):
+        SqliteDatabase(path, FolderLocks(tmp_path / "kb/locks")).close()
+    assert told(path) == before
+    kept = path.with_name(f"catalog-{revision}.db")
+    if revision == HEAD:
+        assert not kept.exists()
+        assert not caplog.messages
+        return
+    assert str(kept) in caplog.text
+    with sqlite3.connect(kept) as copy:
+        assert copy.execute("SELECT version_num FROM alembic_version").fetchall() == [(revision,)]
+    assert told(kept) == before
+
+
+@pytest.mark.parametrize("revision", ["0001", "0016"])
+def test_an_old_workspace_is_searched_as_before(revision, tmp_path):
+    old(revision, tmp_path / "kb")
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace["drinks"]
+        assert kb.search("tea")[0].title == "Tea"
+        assert kb.ratings.total(kb.documents["text:Tea"].id).average == 4
+        kb.add("Cocoa", "# Cocoa\n\nSweet.\n")
+        assert kb.search("sweet cocoa")[0].title == "Cocoa"
+
+
+def test_of_old_ratings_the_last_of_each_rater_counts(tmp_path):
+    path = old("0001", tmp_path / "kb")
+    rating = """
+        INSERT INTO ratings (kb_id, target, target_type, score, query, rater, note, created_at)
+        SELECT kb_id, target, target_type, ?, query, ?, note, created_at FROM ratings LIMIT 1
+    """
+    with sqlite3.connect(path) as connection:
+        said = [(5, "bob"), (2, "cyd"), (1, "bob"), (5, "cyd"), (3, "bob")]
+        connection.executemany(rating, said)
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace["drinks"]
+        total = kb.ratings.total(kb.documents["text:Tea"].id)
+        assert (total.raters, total.average) == (3, 4)  # ann 4, bob 3, cyd 5
+        assert [rating.score for rating in kb.ratings] == [4, 5, 2, 1, 5, 3]
+
+
+def test_a_workspace_of_a_newer_kbkit_is_refused_and_left_alone(tmp_path):
+    path = old(HEAD, tmp_path / "kb")
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(WorkspaceVersionError, match="upgrade kbkit"):
+        kbkit.open(tmp_path / "kb")
+    assert sorted(each.name for each in path.parent.glob("*.db")) == ["catalog.db"]
+    assert told(path)

@@ -1,0 +1,214 @@
+"""Servers end with the program that started them where that is asked for, and only there.
+
+Whoever is killed here says nothing to anybody. That a server is gone is known by a pipe which it
+has inherited, and which the system closes with it.
+"""
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+import kbkit
+from kbkit.access import Tokens
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="kills a process, and inherits a pipe")
+LONGEST = 60
+"""Seconds that an end may take."""
+
+PARENT = """
+import subprocess, sys
+inherited, stdin, *command = sys.argv[1:]
+server = subprocess.Popen(
+    command, stdin=subprocess.PIPE if stdin == "pipe" else subprocess.DEVNULL,
+    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, pass_fds=[int(inherited)],
+)
+for line in sys.stdin.buffer:
+    if line == b"\\n":
+        break
+    server.stdin.write(line)
+    server.stdin.flush()
+print(server.pid, flush=True)
+for line in server.stdout:
+    sys.stdout.buffer.write(line)
+    sys.stdout.flush()
+"""
+"""Starts a server, hands it some lines and on what it says, and lives until it is killed."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parent") / "kb"
+    with kbkit.open(folder) as workspace:
+        workspace.create("drinks").add("Tea", "Steep tea for two minutes.")
+    (folder.parent / "site").mkdir()
+    (folder.parent / "site/index.html").write_text("<p>hello</p>")
+    return folder
+
+
+class Started:
+    """A server that another process has started.
+
+    Attributes:
+        parent: That one.
+        pid: The server's.
+    """
+
+    def __init__(self, folder, *command, stdin="pipe", said=b""):
+        self._gone, inherited = os.pipe()
+        os.set_inheritable(inherited, True)
+        kbkit_command = [sys.executable, "-m", "kbkit.cli", "--workspace", str(folder), *command]
+        self.parent = subprocess.Popen(
+            [sys.executable, "-c", PARENT, str(inherited), stdin, *kbkit_command],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[inherited],
+            env={**os.environ, "KBKIT_IMPROVE": "off"},
+        )  # fmt: skip
+        os.close(inherited)
+        self.parent.stdin.write(said + b"\n")
+        self.parent.stdin.flush()
+        self.pid = int(self.parent.stdout.readline())
+
+    def says(self, pattern):
+        """The next line of the server that is like this."""
+        for line in self.parent.stdout:
+            if found := re.search(pattern, line.decode()):
+                return found
+        raise AssertionError("the server said nothing such")
+
+    def kill_parent(self):
+        self.parent.kill()
+        self.parent.communicate()
+
+    @property
+    def is_gone(self):
+        """Whether the server ends, within the time that it may take."""
+        return bool(select.select([self._gone], [], [], LONGEST)[0])
+
+    def end(self):
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        self.kill_parent()
+        os.close(self._gone)
+
+
+@contextmanager
+def started(*arguments, **options):
+    server = Started(*arguments, **options)
+    try:
+        yield server
+    finally:
+        server.end()
+
+
+COMMANDS = {
+    "serve": ("serve", "--port", "0", "--search-processes", "1"),
+    "serve-site": ("serve-site", "SITE", "--port", "0"),
+    "panel": ("panel", "--port", "0"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_server_ends_with_who_started_it_where_that_is_asked_for(folder, name):
+    site = str(folder.parent / "site")
+    command = [site if part == "SITE" else part for part in COMMANDS[name]]
+    with started(folder, *command, "--until-stdin-closes") as server:
+        assert server.says(r"serving .* at (http://\S+)")
+        server.kill_parent()
+        assert server.is_gone
+
+
+def test_what_a_server_has_begun_is_done_when_its_parent_is_gone(folder):
+    with kbkit.open(folder) as workspace:
+        token = Tokens(workspace).create("once", scope="write").token
+    headers = {"Authorization": f"Bearer {token}"}
+    with started(folder, "serve", "--port", "0", "--until-stdin-closes") as server:
+        url = server.says(r"at (http://\S+)")[1]
+
+        def body():
+            yield b"# Late\n"
+            # by now the request is known
+            httpx.get(f"{url}/health", timeout=LONGEST).raise_for_status()
+            server.kill_parent()
+            with suppress(httpx.HTTPError):  # it takes none from some time on
+                while True:
+                    httpx.get(f"{url}/health")
+            yield b"written while the server ends"
+
+        late = f"{url}/api/files/late.md"
+        put = httpx.put(late, content=body(), headers=headers, timeout=LONGEST)
+        assert put.is_success
+        assert server.is_gone
+    with kbkit.open(folder) as workspace:
+        assert workspace.files.read("late.md").endswith("while the server ends")
+        Tokens(workspace).revoke("once")
+
+
+@pytest.mark.parametrize("stdin", ["null", "pipe"])
+def test_nobodys_server_ends_unasked(folder, stdin):
+    with started(folder, "serve", "--port", "0", stdin=stdin) as server:
+        url = server.says(r"at (http://\S+)")[1]
+        server.kill_parent()
+        assert httpx.get(f"{url}/health", timeout=LONGEST).is_success
+        os.kill(server.pid, signal.SIGTERM)
+        assert server.is_gone
+
+
+def test_a_server_of_mcp_ends_with_its_client(folder):
+    hello = {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }  # fmt: skip
+    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    call = {
+        "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": {"name": "list_knowledge_bases", "arguments": {}},
+    }  # fmt: skip
+    said = b"".join(json.dumps(each).encode() + b"\n" for each in (hello, ready, call))
+    with started(folder, "mcp", said=said) as server:  # while it works
+        server.kill_parent()
+        assert server.is_gone
+    with started(folder, "mcp", said=said) as server:
+        assert server.says("drinks")
+        server.kill_parent()
+        assert server.is_gone
+
+
+def test_a_site_that_is_served_ends_when_it_is_told_to(folder):
+    site = str(folder.parent / "site")
+    command = [sys.executable, "-m", "kbkit.cli", "serve-site", site, "--port", "0"]
+    # as a shell starts what runs in its background
+    shell = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *command]
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with subprocess.Popen(shell, stderr=subprocess.PIPE, text=True) as process:
+            assert "serving" in process.stderr.readline()
+            process.send_signal(number)
+            assert process.wait(LONGEST) == 0
+
+
+def test_a_terminal_is_no_input_to_end_with(folder):
+    pty = pytest.importorskip("pty")
+    master, terminal = pty.openpty()
+    command = [sys.executable, "-m", "kbkit.cli", "--workspace", str(folder), "serve"]
+    try:
+        done = subprocess.run(
+            [*command, "--until-stdin-closes"],
+            stdin=terminal, capture_output=True, text=True, check=False, timeout=LONGEST,
+        )  # fmt: skip
+    finally:
+        os.close(master)
+        os.close(terminal)
+    assert done.returncode == 1
+    assert "standard input is a terminal" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert Path(folder).is_dir()

@@ -1,0 +1,274 @@
+"""What is damaged is told in plain words; what derives from the catalog is mended."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import kbkit
+from kbkit.cli import app
+from kbkit.errors import KbkitError, WorkspaceError, WorkspaceVersionError
+from kbkit.recipes import KnowledgeBaseSpec
+
+pytestmark = pytest.mark.local
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A workspace with a knowledge base of two documents and a snapshot, closed."""
+    root = tmp_path_factory.mktemp("made")
+    (root / "docs").mkdir()
+    (root / "docs" / "tea.md").write_text("# Tea\n\n## Green\n\nSteep for two minutes.\n")
+    with kbkit.open(root / "kb") as workspace:
+        kb = workspace.create("notes")
+        kb.add("Milk", "# Milk\n\nKeep milk cold.\n")
+        kb.ingest({"type": "files", "path": str(root / "docs")})
+        workspace._stores.snapshots.save(kb.id)
+    return root / "kb"
+
+
+@pytest.fixture
+def folder(made, tmp_path):
+    return Path(shutil.copytree(made, tmp_path / "kb"))
+
+
+def sql(folder, *statements):
+    with closing(sqlite3.connect(folder / "catalog.db")) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
+
+
+def forget_words(folder):
+    with closing(sqlite3.connect(folder / "catalog.db")) as connection:
+        query = "SELECT name FROM sqlite_master WHERE name LIKE 'lexical_%' AND sql LIKE '%fts5%'"
+        (table,) = connection.execute(query).fetchone()
+        connection.execute(f"INSERT INTO {table}({table}) VALUES ('delete-all')")
+        connection.commit()
+
+
+def chroma(folder, change):
+    """Change a collection, and leave its files as if they were whole."""
+    with kbkit.open(folder) as workspace:
+        vectors, row = workspace._stores.vectors, workspace["notes"].info()
+        vectors.open(workspace["notes"].id)
+        change(vectors._store, row.collection, [chunk.id for chunk in workspace["notes"].chunks])
+        vectors._store.settle()
+
+
+def lose_a_vector(folder):
+    chroma(folder, lambda store, name, ids: store.delete(name, ids[:1]))
+
+
+def change_a_vector(folder):
+    other = np.full((1, 256), 1 / 16, np.float32)
+    chroma(folder, lambda store, name, ids: store.upsert(name, ids[:1], other))
+
+
+def lose_chroma(folder):
+    shutil.rmtree(folder / "chroma")
+
+
+def damage_chroma(folder):
+    path = folder / "chroma" / "chroma.sqlite3"
+    path.write_bytes(path.read_bytes()[:-4096])
+
+
+def change_a_graph(folder):
+    """Flip bits of what Chroma's native code reads."""
+    with kbkit.open(folder) as workspace:
+        kb = workspace["notes"]
+        kb.add("Cups", "\n\n".join(f"## Cup {i}\n\nTea {i}.\n" for i in range(1_100)))
+    (path,) = (folder / "chroma").rglob("data_level0.bin")
+    data = bytearray(path.read_bytes())
+    for place in range(0, len(data), len(data) // 200):
+        data[place] ^= 4
+    path.write_bytes(data)
+
+
+def flip(folder):
+    (path,) = (folder / "snapshots").glob("*.safetensors")
+    data = bytearray(path.read_bytes())
+    data[-100] ^= 1
+    path.write_bytes(data)
+
+
+def another_snapshot(folder):
+    """Whole files that hold something else than the catalog does."""
+    with kbkit.open(folder) as workspace:
+        files, (kb_id,) = workspace._stores.snapshots._files, (workspace["notes"].id,)
+        held = files.read(kb_id)
+        vectors = {int(held.seqs[0]): np.asarray(held.vectors_of(np.arange(2))[1])}
+        segments = tuple(segment.with_vectors(vectors) for segment in held.segments)
+        files.write(kb_id, replace(held, segments=segments))
+
+
+DERIVED = {
+    "words": (forget_words, "words", "lexical index"),
+    "a vector of Chroma": (lose_a_vector, "index", "lacks 1 of 2"),
+    "another vector of Chroma": (change_a_vector, "index", "another vector of 1"),
+    "the folder of Chroma": (lose_chroma, "index", "vectors is missing: Chroma has no collection"),
+    "a file of Chroma": (damage_chroma, "index", "chroma.sqlite3 not as it was written"),
+    "a graph of Chroma": (change_a_graph, "index", "data_level0.bin not as it was written"),
+    "a bit of a snapshot": (flip, "snapshot", "is damaged"),
+    "a snapshot of something else": (another_snapshot, "snapshot", "does not hold"),
+}
+
+
+def run(folder, *command):
+    return CliRunner().invoke(app, ["--workspace", str(folder), *command])
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_what_derives_from_the_catalog_is_found_and_mended(folder, name):
+    damage, part, told = DERIVED[name]
+    damage(folder)
+    with kbkit.open(folder) as workspace:
+        found = workspace.doctor()
+        assert [(each.part, each.kb) for each in found.findings] == [(part, "notes")]
+        assert told in found.findings[0].problem
+        assert not found.sound
+        assert workspace.doctor() == found
+        assert workspace.doctor(repair=True).sound
+        assert workspace.doctor().findings == ()
+        assert workspace["notes"].search("steep minutes")[0].title == "Tea"
+
+
+def test_what_was_mended_by_itself_is_told_until_somebody_repairs(folder):
+    change_a_graph(folder)
+    with kbkit.open(folder) as workspace:
+        workspace["notes"].add("Honey", "A jar of honey.")
+    for repair, told in ((False, True), (True, True), (False, False)):
+        with kbkit.open(folder) as workspace:
+            health = workspace.doctor(repair=repair)
+        assert health.sound
+        assert ("data_level0.bin not as it was written (found" in str(health)) is told
+
+
+def test_the_command_tells_and_its_code_says_whether_all_is_sound(folder):
+    sound = run(folder, "doctor")
+    assert (sound.exit_code, sound.output) == (0, "1 knowledge base: sound\n")
+    forget_words(folder)
+    broken = run(folder, "doctor")
+    assert broken.exit_code == 1
+    assert "kbkit doctor --repair" in broken.output
+    told = json.loads(run(folder, "doctor", "--json").output)
+    assert (told["sound"], told["findings"][0]["part"]) == (False, "words")
+    assert run(folder, "doctor", "--repair").exit_code == 0
+    assert run(folder, "doctor").exit_code == 0
+
+
+def test_all_that_derives_is_made_anew(folder):
+    for damage in (forget_words, lose_a_vector, another_snapshot):
+        damage(folder)
+    assert run(folder, "rebuild", "notes").output == "made anew: notes\n"
+    with kbkit.open(folder) as workspace:
+        assert workspace.doctor().findings == ()
+    assert run(folder, "rebuild", "other").exception is not None
+
+
+def test_runs_are_listed(folder):
+    with kbkit.open(folder) as workspace:
+        workspace["notes"].refresh()
+        last, first = workspace.runs()
+        assert workspace.runs(["notes"]) == [last, first]
+    assert (first.kb, first.source, first.counts["new"]) == ("notes", "docs", 1)
+    assert last.counts["same"] == 1
+    assert last.finished_at is not None
+    assert last.seconds > 0
+    shown = run(folder, "runs")
+    assert "1 new" in shown.output
+    assert len(json.loads(run(folder, "runs", "--json").output)) == 2
+
+
+CATALOGS = {
+    "a vector too short": ("UPDATE vectors SET vector = substr(vector, 1, 7)", "numbers"),
+    "a vector of nothing": ("UPDATE vectors SET vector = zeroblob(3) || substr(vector, 4)", ""),
+    "bad UTF-8": ("UPDATE chunks SET heading_path = CAST(x'fffe80' AS TEXT)", "chunks"),
+    "no JSON": ("UPDATE documents SET tags = 'x'", "documents"),
+    "no date": ("UPDATE documents SET fetched_at = 'x'", "documents"),
+    "a table is gone": ("DROP TABLE outbox", "outbox"),
+}
+
+
+@pytest.mark.parametrize("name", CATALOGS)
+def test_a_damaged_catalog_is_one_clear_error(folder, name):
+    statement, told = CATALOGS[name]
+    sql(folder, statement)
+    (folder / "snapshots").rename(folder / "away")
+    if name != "a vector of nothing":
+        with kbkit.open(folder) as workspace:
+
+            def use():
+                workspace["notes"].search("steep for two minutes")
+                workspace["notes"].add("new", "A jar of honey.")
+
+            with pytest.raises(WorkspaceError, match="restore"):
+                use()
+    with kbkit.open(folder) as workspace:
+        found = workspace.doctor(repair=True)
+    assert not found.sound
+    assert told in found.findings[0].problem
+
+
+@pytest.mark.parametrize("statement", ["DROP TABLE alembic_version", "DELETE FROM alembic_version"])
+def test_a_catalog_that_does_not_say_who_made_it_is_refused(folder, statement):
+    sql(folder, statement)
+    with pytest.raises(WorkspaceError, match="does not say which kbkit made it"):
+        kbkit.open(folder)
+
+
+def test_a_score_that_is_a_word_is_told(folder):
+    with kbkit.open(folder) as workspace:
+        workspace["notes"].rate(workspace["notes"].documents["text:Milk"].id, 4)
+    sql(folder, "UPDATE ratings SET score = 'high'")
+    with kbkit.open(folder) as workspace:
+        problems = [finding.problem for finding in workspace.doctor().findings]
+    assert "the table ratings has a row whose score is no INTEGER" in problems
+
+
+def test_a_page_of_zeros_is_one_clear_error_or_none(folder):
+    path = folder / "catalog.db"
+    data = path.read_bytes()
+    for page in range(4096, len(data), 4096 * 29):
+        path.write_bytes(data[:page] + bytes(4096) + data[page + 4096 :])
+        with suppress(KbkitError), kbkit.open(folder) as workspace:  # and nothing else
+            workspace["notes"].search("steep")
+            workspace.doctor()
+
+
+def test_a_configuration_of_a_newer_kbkit_is_told(folder):
+    sql(folder, "UPDATE knowledge_bases SET config = json_set(config, '$.quantum', 1)")
+    with kbkit.open(folder) as workspace:
+        with pytest.raises(WorkspaceVersionError, match=r"quantum.*upgrade kbkit"):
+            workspace["notes"].search("tea")
+        (finding,) = workspace.doctor().findings
+    assert finding.part == "configuration"
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"language": "klingon"}, "klingon"),
+        ({"retrieval": {"postprocessors": [{"path": "no.such:Thing"}]}}, "no.such:Thing: is not"),
+        ({"retrieval": {"postprocessors": [{"path": "os.path.no:Thing"}]}}, "is not installed"),
+        ({"retrieval": {"postprocessors": [{"path": "email.no.such:Thing"}]}}, "is not installed"),
+        ({"annotation": {"type": "plugin", "name": "nobody"}}, "brings an annotator"),
+    ],
+)
+def test_what_is_not_there_is_refused_of_a_knowledge_base_that_is_empty(tmp_path, values, told):
+    spec = KnowledgeBaseSpec.model_validate(values)
+    with kbkit.open(tmp_path) as workspace:
+        kb = workspace.create("notes")
+        with pytest.raises(KbkitError, match=told):
+            kb.configure(spec)
+        with pytest.raises(KbkitError, match=told):
+            workspace.create("others", spec=spec)
+        assert kb.spec == KnowledgeBaseSpec()
+        assert not workspace.search("tea")

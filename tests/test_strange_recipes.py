@@ -1,0 +1,197 @@
+"""Recipes of strangers: what they cannot do to who reads them, and what is asked before."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+import kbkit
+from kbkit.errors import ConfigError, RecipeError, TrustError
+from kbkit.recipes import demands, load_questions, load_recipe, parse_recipe
+from kbkit.third_party import open_class
+
+HEAD = "name: x\nsources: [{type: files, path: a}]\n"
+
+
+class Given:
+    """Opened by its import path."""
+
+    def __init__(self, **arguments: str) -> None:
+        self.arguments = arguments
+
+
+def aliases(first: str, each: str, names: str = "bcdefghij") -> str:
+    """A text whose every line is made of ten of the line before."""
+    text, last = f"a: &a {first}\n", "a"
+    for name in names:
+        text += f"{name}: &{name} {each % ', '.join(['*' + last] * 10)}\n"
+        last = name
+    return text
+
+
+MERGED = aliases("{k: 1, l: 2}", "{<<: [%s]}")
+BOMBS = {
+    "brackets": ("[" * 20_000, "50 lists and mappings"),
+    "more brackets": ("[" * 200_000, "50 lists and mappings"),
+    "dashes": ("- " * 20_000 + "x", "50 lists and mappings"),
+    "nested by aliases": (
+        "".join(f"a{n}: &a{n} [[*a{n - 1}]]\n" if n else "a0: &a0 []\n" for n in range(60)),
+        "50 lists and mappings",
+    ),
+    "an integer": (HEAD + "x: " + "9" * 5_000, "r.yaml:3: not YAML: a number has more than 100"),
+    "hexadecimal": (HEAD + "x: 0x" + "f" * 100_000, "a number has more than 100"),
+    "of base 60": (HEAD + "x: 1" + ":59" * 300_000, "a number has more than 100"),
+    "a null character": (HEAD + 'description: "a\\0b"', "r.yaml:3: not YAML: a text has a null"),
+    "half a character": (HEAD + 'description: "\\ud800"', "or half of one"),
+    "a merge bomb": (MERGED, "aliases multiply"),
+    "an alias bomb": (aliases("[1, 1]", "[%s]"), "aliases multiply"),
+    "a circle": ("a: &a [*a]", "leads back"),
+    "a date": (HEAD + "description: 2026-02-31", "cannot be what it looks like"),
+    "a tag": (HEAD + "description: !!timestamp x", "cannot be what it looks like"),
+    "another tag": (HEAD + "description: !!bool maybe", "cannot be what it looks like"),
+    "an object": (HEAD + "description: !!python/object:os.system x", "not YAML"),
+}
+
+
+@pytest.mark.parametrize("what", BOMBS)
+def test_a_text_that_is_made_to_take_for_ever_is_one_clear_error(what):
+    text, says = BOMBS[what]
+    began = time.process_time()
+    with pytest.raises(RecipeError) as caught:
+        parse_recipe(text, Path("r.yaml"))
+    assert says in str(caught.value)
+    assert str(caught.value).startswith("r.yaml:")
+    assert time.process_time() - began < 5
+
+
+def test_many_problems_are_told_in_part_and_in_little_time():
+    lines = "".join(f"key_{number}: 1\n" for number in range(20_000))
+    began = time.process_time()
+    with pytest.raises(RecipeError) as caught:
+        parse_recipe(f"name: x\n{lines}{'y' * 900}: 1\n", Path("r.yaml"))
+    assert "r.yaml:2: key_0: unknown key" in caught.value.problems[1]
+    assert len(caught.value.problems) <= 101
+    assert caught.value.problems[-1] == (
+        "r.yaml:1: recipe: has 19,902 more problems; mend those above first"
+    )
+    assert time.process_time() - began < 5
+
+
+def test_a_source_of_many_unknown_keys_is_told_in_little_time():
+    lines = "".join(f"  key_{number}: 1\n" for number in range(20_000))
+    began = time.process_time()
+    for told in ("", "  type: " + "z" * 100_000 + "\n"):
+        with pytest.raises(RecipeError) as caught:
+            parse_recipe(f"name: x\nsources:\n- a: 1\n{told}{lines}", Path("r.yaml"))
+        assert len(str(caught.value)) < 20_000
+    assert time.process_time() - began < 5
+
+
+def test_aliases_that_only_save_writing_are_fine():
+    tags = "tags: &tags [a, b]\n"
+    text = "name: x\nsources:\n- {type: files, path: a, tags: &t [a, b]}\n"
+    text += "".join(f"- {{type: files, path: f{n}, tags: *t}}\n" for n in range(200))
+    recipe = parse_recipe(text, Path("r.yaml"))
+    assert {source.tags for source in recipe.sources} == {("a", "b")}, tags
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes of a name")
+def test_what_is_no_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", tmp_path / "pipe", tmp_path, "a\0b"):
+        for load in (load_recipe, load_questions):
+            with pytest.raises(RecipeError, match=r"a file (that )?can be read|name a file"):
+                load(Path(path))
+
+
+def write(folder: Path, values: dict) -> Path:
+    path = folder / "recipe.yaml"
+    path.write_text(yaml.safe_dump({"name": "x", "sources": [{"type": "files", "path": "a.md"}],
+                                    **values}))  # fmt: skip
+    return path
+
+
+ASKED = {
+    "a folder above": ({"sources": [{"type": "files", "path": "../*.md"}]}, "reads ../*.md"),
+    "a folder in a glob": ({"sources": [{"type": "files", "path": "*/../../x"}]}, "reads"),
+    "anywhere": ({"sources": [{"type": "jsonl", "path": "/etc/passwd"}]}, "reads /etc/passwd"),
+    "a link": ({"sources": [{"type": "files", "path": "link/*.md"}]}, "reads link/*.md"),
+    "a mirror": (
+        {"sources": [{"type": "mirror", "path": "/srv", "base_url": "https://h/"}]}, "reads /srv"),
+    "an API": ({"sources": [{"type": "openapi", "path": "../api.json"}]}, "reads ../api.json"),
+    "questions": ({"questions": "../q.tsv"}, "questions: reads ../q.tsv"),
+    "a model": ({"embedding": {"type": "onnx", "model": "/m"}}, "embedding: reads /m"),
+    "private addresses": (
+        {"sources": [{"type": "page", "url": "http://h/", "allow_private": True}]},
+        "sources[0]: fetches from private addresses"),
+    "a named address": (
+        {"sources": [{"type": "page", "url": "http://h/", "allow_private": ["169.254.1.1"]}]},
+        "fetches from 169.254.1.1"),
+    "an output folder": ({"site": {"directory": "out"}}, "site.directory: writes to"),
+    "code": ({"sources": [{"type": "package", "name": "json", "introspect": True}]}, "imports"),
+    "a plugin": ({"sources": [{"type": "plugin", "name": "p"}]}, "runs the plugin p"),
+    "an embedder": ({"embedding": {"type": "llama-index", "model": "os:system"}}, "os:system"),
+    "a postprocessor": ({"retrieval": {"postprocessors": [{"path": "os:system"}]}}, "os:system"),
+    "a language model": ({"expand": {"llm": "os:system"}}, "expand: runs os:system"),
+    "an annotator": ({"annotation": {"type": "llm", "llm": "os:system"}}, "runs os:system"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ASKED)
+def test_what_a_recipe_asks_for_has_to_be_agreed_to(tmp_path, what):
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "link").symlink_to(tmp_path)
+    values, says = ASKED[what]
+    path = write(tmp_path / "r", values)
+    with pytest.raises(TrustError, match="trust=True") as caught:
+        kbkit.build(path, tmp_path / "kb")
+    assert len(caught.value.demands) == 1
+    assert says in caught.value.demands[0]
+    with pytest.raises(TrustError):
+        kbkit.build(load_recipe(path), tmp_path / "kb")
+    assert not (tmp_path / "kb").exists()
+
+
+def test_a_key_is_a_reference_to_the_environment(tmp_path, monkeypatch):
+    model = {"type": "llama-index", "model": "tests.embedding.test_llamaindex:NoSuchClass"}
+    literal = {"embedding": {**model, "arguments": {"api_key": "sk-1234567", "api_base": "h"}}}
+    with pytest.raises(
+        RecipeError, match=r"recipe.yaml:\d+: api_key: a key does not belong here"
+    ) as told:
+        load_recipe(write(tmp_path, literal))
+    assert "sk-1234567" not in str(told.value)
+    referred = {"embedding": {**model, "arguments": {"api_key": "${THEIRS}", "max_tokens": 5}}}
+    recipe = load_recipe(write(tmp_path, referred))
+    assert recipe.embedding.arguments == {"api_key": "${THEIRS}", "max_tokens": 5}
+    assert "embedding: is given the variable THEIRS of the environment" in demands(recipe)
+
+    def opened() -> Given:
+        options = {"kind": "thing", "name": "it", "install": "-", "check": "-"}
+        arguments = {"api_key": "${THEIRS}", "other": "${not one}"}
+        return open_class(f"{__name__}:Given", arguments, Given, error=ConfigError, **options)
+
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[Given.__module__])
+    with pytest.raises(ConfigError, match="it: api_key: the environment has no THEIRS; set it"):
+        opened()
+    monkeypatch.setenv("THEIRS", "geheimnis")
+    assert opened().arguments == {"api_key": "geheimnis", "other": "${not one}"}
+
+
+def test_a_recipe_that_keeps_to_its_folder_is_built_unasked(tmp_path):
+    (tmp_path / "a.md").write_text("# A\n\nText of a note.\n")
+    path = write(tmp_path, {"sources": [{"type": "files", "path": "./*.md"}]})
+    assert demands(load_recipe(path)) == []
+    assert kbkit.build(path, tmp_path / "kb", site=False).info.documents == 1
+
+
+def test_what_was_agreed_to_is_done(tmp_path):
+    (tmp_path / "a.md").write_text("# A\n\nText of a note.\n")
+    (tmp_path / "r").mkdir()
+    path = write(tmp_path / "r", {"sources": [{"type": "files", "path": "../*.md"}]})
+    report = kbkit.build(path, tmp_path / "kb", site=False, trust=True)
+    assert report.info.documents == 1
