@@ -48,11 +48,7 @@ class DocumentCollection:
         if not isinstance(document, str):
             return False
         with self._database.read() as transaction:
-            try:
-                reading.get_document(transaction, self._handle.id, document)
-            except NotFoundError:
-                return False
-        return True
+            return self._handle.find(transaction, document) is not None
 
     def list(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -84,8 +85,10 @@ class Documents(DocumentCollection):
         """
         self._handle.check_own()
         title, source = check_text("title", title), check_text("source", source)
+        with self._database.read() as transaction:
+            known = self._handle.find(transaction, source) if source else None
         document = SourceDocument(
-            uri=published_uri(source) or f"text:{title.strip()}",
+            uri=known.uri if known else published_uri(source) or f"text:{title.strip()}",
             title=title.strip(),
             content=check_text("content", content),
             document_type=_known_type(document_type),
@@ -257,13 +260,18 @@ class Documents(DocumentCollection):
         self._handle.check_own()
         kb_id = self._handle.id
         with self._database.read() as transaction:
-            try:
-                kept = trash.get(transaction, kb_id, document)
-            except NotFoundError as error:
+            kept = None
+            for name in self._handle.names(transaction, document):
+                with suppress(NotFoundError):
+                    kept = trash.get(transaction, kb_id, name)
+                    break
+            if kept is None:
                 there = [each.uri for each in trash.listed(transaction, kb_id)]
                 near = get_close_matches(document, there, 1) or there[:1]
-                said = f"; did you mean {near[0]}?" if near else "; the trash is empty"
-                raise NotFoundError(f"{self._handle.name}: {error}{said}") from None
+                hint = f"did you mean {near[0]}?" if near else "the trash is empty"
+                raise NotFoundError(
+                    f"{self._handle.name}: no deleted document is called {document!r}; {hint}"
+                )
         if kept.document.content:
             origin = Origin(kept.source_id, labels=kept.labels, undeleted=True)
             return self._put(kept.document, origin)

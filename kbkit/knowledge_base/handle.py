@@ -158,20 +158,28 @@ class Handle:
             NotFoundError: There is none; the message names one that is written alike.
         """
         with self.stores.database.read() as transaction:
-            for named in self._names(transaction, check_text("document", document)):
-                with suppress(NotFoundError):
-                    return reading.get_document(transaction, self.id, named)
-        raise self._missing("document with id or URI", document)
+            found = self.find(transaction, check_text("document", document))
+        if found is None:
+            raise self._missing("document with id or URI", document)
+        return found
 
-    def _names(self, transaction: Transaction, document: str) -> Iterator[str]:
-        """What a document may be called that somebody names."""
+    def find(self, transaction: Transaction, document: str) -> Document | None:
+        """Return a document by id or URI or path, ``None`` if there is none."""
+        for name in self.names(transaction, document):
+            with suppress(NotFoundError):
+                return reading.get_document(transaction, self.id, name)
+        return None
+
+    def names(self, transaction: Transaction, document: str) -> Iterator[str]:
+        """Yield the ids and URIs that an id, a URI, a ``file:`` URI or a path may mean."""
         yield document
         path = Path(document)
         if not path.is_absolute():
+            yield published_uri(document)
             return
         from kbkit.ingest.pipeline import disk_place
 
-        yield published_uri(document)
+        yield published_uri(path.as_uri())  # also where the file is gone
         for row in runs.list_sources(transaction, self.id):
             if (place := disk_place(row)) and path.is_relative_to(place.root):
                 yield place.uri(path)
@@ -193,8 +201,8 @@ class Handle:
                 given = ratings.listed(transaction, self.id, [known])
                 kind = given[-1].target.kind if given else None
             if kind is None:
-                with suppress(NotFoundError):
-                    known, kind = reading.get_document(transaction, self.id, known).id, "document"
+                document = self.find(transaction, known)
+                known, kind = (document.id, "document") if document else (known, None)
         found = Target(TargetKind(kind), known) if kind is not None else None
         if found is None or (isinstance(target, Target) and found != target):
             raise self._missing("chunk or document with id or URI", known)

@@ -10,15 +10,16 @@ import hashlib
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from kbkit.globs import split_glob
 
-_LOCAL = re.compile(r"file:|[A-Za-z]:[\\/]|[\\/]", re.IGNORECASE)
+# Drive letters and backslashes are paths on Windows alone: elsewhere `C:/docs` is a name like any.
+_LOCAL = re.compile(r"file:|[A-Z]:[\\/]|[\\/]" if os.name == "nt" else "file:|/", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,35 +84,32 @@ class DiskPlace:
 
 
 def published_uri(uri: str, base: Path | None = None) -> str:
-    """A URI that somebody handed over, without the place on this machine that it may name.
+    """Replace a path of this machine by a URI that does not reveal where the file lies.
 
-    What is no path of this machine stays as it is, and so does a path such as ``/guide/a.html``
-    that may be one of a site.
+    The result depends on the path and ``base`` alone, not on the working directory or the home
+    folder: a path below ``base`` becomes relative to it, and any other becomes the last two parts
+    of the path, with a digest of the whole folder. Other URIs stay as they are, and so does a path
+    such as ``/guide/a.html`` where no file exists, which may be one of a site.
 
     Args:
-        uri: As it was handed over.
-        base: Folder that paths are told from, before that of the user and that of temporary files.
+        uri: A URI, a ``file:`` URI, or an absolute path.
+        base: Folder that relative paths start from.
     """
     if not _LOCAL.match(uri):
         return uri
     is_file = uri.lower().startswith("file:")
     try:
-        path, hash_, fragment = uri, "", ""
-        if is_file:
-            path = unquote(urlsplit(uri).path)
-            _, hash_, fragment = uri.partition("#")
-        if not path:
+        bare, hash_, fragment = uri.partition("#") if is_file else (uri, "", "")
+        path = Path(url2pathname(urlsplit(bare).path) if is_file else bare)
+        if not path.is_absolute():
             return uri
-        full = _absolute(Path(path))
+        full = _absolute(path)
+        if base is not None and _absolute(base) in full.parents:
+            return full.relative_to(_absolute(base)).as_posix() + hash_ + fragment
+        if not is_file and not full.exists():
+            return uri
     except ValueError:
         return uri
-    for folder in (base, Path.home(), Path(tempfile.gettempdir())):
-        root = folder and _absolute(folder)
-        if root and root != Path(root.anchor) and root in full.parents:
-            return full.relative_to(root).as_posix() + hash_ + fragment
-    if not is_file and not full.exists():
-        return uri
-    # neither says where it lies, nor is the same as another's
     mark = hashlib.blake2b(os.fsencode(full.parent), digest_size=4).hexdigest()
     return f"{full.parent.name or 'files'}-{mark}/{full.name}{hash_}{fragment}"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import kbkit
 from kbkit.sources.places import DiskPlace, published_uri, without_machine
 
 
@@ -65,34 +66,70 @@ def test_places_of_one_name_are_told_apart(base):
     assert other.apart([one]).name == "a-2.md"
 
 
-@pytest.mark.parametrize(
-    "uri",
-    ["https://a.test/home/x", "python:os.path", "text:note", "docs/a.md", "/guide/a.html", "",
-     "upload:a.md", "file:"],
-)  # fmt: skip
+NOT_HERE = [
+    "https://a.test/home/x", "python:os.path", "text:note", "docs/a.md", "/guide/a.html", "",
+    "upload:a.md", "file:", "file:a.md", "~/docs/a.md", "~other/a b.md", "a:/kettle", "z:kettle",
+    "/guide/two words.md", "urn:x:y",
+    *(() if os.name == "nt" else ("C:/docs/a.md", r"C:\docs\a.md", r"\\server\share\a.md")),
+]  # fmt: skip
+
+
+@pytest.fixture(params=["below the home folder", "in the temporary folder", "root"])
+def anywhere(request, tmp_path, monkeypatch):
+    """Run a test in three working directories, each with another home folder."""
+    places = {"root": Path("/"), "in the temporary folder": Path(tempfile.gettempdir())}
+    place = places.get(request.param, tmp_path)
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("HOME", str(place))
+
+
+@pytest.mark.usefixtures("anywhere")
+@pytest.mark.parametrize("uri", NOT_HERE)
 def test_what_is_no_path_of_this_machine_stays(uri):
     assert published_uri(uri) == uri
 
 
-def test_paths_of_this_machine_are_told_from_a_folder_that_says_nothing(base, monkeypatch):
-    monkeypatch.setenv("HOME", str(base))
+@pytest.mark.usefixtures("anywhere")
+def test_a_document_is_found_by_the_name_it_was_added_under(base):
+    here = base / "docs/two words.md"
+    here.touch()
+    names = [*filter(None, NOT_HERE), str(here), (base / "docs/a.md").as_uri() + "#part"]
+    with kbkit.open(base / "kb") as workspace:
+        kb = workspace.create("guides")
+        for name in names:
+            kb.add("Kettle", f"A kettle called {name}.", source=name)
+        assert [kb.documents[name].content for name in names] == [
+            f"A kettle called {name}." for name in names
+        ]
+        uris = {document.uri for document in kb.documents}
+        assert len(uris) == len(names)
+        assert not any(str(base) in uri for uri in uris)
+        here.unlink()  # the name still means the same document
+        for name in names:
+            kb.add("Kettle", "A kettle with a thermostat.", source=name)
+            kb.rate(name, 1)
+            kb.documents.delete(name)
+            kb.documents.undelete(name)
+            assert name in kb.documents
+        assert {document.uri for document in kb.documents} == uris
+
+
+@pytest.mark.usefixtures("anywhere")
+def test_a_path_below_the_base_folder_is_relative_to_it(base):
     path = base / "docs/deep/a.md"
-    assert published_uri(str(path)) == "docs/deep/a.md"
     assert published_uri(str(path), base / "docs") == "deep/a.md"
-    assert published_uri(path.as_uri() + "#part") == "docs/deep/a.md#part"
-    here = Path(tempfile.gettempdir(), "x.md")
-    assert published_uri(str(here)) == "x.md"
+    assert published_uri(path.as_uri() + "#part", base) == "docs/deep/a.md#part"
 
 
-def test_other_files_get_names_that_are_theirs_alone(base, monkeypatch, tmp_path_factory):
-    monkeypatch.setenv("HOME", str(base))
-    monkeypatch.setattr(tempfile, "tempdir", str(base / "docs"))
-    one, other = base.parent / "else/docs/a.md", base.parent / "a.md"
-    other.touch()
-    names = {published_uri(str(each)) for each in (one, other)}
-    assert len(names) == 2
-    assert not any(str(base.parent) in name or name.startswith("/") for name in names)
-    assert published_uri(str(one)) in names
+def test_other_files_get_names_that_are_theirs_alone(base, monkeypatch):
+    one, other = base.parent / "else/docs/a.md", base / "docs/a.md"
+    name = published_uri(str(one))
+    assert name.startswith("docs-")
+    assert name.endswith("/a.md")
+    assert name not in (published_uri(str(other)), published_uri(str(base.parent / "a.md")))
+    monkeypatch.chdir(one.parent)
+    monkeypatch.setenv("HOME", str(one.parent))
+    assert published_uri(str(one)) == name
 
 
 def test_what_programs_write_says_nothing_of_this_machine(monkeypatch, tmp_path):
