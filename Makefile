@@ -1,9 +1,14 @@
 # Everything that is needed is set up on first use, in .venv.
 #   make demo     build the quickstart knowledge base and its site, offline
-#   make test     lint, types, layers, all tests
+#   make test     venv, lint, tests and browser, one after the other
+#   make venv     install kbkit and the tools of development, in the versions of constraints.txt
+#   make lint     lint, types, layers, unit tests of the JavaScript
+#   make tests    the tests that need no browser
+#   make browser  the tests that need Chromium
 #   make postgres tests of stores, ingest and retrieval again, with catalogs on a PostgreSQL server
-#   make lint     the first half of that, with the unit tests of the JavaScript
-#   make lowest   the tests that rest on packages, with the lowest versions that are allowed
+#   make lock     write the newest releases of all dependencies into constraints.txt
+#   make latest   test with the newest releases, in a venv of its own
+#   make lowest   test with the oldest releases that pyproject.toml allows, likewise
 #   make core     the base install by itself, in a venv of its own
 #   make dist     the wheel and the source distribution, in dist/
 #   make sbom     what kbkit with all extras consists of, as CycloneDX, in build/sbom
@@ -31,29 +36,38 @@ DEV := .venv/.dev-installed
 NODE_MODULES := tests/js/node_modules/.package-lock.json
 
 .DELETE_ON_ERROR:
-.PHONY: demo test postgres lint types javascript workflows coverage lowest core dist sbom audit bench soak publish \
+.PHONY: demo test venv tests browser postgres latest lock lint types javascript workflows coverage lowest core dist sbom audit bench soak publish \
 	site notebooks lab clean
 
 demo: $(RUN)
 	$(BIN)/python recipes/demo.py
 
+# All parts run, even when one fails; how long each took is printed at the end.
+GATE = $(PYTHON) tests/gate.py
+test:
+	$(GATE) venv lint tests browser
+
+venv: $(DEV)
+
 # Two processes, each with one thread for its matrices: with more they wait for each other. Each has
-# its half of the tests in a row, so that what the tests of a file share is made once.
+# its half of the tests in a row, so that the tests of a file share their fixtures.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+WORKERS ?= 2
+CACHE ?= .pytest_cache
+PYTEST = $(BIN)/python -m pytest -o cache_dir=$(CACHE) $(AGAIN) -n $(WORKERS) --durations 40
+tests: $(DEV)
+	$(ONE_THREAD) $(PYTEST) --dist worksteal -m "not browser and not soak"
 
-# Browser tests run by themselves, files side by side: what one starts (JupyterLab, Chromium, a
-# site) serves the tests of its file. To collect all other tests for them takes half a minute.
+# Files run side by side: JupyterLab, Chromium or a site serves the tests of one file. Only the
+# files that have such tests are collected.
 IN_A_BROWSER := grep -rl --include='test_*.py' 'mark\.browser' tests
-test: lint
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not soak"
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "browser and not soak" $$($(IN_A_BROWSER))
+browser: $(DEV)
+	$(PYTEST) --dist loadfile -m "browser and not soak" $$($(IN_A_BROWSER))
 
-# Once more with catalogs on a server that the tests start, Debian's or that of a wheel; but for
-# those that are marked `local`.
+# The tests that ask a catalog (not those marked `local`), on a PostgreSQL server: Debian's or a wheel's.
 postgres: $(DEV)
-	$(ONE_THREAD) KBKIT_TEST_DATABASE=postgresql \
-		$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not soak" \
-		tests/stores tests/ingest tests/retrieval
+	$(ONE_THREAD) KBKIT_TEST_DATABASE=postgresql $(PYTEST) --dist worksteal \
+		-m "not browser and not soak" tests/stores tests/ingest tests/retrieval
 
 coverage: $(DEV)
 	rm -f .coverage .coverage.*
@@ -95,14 +109,17 @@ $(NODE_MODULES): tests/js/package-lock.json
 	touch $@
 
 lowest:
-	$(ONE_THREAD) PYTHON=$(PYTHON) .ci/lowest
+	$(ONE_THREAD) PYTHON=$(PYTHON) .ci/releases lowest-direct
+
+latest:
+	$(ONE_THREAD) PYTHON=$(PYTHON) .ci/releases highest
 
 core:
 	PYTHON=$(PYTHON) .ci/core
 
 dist: | $(BIN)/python
 	rm -rf dist
-	$(BIN)/python -m pip install --quiet "build>=1.2"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt build
 	$(BIN)/python -m build --quiet
 
 sbom:
@@ -153,12 +170,22 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 		"kbkit needs Python 3.11 or newer: make ... PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt uv
 
-$(RUN): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -e ".[site]" --group docs
+# The versions of constraints.txt. Files are copied: nltk reads no file that has hard links.
+INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python --link-mode copy --compile-bytecode \
+	--constraint $(LOCK) --build-constraint $(LOCK)
+LOCK ?= constraints.txt
+
+$(RUN): pyproject.toml $(LOCK) | $(BIN)/python
+	$(INSTALL) -e ".[site]" --group docs
 	touch $(RUN)
 
-$(DEV): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet -e ".[all]" --group dev
+$(DEV): pyproject.toml $(LOCK) | $(BIN)/python
+	$(INSTALL) -e ".[all]" --group dev
 	touch $(RUN) $(DEV)
+
+# The newest releases that pyproject.toml allows, for Python 3.11 and newer on every system.
+lock: | $(BIN)/python
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group dev \
+		--no-header --no-annotate --upgrade --output-file constraints.txt pyproject.toml

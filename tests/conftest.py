@@ -161,6 +161,12 @@ def slow_site() -> Iterator[str]:
     server.server_close()
 
 
+def pytest_sessionfinish(session, exitstatus):
+    """Note for tests/gate.py how the run ended: only failed tests get a second chance."""
+    if not hasattr(session.config, "workerinput"):
+        session.config.cache.set("gate/exit", int(exitstatus))
+
+
 def pytest_collection_finish():
     """Spare the collector what stays to the end: it would look at all of it each time."""
     gc.freeze()
