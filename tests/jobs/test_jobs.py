@@ -18,6 +18,7 @@ from kbkit.models import JobState, Progress, from_dict
 from kbkit.models.jobs import Job
 from kbkit.stores.catalog import jobs as job_table
 from kbkit.workspace import stores_of
+from tests.waiting import until
 
 SOON = 20
 
@@ -90,10 +91,9 @@ def test_a_job_that_fails_says_why_and_nothing_of_the_servers_own(jobs, caplog):
 
 
 def test_a_job_is_cancelled_whether_it_is_at_work_or_waits(jobs):
-    begun = threading.Event()
-    made = jobs(read=until_stopped(begun))
+    made = jobs(read=until_stopped(threading.Event()))
     first, second, third = (made.start("read", {}) for _ in range(3))  # two are at work
-    assert begun.wait(SOON)
+    until(lambda: made.get(first.id).progress and made.get(second.id).progress)
     assert made.cancel(third.id).state is JobState.CANCELLED
     for asked in (first, second):
         made.cancel(asked.id)
