@@ -8,6 +8,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
@@ -54,6 +56,28 @@ def test_what_it_tells_to_write_works(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("all of it\n")
+
+
+def tracked() -> list[tuple[str, Path]]:
+    """Mode and path of the files in git."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    lines = subprocess.run(
+        ["git", "ls-files", "-s", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    return [(line.split()[0], ROOT / line.partition("\t")[2]) for line in lines if line]
+
+
+def test_no_link_leaves_the_repository():
+    for path in [path for mode, path in tracked() if mode == "120000" and path.is_symlink()]:
+        target = path.readlink()
+        assert not target.is_absolute(), path
+        assert (path.parent / target).resolve().is_relative_to(ROOT), path
+
+
+def test_no_file_is_large():
+    files = [path for mode, path in tracked() if mode != "120000" and path.is_file()]
+    assert [path for path in files if path.stat().st_size > 1_000_000] == []
 
 
 def test_the_places_that_it_names_are_there():

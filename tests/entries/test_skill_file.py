@@ -211,7 +211,7 @@ def test_hostile_texts_take_no_time_and_no_memory():
         read_skill(laughs.encode())
     with pytest.raises(EntryFormatError, match="MB"):
         read_skill(b"title: " + b"x" * 5_000_000)
-    with pytest.raises(EntryFormatError, match=r"nest(ed|ing)"):  # PyYAML 6.0.4 has a limit, too
+    with pytest.raises(EntryFormatError, match=r"line 1, column \d+"):
         read_skill(b"a: " + b"[" * 100_000)
     with pytest.raises(EntryFormatError, match="values"):
         read_skill(b"a: [" + b"1," * 600_000 + b"]")

@@ -17,16 +17,13 @@ import Stemmer
 from kbkit.export.index.stemmers import stemmer_source
 from kbkit.text import Analyzer
 from kbkit.text.stopwords import stop_words
+from tests.manuals import MANUALS, manual
 from tests.test_text import WAYS
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "tests" / "js" / "twin.js"
 MODULES = SCRIPT.with_name("modules.js")
 QUESTIONS = ROOT.parent / "shared" / "eval" / "python-questions.tsv"
-DOCS = [
-    Path("/usr/share/doc", name)
-    for name in ("python3.11/html", "python-django-doc/html", "sqlite3", "nodejs", "debian-policy")
-]
 LANGUAGES = Stemmer.algorithms()
 analyzer = cache(Analyzer)
 
@@ -98,11 +95,9 @@ def _lines(folder: Path, every: int) -> list[str]:
     return [line for text in texts for line in text.split("\n") if line.strip()]
 
 
-@pytest.mark.parametrize("folder", DOCS, ids=lambda folder: folder.parts[4])
-def test_lines_of_documentation(folder, twin):
-    if not folder.is_dir():
-        pytest.skip(f"needs {folder}")
-    lines = _lines(folder, 25)
+@pytest.mark.parametrize("package", MANUALS)
+def test_lines_of_documentation(package, twin):
+    lines = _lines(manual(package), 25)
     assert twin.differences([("english", line) for line in dict.fromkeys(lines)]) == []
 
 

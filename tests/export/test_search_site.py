@@ -26,9 +26,9 @@ from kbkit.export.mkdocs.search_box import SiteSearch
 from kbkit.publishing.index_content import index_content
 from kbkit.publishing.published_index import ASKED, PublishedIndex
 from kbkit.recipes import MirrorSource
+from tests.manuals import manual
 
 ROOT = Path(__file__).parents[2]
-DOCS = Path("/usr/share/doc/python3.11/html")
 QUESTIONS = ROOT.parent / "shared" / "eval" / "python-questions.tsv"
 JS = ROOT / "tests" / "js"
 BASE = "https://docs.python.org/"
@@ -37,12 +37,11 @@ BASE = "https://docs.python.org/"
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
     """The index of some thousand chunks of real documentation, and its headings."""
-    if not DOCS.is_dir():
-        pytest.skip("needs real documentation; on Debian: apt-get install python3.11-doc")
+    docs = manual("python3.11-doc")
     folder = tmp_path_factory.mktemp("parity")
     with kbkit.open(folder / "kb") as workspace:
         kb = workspace.create("python")
-        kb.ingest(MirrorSource(path=str(DOCS), base_url=BASE, include=("/library/[a-c]*",)))
+        kb.ingest(MirrorSource(path=str(docs), base_url=BASE, include=("/library/[a-c]*",)))
         for document in list(kb.documents)[:20]:
             kb.rate(document.id, 5)
         kb.chunks.fit_query_encoder()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import unicodedata
+from contextlib import suppress
 
 import pytest
 
@@ -107,10 +109,14 @@ def test_a_folder_that_becomes_a_link_all_the_time_leads_nowhere(files, outside)
 
     def swap():
         while not stop.is_set():
-            real.rename(spare)
-            real.symlink_to(outside)
-            real.unlink()
-            spare.rename(real)
+            with suppress(OSError):  # a write makes the folder while it is away
+                real.rename(spare)
+                real.symlink_to(outside)
+            with suppress(OSError):
+                real.unlink()
+            with suppress(OSError):
+                spare.rename(real)
+            shutil.rmtree(spare, ignore_errors=True)
 
     swapper = threading.Thread(target=swap)
     swapper.start()

@@ -22,6 +22,7 @@ from kbkit.sources.html.regions import SiteTemplate
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.html.tables import grid
 from kbkit.sources.images import kept_image
+from tests.manuals import MANUALS, manual
 
 URL = "https://docs.example/guide/page.html"
 
@@ -738,21 +739,9 @@ def test_a_page_without_a_body_is_read_from_where_its_head_ends(html: str) -> No
     assert re.search(r"First words\.\s+Last words\.\s*$", content)
 
 
-MANUALS = {
-    "python": "/usr/share/doc/python3.11/html",
-    "django": "/usr/share/doc/python-django-doc/html",
-    "flask": "/usr/share/doc/python-flask-doc/html",
-    "policy": "/usr/share/doc/debian-policy/policy.html",
-    "sqlite": "/usr/share/doc/sqlite3",
-    "nodejs": "/usr/share/doc/nodejs/api",
-}
-
-
-@pytest.mark.parametrize("name", MANUALS)
-def test_what_real_manuals_keep(name: str) -> None:
-    folder = Path(MANUALS[name])
-    if not folder.is_dir():
-        pytest.skip(f"{folder} is not installed (Debian's documentation package)")
+@pytest.mark.parametrize("package", MANUALS)
+def test_what_real_manuals_keep(package: str) -> None:
+    folder = manual(package)
     pages = [path for path in sorted(folder.rglob("*.html")) if path.stat().st_size < 200_000]
     random.Random(3).shuffle(pages)
     template = recurring([survey(path.read_text("utf-8", "replace")) for path in pages[:25]])

@@ -24,6 +24,7 @@ from kbkit.sources.openapi.source import documents
 from kbkit.sources.package.repository import origin_of
 from kbkit.sources.web.fetch import Response
 from kbkit.sources.web.page_events import Validators
+from tests.manuals import manual
 
 _spec = importlib.util.spec_from_file_location(
     "samples", Path(__file__).parents[1] / "formats/samples.py"
@@ -236,18 +237,16 @@ def test_unchanged_pages_are_read_again_when_the_recipe_states_another_license()
 
 
 @pytest.mark.parametrize(
-    ("place", "license"),
+    ("package", "page", "license"),
     [
-        ("python3.11/html/library/json.html",
+        ("python3.11-doc", "library/json.html",
          License("PSF-2.0", "", "© Copyright 2001-2026, Python Software Foundation.")),
-        ("python-flask-doc/html/quickstart.html", License("", "", "© Copyright 2023 Pallets.")),
-        ("sqlite3/lang_select.html", License()),
+        ("python-flask-doc", "quickstart.html", License("", "", "© Copyright 2023 Pallets.")),
+        ("sqlite3-doc", "lang_select.html", License()),
     ],
 )  # fmt: skip
-def test_real_documentation(place, license):
-    path = Path("/usr/share/doc") / place
-    if not path.is_file():
-        pytest.skip(f"{path} is not installed")
-    found = extract(path.read_text("utf-8"), "https://docs.example.org/a.html").license
+def test_real_documentation(package, page, license):
+    text = (manual(package) / page).read_text("utf-8")
+    found = extract(text, "https://docs.example.org/a.html").license
     years = re.compile(r"-20\d\d,")  # of a later release
     assert replace(found, attribution=years.sub("-2026,", found.attribution)) == license
