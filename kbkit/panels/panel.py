@@ -45,6 +45,8 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._home = home
         self._loop = _running_loop()
         self.status_line = StatusLine()
+        self._unasked = 0
+        self._is_outcome = False
         super().__init__()
         self.add_class("kbkit-panel").add_class(f"kbkit-{name}")
         events.subscribe(home, self._receive)
@@ -54,12 +56,29 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.children = (stylesheet(), *children)
 
     def say(self, text: str) -> None:
-        """Tell the reader how things are."""
+        """Describe how things are; within `unasked`, an outcome or an error stays."""
+        if not (self._unasked and self._is_outcome):
+            self._is_outcome = False
+            self.status_line.say(text)
+
+    def announce(self, text: str) -> None:
+        """Announce the outcome of an action; it stays until the next action."""
+        self._is_outcome = True
         self.status_line.say(text)
 
+    @contextmanager
+    def unasked(self) -> Iterator[None]:
+        """Update the panel without an action of the reader: after a poll, or a change elsewhere."""
+        self._unasked += 1
+        try:
+            yield
+        finally:
+            self._unasked -= 1
+
     def fail(self, error: Exception) -> None:
-        """Tell the reader what went wrong; all else stays as it is shown."""
+        """Show an error until the next action; all else stays as it is shown."""
         self.error = error
+        self._is_outcome = True
         if not isinstance(error, KbkitError):
             _log.debug("unexpected error in a panel", exc_info=error)
         self._show_error(error)
@@ -84,7 +103,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if self._loop is not None and self._loop is not _running_loop():
             self._loop.call_soon_threadsafe(self._receive, topic)
         else:
-            with self.shown_errors():
+            with self.shown_errors(), self.unasked():
                 self._update(topic)
 
     def _update(self, topic: Topic) -> None:

@@ -15,6 +15,9 @@ FLAGS = [
     "--disable-sync",
 ]
 
+TIMEOUT = 120_000
+"""Milliseconds to wait for an event: it costs nothing when the event comes."""
+
 _NOTEBOOKS_OWN = "(reading 'schema')"
 """Notebook 7 raises this in its own code."""
 
@@ -24,6 +27,7 @@ def launched(chromium: str) -> Iterator[Any]:
     """A running browser, from the path of its program."""
     from playwright import sync_api
 
+    sync_api.expect.set_options(timeout=TIMEOUT)
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium, args=FLAGS, chromium_sandbox=False
@@ -55,7 +59,7 @@ def guarded(chrome: Any, address: str) -> Iterator[tuple[Any, list[str]]]:
     context = chrome.new_context(viewport={"width": 1200, "height": 900})
     context.route("**/*", guard)
     page = context.new_page()
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(TIMEOUT)
     page.on("dialog", note_dialog)
     page.on("pageerror", note_error)
     page.on("console", lambda line: line.type == "error" and events.append(f"console {line.text}"))

@@ -50,6 +50,13 @@ class Notebook:
     def wait_until_idle(self) -> None:
         self.page.wait_for_function(IDLE)
 
+    def shows_no_errors(self) -> None:
+        from playwright import sync_api
+
+        for kind in ("error", "stderr"):
+            outputs = self.page.locator(f".jp-OutputArea-output[data-mime-type*={kind}]")
+            sync_api.expect(outputs).to_have_count(0)
+
     def keys(self, *keys: str) -> None:
         for key in keys:
             self.page.keyboard.press(key)

@@ -15,6 +15,7 @@ import yaml
 import kbkit
 from kbkit.export import build_site
 from kbkit.export.mkdocs.project import SEPARATOR, theme
+from tests.browser.chrome import TIMEOUT
 from tests.browser.layout import settle
 
 GUIDES = Path(__file__).parents[2] / "site"
@@ -165,7 +166,7 @@ class Tab:
         self.page, self.base = page, base
         self.asked: list[str] = []
         self.trouble: list[str] = []
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(TIMEOUT)
         page.add_init_script(_LISTEN)
         page.on("request", lambda request: self.asked.append(request.url))
         page.on("console", lambda line: self.trouble.append(line.text)

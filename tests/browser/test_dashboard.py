@@ -146,7 +146,7 @@ def test_a_kernel_waits_for_the_next_visitor_and_the_page_has_an_outline(chrome,
             page.goto(f"{address}/?token={TOKEN}")
             page.locator(".kbkit-card, .kbkit-notice").first.wait_for()
             assert page.evaluate("window.outlined")
-            assert page.locator("#loading").count() == 0
+            sync_api.expect(page.locator("#loading")).to_have_count(0)
         assert events == []
 
 

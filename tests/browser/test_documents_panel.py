@@ -106,13 +106,13 @@ def test_the_tree_is_walked_by_keys(lab: Lab):
     lab.keys("ArrowDown")
     assert lab.active().endswith("cooking 60")
     lab.keys("ArrowLeft")
-    assert lab.item("cooking").get_attribute("aria-expanded") == "false"
-    assert lab.item("Recipe 0").count() == 0
+    sync_api.expect(lab.item("cooking")).to_have_attribute("aria-expanded", "false")
+    sync_api.expect(lab.item("Recipe 0")).to_have_count(0)
     lab.keys("ArrowRight", "ArrowRight")
     assert lab.active() == "Recipe 0"
     lab.page.keyboard.type("recipe 47")
     assert lab.active() == "Recipe 47"
-    assert lab.item("Recipe 0").count() == 0, "lines out of sight are elements"
+    sync_api.expect(lab.item("Recipe 0"), "lines out of sight are elements").to_have_count(0)
     lab.keys("Enter")
     lab.opened("Recipe 47")
     line = lab.item("Recipe 47")
@@ -121,14 +121,14 @@ def test_the_tree_is_walked_by_keys(lab: Lab):
     lab.keys("ArrowDown", "ArrowLeft")
     assert lab.active().endswith("cooking 60")
     lab.keys("d", "d", "x")  # which delete and cut cells of a notebook
-    assert lab.page.locator(".jp-Notebook .jp-Cell").count() == 2
+    sync_api.expect(lab.page.locator(".jp-Notebook .jp-Cell")).to_have_count(2)
     assert lab.tree.evaluate("tree => tree == document.activeElement")
 
 
 def test_a_document_is_read_and_its_links_are_followed(lab: Lab):
-    assert lab.text.locator(".k").first.inner_text() == "def"
+    sync_api.expect(lab.text.locator(".k").first).to_have_text("def")
     away = lab.text.get_by_role("link", name="a site")
-    assert away.get_attribute("target") == "_blank"
+    sync_api.expect(away).to_have_attribute("target", "_blank")
     assert "noopener" in away.get_attribute("rel")
     place = lab.page.url
     scroll = "page => page.scrollTop"
@@ -167,20 +167,20 @@ def test_a_hit_is_opened_at_its_passage_which_is_marked(lab: Lab):
     lab.theme("JupyterLab Light")
     lab.execute("panel.show('https://docs.example.org/en/tools.html')")
     lab.opened("Tools")
-    assert marked.count() == 0
+    sync_api.expect(marked).to_have_count(0)
 
 
 def test_hostile_documents_are_shown_harmlessly(lab: Lab):
     lab.filter("quagga")
     lab.item("Quagga").click()
     lab.panel.get_by_text("characters at the end are left out").wait_for()
-    assert "<img src=x" in lab.text.inner_text()
-    assert lab.text.locator("script, img, svg, style, [onerror]").count() == 0
+    sync_api.expect(lab.text).to_contain_text("<img src=x")
+    sync_api.expect(lab.text.locator("script, img, svg, style, [onerror]")).to_have_count(0)
     assert lab.text.locator("a").evaluate_all("links => links.map(link => link.protocol)") == [
         "https:"
     ]
     title = lab.panel.locator(".kbkit-article-title")
-    assert title.locator("a, img, script").count() == 0
+    sync_api.expect(title.locator("a, img, script")).to_have_count(0)
     assert lab.page.evaluate("window.pwned") is None
     assert lab.events == []
     lab.panel.get_by_label("Filter").fill("")
@@ -217,7 +217,7 @@ def test_a_document_is_deleted_once_that_is_confirmed(lab: Lab):
     lab.panel.get_by_role("button", name="Delete…").click()
     lab.panel.get_by_role("button", name="Delete it").click()
     lab.panel.get_by_text("Deleted: “Tools”").wait_for()
-    assert lab.item("Tools").count() == 0
+    sync_api.expect(lab.item("Tools")).to_have_count(0)
     lab.panel.get_by_text("Choose a document").wait_for()
 
 
@@ -241,6 +241,5 @@ def test_it_fits_and_everybody_can_use_it(lab: Lab):
 
 
 def test_it_left_no_errors_and_fetched_nothing_from_elsewhere(lab: Lab):
-    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=error]").count() == 0
-    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=stderr]").count() == 0
+    lab.shows_no_errors()
     assert lab.events == []

@@ -96,7 +96,7 @@ def test_entries_are_found_rated_and_read_by_keys(lab: Lab, agent: Entries):
     lab.keys("4")
     lab.says("Stored: 4 stars for Brew tea; now 4 of 5 by 1")
     assert agent.read("brew-tea").rating.average == 4
-    assert lab.page.locator(".jp-Notebook .jp-Cell").count() == 2
+    sync_api.expect(lab.page.locator(".jp-Notebook .jp-Cell")).to_have_count(2)
     sync_api.expect(lab.row("Brew tea").get_by_role("button", name="Brew tea")).to_be_focused()
     lab.keys("End", "Enter")
     heading = lab.entry.get_by_role("heading", name="Parse a server log")
@@ -136,7 +136,7 @@ def test_an_entry_is_made_changed_deleted_and_brought_back(lab: Lab, agent: Entr
     sync_api.expect(title).to_be_focused()
     title.press("Enter")
     form.get_by_text("is empty; say in a line what the entry does").wait_for()
-    assert title.get_attribute("aria-invalid") == "true"
+    sync_api.expect(title).to_have_attribute("aria-invalid", "true")
     title.fill("Bake bread")
     form.get_by_label("Name of its folder").fill("brew-tea")
     title.press("Enter")
@@ -168,7 +168,7 @@ def test_an_entry_is_made_changed_deleted_and_brought_back(lab: Lab, agent: Entr
     form.get_by_role("button", name="Save", exact=True).click()
     form.get_by_text("prompt is now").wait_for()
     form.get_by_text("Theirs.").wait_for()
-    assert form.get_by_label("Prompt").input_value() == "Mine."
+    sync_api.expect(form.get_by_label("Prompt")).to_have_value("Mine.")
     form.get_by_role("button", name="Save mine all the same").click()
     lab.says("Stored: Bake bread")
     assert agent.read("bake-bread").prompt == "Mine."
@@ -186,8 +186,10 @@ def test_what_agents_do_appears_and_hostile_text_is_text(lab: Lab, agent: Entrie
     lab.row("Old way").get_by_text("1 (1)").wait_for()
     lab.row("hostile").get_by_role("button", name="hostile").first.click()
     lab.entry.get_by_role("heading", name="hostile").wait_for()
-    assert "<script>" in lab.entry.locator(".kbkit-page > div").first.inner_text()
-    assert lab.panel.locator(".kbkit-cards :is(script, img, svg, [onerror])").count() == 0
+    sync_api.expect(lab.entry.locator(".kbkit-page > div").first).to_contain_text("<script>")
+    sync_api.expect(
+        lab.panel.locator(".kbkit-cards :is(script, img, svg, [onerror])")
+    ).to_have_count(0)
     assert lab.events == []
 
 
@@ -203,6 +205,5 @@ def test_it_fits_and_everybody_can_use_it(lab: Lab):
             wait_until_fits(lab.panel)
         lab.page.set_viewport_size({"width": 1200, "height": 900})
         assert violations(lab.page, ".kbkit-entries") == []
-    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=error]").count() == 0
-    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=stderr]").count() == 0
+    lab.shows_no_errors()
     assert lab.events == []

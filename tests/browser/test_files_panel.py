@@ -113,8 +113,8 @@ def test_the_tree_is_walked_and_a_file_is_read_by_keys(lab: Lab):
     lab.keys("ArrowRight", "Enter")
     lab.opened("glazes.md")
     lab.text.get_by_text("Silica.").wait_for()
-    assert lab.button("Edit").count() == 0  # read only
-    assert lab.button("Delete").is_disabled()
+    sync_api.expect(lab.button("Edit")).to_have_count(0)  # read only
+    sync_api.expect(lab.button("Delete")).to_be_disabled()
     lab.keys("Home", "ArrowLeft")
     lab.item("manual").wait_for(state="detached")
     lab.page.keyboard.type("plans")
@@ -128,7 +128,7 @@ def test_the_tree_is_walked_and_a_file_is_read_by_keys(lab: Lab):
     lab.keys("Enter")
     lab.opened("tea.md")
     lab.text.get_by_role("heading", name="Green tea").wait_for()
-    assert lab.text.locator(".k").first.inner_text() == "def"
+    sync_api.expect(lab.text.locator(".k").first).to_have_text("def")
     lab.text.get_by_role("link", name="Milk").click()
     lab.opened("milk.md")
     lab.panel.get_by_role("navigation", name="Backlinks").get_by_role("button").click()
@@ -162,11 +162,11 @@ def test_a_file_is_made_edited_moved_deleted_and_all_of_it_taken_back(lab: Lab, 
     lab.page.keyboard.type("plans")
     lab.button("New file…").press("Enter")
     box = lab.panel.get_by_role("textbox", name="Path of the new file")
-    assert box.input_value() == "plans/"
+    sync_api.expect(box).to_have_value("plans/")
     box.fill("plans/tea.md")
     box.press("Enter")
     lab.panel.get_by_text("plans/tea.md is there already").wait_for()
-    assert box.get_attribute("aria-invalid") == "true"
+    sync_api.expect(box).to_have_attribute("aria-invalid", "true")
     box.fill("plans/today")
     box.press("Enter")
     lab.editor.wait_for()
@@ -175,7 +175,7 @@ def test_a_file_is_made_edited_moved_deleted_and_all_of_it_taken_back(lab: Lab, 
     lab.keys("Control+s")
     lab.says("Saved.")
     assert agent.read("plans/today.md") == "# Today\n\nWalk the dog. 0 0 d d x"
-    assert lab.page.locator(".jp-Notebook .jp-Cell").count() == 2
+    sync_api.expect(lab.page.locator(".jp-Notebook .jp-Cell")).to_have_count(2)
     lab.page.keyboard.type(" More.")
     lab.keys("Escape")
     lab.says("What you wrote is not saved.")
@@ -188,7 +188,7 @@ def test_a_file_is_made_edited_moved_deleted_and_all_of_it_taken_back(lab: Lab, 
     sync_api.expect(lab.item("today.md")).to_have_class(re.compile("kbkit-active"))
     lab.keys("F2")
     target = lab.panel.get_by_role("textbox", name="New path")
-    assert target.input_value() == "plans/today.md"
+    sync_api.expect(target).to_have_value("plans/today.md")
     assert (
         target.evaluate("box => box.value.slice(box.selectionStart, box.selectionEnd)") == "today"
     )
@@ -227,17 +227,17 @@ def test_what_an_agent_writes_appears_and_neither_side_loses_a_word(lab: Lab, ag
     lab.says("Somebody changed this file meanwhile. Save shows both.")
     lab.editor.press("Control+s")
     theirs = lab.panel.get_by_role("textbox", name="milk.md as it is now")
-    assert theirs.input_value() == "# Milk\n\nTheirs.\n"
-    assert lab.editor.input_value() == "# Milk\n\nMine.\n"
+    sync_api.expect(theirs).to_have_value("# Milk\n\nTheirs.\n")
+    sync_api.expect(lab.editor).to_have_value("# Milk\n\nMine.\n")
     assert agent.read("milk.md") == "# Milk\n\nTheirs.\n"
     for theme in ("Dark", "Light"):
         lab.theme(f"JupyterLab {theme}")
         lab.page.screenshot(path=SCREENSHOTS / f"files-conflict-{theme.lower()}.png")
     assert violations(lab.page, ".kbkit-files") == []
     lab.button("Go on with theirs").click()
-    assert lab.editor.input_value() == "# Milk\n\nTheirs.\n"
+    sync_api.expect(lab.editor).to_have_value("# Milk\n\nTheirs.\n")
     lab.keys("Control+z")
-    assert lab.editor.input_value() == "# Milk\n\nMine.\n"
+    sync_api.expect(lab.editor).to_have_value("# Milk\n\nMine.\n")
     agent.write("milk.md", "# Milk\n\nTheirs again.\n")
     lab.editor.press("Control+s")
     lab.panel.get_by_role("button", name="Keep both").click()
@@ -268,7 +268,7 @@ def test_files_are_found_and_a_note_that_is_missing_is_made(lab: Lab, agent: Fil
     lab.item("run.py").wait_for()
     lab.text.get_by_role("link", name="Lemon").click()
     box = lab.panel.get_by_role("textbox", name="Path of the new file")
-    assert box.input_value() == "plans/Lemon.md"
+    sync_api.expect(box).to_have_value("plans/Lemon.md")
     box.press("Enter")
     lab.editor.wait_for()
     lab.button("Close").click()
@@ -279,8 +279,8 @@ def test_files_are_found_and_a_note_that_is_missing_is_made(lab: Lab, agent: Fil
 def test_hostile_files_are_shown_harmlessly(lab: Lab):
     lab.item("hostile.md").click()
     lab.opened("hostile.md")
-    assert "<img src=x" in lab.text.inner_text()
-    assert lab.text.locator("script, img, svg, style, [onerror]").count() == 0
+    sync_api.expect(lab.text).to_contain_text("<img src=x")
+    sync_api.expect(lab.text.locator("script, img, svg, style, [onerror]")).to_have_count(0)
     assert lab.page.evaluate("window.pwned") is None
     assert lab.events == []
 
@@ -297,6 +297,5 @@ def test_it_fits_and_everybody_can_use_it(lab: Lab):
             wait_until_fits(lab.panel)
         lab.page.set_viewport_size({"width": 1200, "height": 900})
         assert violations(lab.page, ".kbkit-files") == []
-    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=error]").count() == 0
-    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=stderr]").count() == 0
+    lab.shows_no_errors()
     assert lab.events == []

@@ -126,7 +126,7 @@ def test_the_picture_is_drawn_moved_and_zoomed(lab: Lab):
     lab.keys("0")
     assert lab.picture() == whole, "the same picture, as at first"
     lab.keys("d", "d", "x")  # which delete and cut cells of a notebook
-    assert lab.page.locator(".jp-Notebook .jp-Cell").count() == 2
+    sync_api.expect(lab.page.locator(".jp-Notebook .jp-Cell")).to_have_count(2)
     box = lab.canvas.bounding_box()
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     lab.page.mouse.move(*middle)
@@ -159,7 +159,7 @@ def test_a_click_selects_what_is_there_and_the_list_is_in_step(lab: Lab):
     lab.selected(name)
     status = lab.panel.locator(".kb-graph-status")
     assert status.inner_text().startswith(f"{name}, ")
-    assert "neighbour" in status.inner_text()
+    sync_api.expect(status).to_contain_text("neighbour")
     lab.panel.get_by_text("Passages", exact=True).wait_for()
     lab.canvas.focus()
     lab.keys("Escape")
@@ -180,7 +180,9 @@ def test_neighbours_are_walked_by_keys(lab: Lab):
     lab.keys("ArrowLeft")
     lab.selected("PoolError")
     option = lab.list.get_by_role("option").first
-    assert option.get_attribute("aria-setsize") == str(lab.list.get_by_role("option").count())
+    sync_api.expect(option).to_have_attribute(
+        "aria-setsize", str(lab.list.get_by_role("option").count())
+    )
     lab.keys("Escape")
     lab.title.wait_for(state="detached")
 
@@ -189,8 +191,8 @@ def test_types_relations_and_gaps_are_filtered(lab: Lab):
     whole = lab.picture()
     chip = lab.panel.get_by_role("group", name="Types").get_by_role("button", name="symbol")
     chip.click()
-    assert chip.get_attribute("aria-pressed") == "false"
-    assert lab.list.get_by_role("option", name="pool.part").count() == 0
+    sync_api.expect(chip).to_have_attribute("aria-pressed", "false")
+    sync_api.expect(lab.list.get_by_role("option", name="pool.part")).to_have_count(0)
     assert lab.picture() != whole
     chip.click()
     assert lab.list.get_by_role("option", name="pool.part").count() > 5
@@ -207,8 +209,10 @@ def test_an_entity_is_edited_and_what_is_wrong_stands_beside_its_field(lab: Lab)
     lab.field("Description").fill("When the pool is wrong.")
     lab.button("Save").click()
     lab.panel.locator("form [role=alert]").get_by_text("give a word").wait_for()
-    assert lab.field("Type").get_attribute("aria-invalid") == "true"
-    assert lab.field("Description").input_value() == "When the pool is wrong.", "nothing is lost"
+    sync_api.expect(lab.field("Type")).to_have_attribute("aria-invalid", "true")
+    sync_api.expect(lab.field("Description"), "nothing is lost").to_have_value(
+        "When the pool is wrong."
+    )
     with kbkit.open(lab.workspace) as other:
         other.graph.update("PoolError", description="From elsewhere.", by="ann")
     lab.said("The graph has changed")
@@ -216,7 +220,7 @@ def test_an_entity_is_edited_and_what_is_wrong_stands_beside_its_field(lab: Lab)
     lab.button("Save").click()
     lab.panel.get_by_text("by ann").first.wait_for()
     lab.panel.locator("form").get_by_text("From elsewhere.").wait_for()
-    assert lab.field("Description").input_value() == "When the pool is wrong."
+    sync_api.expect(lab.field("Description")).to_have_value("When the pool is wrong.")
     lab.button("Save mine all the same").click()
     lab.said("Stored: PoolError")
     with kbkit.open(lab.workspace) as other:
@@ -248,7 +252,7 @@ def test_what_another_process_changes_appears_and_nothing_jumps(lab: Lab):
         other.graph.create("gatekeeper", type="component")
         other.graph.relate("gatekeeper", "handles", "PoolError", by="an agent")
     lab.list.get_by_text("gatekeeper", exact=True).wait_for()
-    assert lab.title.inner_text() == "PoolError", "what was selected stays so"
+    sync_api.expect(lab.title, "what was selected stays so").to_have_text("PoolError")
     with kbkit.open(lab.workspace) as other:
         other.graph.delete("gatekeeper", by="an agent")
     lab.list.get_by_text("gatekeeper", exact=True).wait_for(state="detached")
@@ -261,7 +265,7 @@ def test_hostile_names_are_shown_harmlessly(lab: Lab):
     lab.panel.get_by_text("<script>window.pwned = 2</script>").wait_for()
     assert len(lab.title.inner_text()) <= 160
     assert "\u202e" not in lab.panel.inner_text()
-    assert lab.panel.locator("img, script, [onerror]").count() == 0
+    sync_api.expect(lab.panel.locator("img, script, [onerror]")).to_have_count(0)
     assert lab.page.evaluate("window.pwned") is None
     assert lab.events == []
 
@@ -287,6 +291,5 @@ def test_it_fits_and_everybody_can_use_it(lab: Lab):
 
 
 def test_it_left_no_errors_and_fetched_nothing_from_elsewhere(lab: Lab):
-    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=error]").count() == 0
-    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=stderr]").count() == 0
+    lab.shows_no_errors()
     assert lab.events == []

@@ -68,8 +68,8 @@ def test_a_crawl_is_started_watched_and_cancelled(lab: Lab, slow_site: str):
     before = lab.count("new")
     lab.wait_for_count("new", before + 3)
     lab.wait_for_count("failed", 1)
-    assert lab.button("Start").is_disabled()
-    assert "pages/s" in lab.panel.locator(".kbkit-pace").inner_text()
+    sync_api.expect(lab.button("Start")).to_be_disabled()
+    sync_api.expect(lab.panel.locator(".kbkit-pace")).to_contain_text("pages/s")
     # the kernel answers meanwhile
     answered = lab.page.evaluate(
         """async () => {
@@ -83,9 +83,9 @@ def test_a_crawl_is_started_watched_and_cancelled(lab: Lab, slow_site: str):
     lab.panel.get_by_text(re.compile("Stopped after .* Start again to go on")).wait_for()
     assert 6 <= lab.count("new") < 1000
     problems = lab.panel.get_by_role("region", name="Problems")
-    assert "404" in problems.inner_text()
-    assert lab.button("Start").is_enabled()
-    assert lab.button("Cancel").is_disabled()
+    sync_api.expect(problems).to_contain_text("404")
+    sync_api.expect(lab.button("Start")).to_be_enabled()
+    sync_api.expect(lab.button("Cancel")).to_be_disabled()
     with kbkit.open(lab.folder / "kb") as workspace:
         assert workspace["pages"].info().documents == lab.count("new")
 
@@ -109,7 +109,7 @@ def test_a_file_is_uploaded(lab: Lab):
     )
     lab.panel.get_by_text("Done in").wait_for()
     assert (lab.count("new"), lab.count("skipped")) == (1, 1)
-    assert lab.panel.locator("img").count() == 0
+    sync_api.expect(lab.panel.locator("img")).to_have_count(0)
     with kbkit.open(lab.folder / "kb") as workspace:
         assert workspace["pages"].documents["upload:tulips.md"].title == "Tulips"
 
@@ -141,6 +141,5 @@ def test_everybody_can_use_it(lab: Lab):
 
 
 def test_it_left_no_errors_and_fetched_nothing_from_elsewhere(lab: Lab):
-    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=error]").count() == 0
-    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=stderr]").count() == 0
+    lab.shows_no_errors()
     assert lab.events == []

@@ -138,17 +138,17 @@ def test_keys_judge_move_and_take_back(lab: Lab):
     lab.keys("Backspace")
     lab.said("nothing to take back")
     lab.keys("n")
-    assert "write settings" in lab.judge.locator(".kbkit-judge-query").inner_text()
+    sync_api.expect(lab.judge.locator(".kbkit-judge-query")).to_contain_text("write settings")
     lab.keys("p")
-    assert "read a csv" in lab.judge.locator(".kbkit-judge-query").inner_text()
+    sync_api.expect(lab.judge.locator(".kbkit-judge-query")).to_contain_text("read a csv")
 
 
 def test_no_key_reaches_the_notebook(lab: Lab):
     """There x cuts a cell, a and b add one, d d deletes it, and 0 0 asks to restart."""
     lab.passage.focus()
     lab.keys("x", "a", "b", "d", "d", "0", "0", "m", "y", "h", "Space")
-    assert lab.page.locator(".jp-Notebook .jp-CodeCell").count() == 3
-    assert lab.page.locator(".jp-Dialog").count() == 0
+    sync_api.expect(lab.page.locator(".jp-Notebook .jp-CodeCell")).to_have_count(3)
+    sync_api.expect(lab.page.locator(".jp-Dialog")).to_have_count(0)
     assert lab.passage.evaluate("one => one == document.activeElement")
 
 
@@ -164,7 +164,7 @@ def test_buttons_and_list_do_what_keys_do_and_keep_the_focus(lab: Lab):
     lab.ratings(1)
     assert five.evaluate("one => one == document.activeElement")
     lab.judge.get_by_role("listitem").nth(3).get_by_role("button").click()
-    assert five.get_attribute("aria-pressed") == "true"
+    sync_api.expect(five).to_have_attribute("aria-pressed", "true")
     lab.judge.get_by_role("button", name="Take back").click()
     lab.ratings(0)
     lab.page.evaluate("window.held = 0")
@@ -189,7 +189,7 @@ def test_keys_need_not_wait_for_the_kernel(lab: Lab):
         assert lab.number() != at
         assert lab.judge.locator(".kbkit-judged").all_inner_texts() == ["3", "3"]
         lab.said("2 not stored yet")
-        assert lab.problem.is_hidden()
+        sync_api.expect(lab.problem).to_be_hidden()
         lab.ratings(0)
     finally:
         os.kill(kernel, signal.SIGCONT)
@@ -203,10 +203,10 @@ def test_hostile_passages_are_shown_harmlessly(lab: Lab):
         lab.judge.get_by_role("listitem").filter(has_text=title).first.get_by_role("button").click()
         lab.passage.locator("h4", has_text=title).wait_for()
     lab.passage.get_by_text("<img src=x onerror='alert(3)").wait_for()
-    assert lab.passage.locator("script, img, svg, a, body style").count() == 0
+    sync_api.expect(lab.passage.locator("script, img, svg, a, body style")).to_have_count(0)
     lab.passage.get_by_text("away").first.click()
     assert lab.page.evaluate("window.pwned") is None
-    assert lab.page.locator(".jp-Notebook").is_visible()
+    sync_api.expect(lab.page.locator(".jp-Notebook")).to_be_visible()
     assert lab.events == []
 
 
@@ -216,11 +216,11 @@ def test_comparing_and_looking_at_what_moved(lab: Lab):
     lab.evaluate.get_by_role("button", name="Compare").click()
     table = lab.evaluate.get_by_role("table")
     table.wait_for()
-    assert table.get_by_role("row").count() == 5
+    sync_api.expect(table.get_by_role("row")).to_have_count(5)
     plot = lab.evaluate.get_by_role("slider")
     plot.focus()
     lab.keys("End", "ArrowLeft", "Home", "ArrowRight")
-    assert plot.get_attribute("aria-valuenow") == "2"
+    sync_api.expect(plot).to_have_attribute("aria-valuenow", "2")
     assert "difference" in plot.get_attribute("aria-valuetext")
     readout = lab.evaluate.locator(".kbkit-eval-readout")
     readout.get_by_text("A first: Reading").wait_for()
@@ -230,7 +230,7 @@ def test_comparing_and_looking_at_what_moved(lab: Lab):
     lab.keys("Enter")
     lists = lab.evaluate.get_by_role("region", name="What both found")
     lists.get_by_role("listitem").first.wait_for()
-    assert lists.get_by_text("relevant, 2").count() == 2
+    sync_api.expect(lists.get_by_text("relevant, 2")).to_have_count(2)
     lists.get_by_role("button", name="Close").click()
     assert plot.evaluate("one => one == document.activeElement")
 
@@ -292,13 +292,12 @@ def test_it_goes_on_after_a_restart_and_ends_with_what_to_do(lab: Lab):
             break
         lab.keys("2")
     assert end.evaluate("one => one == document.activeElement")
-    assert "kb.feedback.evaluate()" in end.inner_text()
+    sync_api.expect(end).to_contain_text("kb.feedback.evaluate()")
     assert violations(lab.page, ".kbkit-judge") == []
     end.get_by_role("button", name="Look through them again").click()
     assert lab.number() == 1
 
 
 def test_they_left_no_errors_and_fetched_nothing_from_elsewhere(lab: Lab):
-    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=error]").count() == 0
-    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=stderr]").count() == 0
+    lab.shows_no_errors()
     assert lab.events == []

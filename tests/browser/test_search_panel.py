@@ -135,7 +135,9 @@ def test_typing_shows_cards(lab: Lab):
     assert lab.panel.get_by_label("Knowledge base").evaluate(selected) == "All"
     first = lab.cards.first
     link = first.get_by_role("link", name="Reading CSV files")
-    assert link.get_attribute("href") == "https://docs.example.org/library/csv.html#reading"
+    sync_api.expect(link).to_have_attribute(
+        "href", "https://docs.example.org/library/csv.html#reading"
+    )
     assert set(link.get_attribute("rel").split()) >= {"noopener", "nofollow"}
     assert "CSV" in first.locator(".kbkit-snippet mark").all_inner_texts()
     assert first.get_by_role("img").get_attribute("aria-label").startswith("Score ")
@@ -149,12 +151,12 @@ def test_stars_are_stored_and_taken_back(lab: Lab):
     card.get_by_role("button", name="4 stars").click()
     lab.panel.get_by_text("Stored: 4 stars").wait_for()
     pressed = card.get_by_role("button", pressed=True)
-    assert pressed.get_attribute("aria-label") == "4 stars, very useful"
+    sync_api.expect(pressed).to_have_attribute("aria-label", "4 stars, very useful")
     stored = lab.ratings().iloc[-1]
     assert (stored["score"], stored["query"], stored["rater"]) == (4, "write toml", "reader")
     card.get_by_role("button", name="Undo").click()
     lab.panel.get_by_text("Taken back").wait_for()
-    assert card.get_by_role("button", pressed=True).count() == 0
+    sync_api.expect(card.get_by_role("button", pressed=True)).to_have_count(0)
     assert "write toml" not in lab.ratings()["query"].tolist()
 
 
@@ -172,7 +174,7 @@ def test_everything_works_from_the_keyboard(lab: Lab):
     lab.keys("c")
     context = lab.cards.nth(1).locator(".kbkit-context")
     context.locator(".kbkit-hit p").first.wait_for()
-    assert context.locator(".kbkit-part").count() == 2
+    sync_api.expect(context.locator(".kbkit-part")).to_have_count(2)
     for _ in range(2):
         lab.page.keyboard.down("c")  # the keyboard repeats a key that is held
     lab.page.keyboard.up("c")
@@ -186,7 +188,7 @@ def test_everything_works_from_the_keyboard(lab: Lab):
     lab.keys("m")
     lab.wait_for_status("hits like")
     lab.wait_for_focus("Result 1:")
-    assert lab.panel.get_by_text("Passages like “").is_visible()
+    sync_api.expect(lab.panel.get_by_text("Passages like “")).to_be_visible()
     lab.keys("Escape")
     lab.wait_for_status("hits for “pickle objects”")
     lab.wait_for_focus("Result 3:")  # where the reader came from
@@ -194,7 +196,7 @@ def test_everything_works_from_the_keyboard(lab: Lab):
     assert lab.query.evaluate("box => box == document.activeElement")
     # No key reached the notebook's own shortcuts: x cuts cells there, b adds them.
     lab.keys("ArrowDown", "b", "a")
-    assert lab.page.locator(".jp-Notebook .jp-Cell").count() == 2
+    sync_api.expect(lab.page.locator(".jp-Notebook .jp-Cell")).to_have_count(2)
 
 
 def test_a_citation_is_copied(lab: Lab):
@@ -224,16 +226,16 @@ def test_filters_fold_away_and_leave_chips(lab: Lab):
     lab.panel.get_by_role("button", name="tag text").click()
     lab.panel.get_by_role("button", name="type reference").click()
     lab.wait_for_status("hits for “how to write a file” in")
-    assert lab.panel.locator(".kbkit-chips button").count() == 0
+    sync_api.expect(lab.panel.locator(".kbkit-chips button")).to_have_count(0)
 
 
 def test_hostile_documents_are_shown_harmlessly(lab: Lab):
     lab.ask("quagga")
     card = lab.cards.first
-    assert "<script>window.pwned = 1</script>" in card.inner_text()
+    sync_api.expect(card).to_contain_text("<script>window.pwned = 1</script>")
     card.get_by_role("button", name="Context").click()
     card.locator(".kbkit-hit").wait_for()
-    assert card.locator("script, img, svg, a[href]").count() == 0
+    sync_api.expect(card.locator("script, img, svg, a[href]")).to_have_count(0)
     card.hover()
     card.click()
     assert lab.page.evaluate("window.pwned") is None
@@ -321,10 +323,9 @@ def test_ratings_are_found_again_after_a_restart(lab: Lab):
     lab.run_all()
     lab.ask("query sqlite tables")
     pressed = lab.cards.first.get_by_role("button", pressed=True)
-    assert pressed.get_attribute("aria-label") == "5 stars, the answer"
+    sync_api.expect(pressed).to_have_attribute("aria-label", "5 stars, the answer")
 
 
 def test_it_left_no_errors_and_fetched_nothing_from_elsewhere(lab: Lab):
-    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=error]").count() == 0
-    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=stderr]").count() == 0
+    lab.shows_no_errors()
     assert lab.events == []

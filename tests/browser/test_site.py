@@ -81,7 +81,7 @@ def test_a_result_leads_to_its_section(tab, site):
     tab.page.wait_for_url("**/other.html*")
     assert tab.page.url.startswith(f"{site}/pages/log/other.html")
     assert "#deep" in tab.page.url
-    assert tab.page.locator("h2#deep").is_visible()
+    sync_api.expect(tab.page.locator("h2#deep")).to_be_visible()
 
 
 def test_a_hostile_document_does_nothing(tab):
@@ -96,8 +96,8 @@ def test_a_hostile_document_does_nothing(tab):
     settle(tab.page)
     assert "127.0.0.1-9" in tab.page.url
     assert tab.page.title().startswith("Evil")
-    assert tab.page.locator("h1").count() == 1
-    assert "alert('raw')" in tab.page.locator("article").inner_text()
+    sync_api.expect(tab.page.locator("h1")).to_have_count(1)
+    sync_api.expect(tab.page.locator("article")).to_contain_text("alert('raw')")
     # the theme still works: its configuration was not replaced by a heading
     assert tab.type("append_event")
 

@@ -91,7 +91,7 @@ def test_what_is_clicked_right_after_a_key_stays(tab):
     sync_api.expect(title).to_have_text(before)
     page.locator("#kb-graph blockquote").first.wait_for()
     page.clock.run_for(1_000)  # longer than what is typed waits
-    assert title.inner_text() == before
+    sync_api.expect(title).to_have_text(before)
     find.fill("theme")
     page.get_by_role("button", name="Gaps (").click()
     page.clock.run_for(1_000)
@@ -133,9 +133,9 @@ def test_fingers_drag_pinch_and_tap(chrome, kitchen_address):
     page.touchscreen.tap(x, y)  # twice, which zooms
     assert page.locator(TITLE).inner_text().startswith(name), "it stays selected"
     show_all()
-    assert page.locator(TITLE).inner_text() == ""
+    sync_api.expect(page.locator(TITLE)).to_have_text("")
     touch(((x, y),), ((x + 20, y + 10),), ((x + 70, y - 40),))
-    assert page.locator(TITLE).inner_text() == "", "a drag selects nothing"
+    sync_api.expect(page.locator(TITLE), "a drag selects nothing").to_have_text("")
     assert tapped(x + 70, y - 40).startswith(name), "it went with the finger"
     show_all()
     left, right = (middle[0] - 40, middle[1]), (middle[0] + 40, middle[1])
@@ -196,7 +196,7 @@ def test_an_address_opens_an_entity(tab):
     page = opened(tab, f"{PAGE}?entity=MkDocs").page
     sync_api.expect(page.locator(TITLE)).to_contain_text("MkDocs")
     opened(tab, f"{PAGE}?entity=%3Cimg%20src=x%20onerror=alert(1)%3E")
-    assert page.locator(TITLE).inner_text() == ""
+    sync_api.expect(page.locator(TITLE)).to_have_text("")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -251,5 +251,5 @@ def test_passages_that_cannot_be_read_are_done_without(tab):
     tab.page.context.route("**/core.js", lambda route: route.fulfill(**gone))
     page = opened(tab, f"{PAGE}?entity=MkDocs").page
     page.locator("#kb-graph .kb-graph-sources a").first.wait_for()
-    assert page.locator("#kb-graph blockquote").count() == 0
+    sync_api.expect(page.locator("#kb-graph blockquote")).to_have_count(0)
     tab.trouble = [line for line in tab.trouble if "404" not in line]

@@ -76,7 +76,7 @@ def test_what_is_missing_leads_to_what_is_near(tab):
     page = tab.page
     assert page.title() == "Nothing is here - Kitchen"
     near = page.locator("#kb-near a").first
-    assert near.text_content() == "Making jelly"
+    sync_api.expect(near).to_have_text("Making jelly")
     page.locator("#kb-missing [name=query]").fill("medlar jelly")
     page.locator("#kb-missing button").click()
     page.wait_for_url("**/search/index.html?query=medlar+jelly")
@@ -89,9 +89,9 @@ def test_what_is_missing_leads_to_what_is_near(tab):
 
 def test_a_hostile_address_is_a_text(tab):
     tab.open("kb/<img src=x onerror=alert(1)>/%22onload=alert(2)%E0%A4%A/../jam.html?x=<b>#<i>")
-    assert tab.page.locator("#kb-missing img").count() == 0
+    sync_api.expect(tab.page.locator("#kb-missing img")).to_have_count(0)
     tab.open("kb/fruit/%3Cimg src=x onerror=alert(1)%3E quince jelly")
-    assert "<img src=x" in tab.page.locator("#kb-lost").inner_text()
+    sync_api.expect(tab.page.locator("#kb-lost")).to_contain_text("<img src=x")
     asked = tab.page.locator("#kb-missing [name=query]").input_value()
     assert asked == "img src x onerror alert 1 quince jelly"
     tab.page.wait_for_load_state("networkidle")
@@ -101,11 +101,11 @@ def test_a_hostile_address_is_a_text(tab):
 def test_hostile_texts_stay_texts_on_every_way_to_them(tab):
     tab.open("search/index.html?query=<img src=x onerror=alert(1)> zanzibar")
     assert any(title.startswith("Evil </title><script>") for title in tab.titles())
-    assert tab.page.locator("#kb-page :is(img, script, svg, style)").count() == 0
+    sync_api.expect(tab.page.locator("#kb-page :is(img, script, svg, style)")).to_have_count(0)
     tab.type("findable zanzibar")
-    assert tab.page.locator(".md-search-result :is(img, script)").count() == 0
+    sync_api.expect(tab.page.locator(".md-search-result :is(img, script)")).to_have_count(0)
     tab.open("kb/odd/index.html")
-    assert "Evil </title><script>" in tab.page.locator("article").inner_text()
+    sync_api.expect(tab.page.locator("article")).to_contain_text("Evil </title><script>")
     tab.open(EVIL)
     for link in tab.page.locator("article a").all():
         address = link.get_attribute("href") or ""
@@ -143,7 +143,9 @@ def test_sections_of_the_sidebar_are_unfolded_where_they_stand(tab):
     sync_api.expect(tab.page.locator("article h1")).to_contain_text(title)
     current = tab.page.locator(".kb-contents [aria-current=page]")
     sync_api.expect(current).to_have_text(title)
-    assert tab.page.locator(".kb-contents li.kb-open [aria-current=page]").count() == 1
+    sync_api.expect(tab.page.locator(".kb-contents li.kb-open [aria-current=page]")).to_have_count(
+        1
+    )
 
 
 def test_without_scripts_a_section_leads_to_its_page(chrome, kitchen_address):
@@ -154,7 +156,7 @@ def test_without_scripts_a_section_leads_to_its_page(chrome, kitchen_address):
     title = section.text_content()
     section.click()
     assert page.locator("article h1").first.text_content().removesuffix("¶") == title
-    assert page.locator(".kb-contents li.kb-open").count() == 1
+    sync_api.expect(page.locator(".kb-contents li.kb-open")).to_have_count(1)
     context.close()
 
 
@@ -191,7 +193,7 @@ def test_print_leaves_the_text_alone_and_nothing_moves_for_those_who_ask(tab):
     shown = [part for part in (".md-header", ".md-sidebar--primary", ".md-footer")
              if tab.page.locator(part).is_visible()]  # fmt: skip
     assert shown == []
-    assert tab.page.locator("article table").is_visible()
+    sync_api.expect(tab.page.locator("article table")).to_be_visible()
     moving = tab.page.evaluate(
         """[...document.querySelectorAll("article *")].filter(
           (element) => getComputedStyle(element).animationName !== "none").length"""

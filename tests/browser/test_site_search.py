@@ -52,12 +52,12 @@ def test_the_box_shows_the_passage_and_leads_to_it(tab):
     found = tab.type("how long do quinces simmer?")
     assert found[:2] == ["Making jelly", "Quince jelly"]
     item = tab.page.locator(".md-search-result__item").first
-    assert item.locator(".md-tag").first.text_content() == "fruit"
+    sync_api.expect(item.locator(".md-tag").first).to_have_text("fruit")
     assert {"Quince", "Simmer"} <= set(item.locator("mark").all_text_contents())
     tab.page.screenshot(path=SCREENSHOTS / "search-box.png")
     tab.page.keyboard.press("Enter")
     tab.page.wait_for_url("**/jelly.html?passage=*&h=*#quince")
-    assert tab.page.locator("h2#quince").is_visible()
+    sync_api.expect(tab.page.locator("h2#quince")).to_be_visible()
     tab.page.locator("article mark").first.wait_for()
 
 
@@ -121,7 +121,7 @@ def test_a_related_passage_is_marked_on_its_page(tab):
 def test_an_address_with_no_passage_of_the_page_marks_nothing(tab, asked):
     tab.open(f"index.html?{asked}")
     tab.page.wait_for_load_state("networkidle")
-    assert tab.page.locator(MARKED).count() == 0
+    sync_api.expect(tab.page.locator(MARKED)).to_have_count(0)
 
 
 def test_texts_stay_texts(tab):
@@ -129,7 +129,7 @@ def test_texts_stay_texts(tab):
     tab.type("script alert text")
     shown = tab.page.locator(".md-search-result__list").inner_text()
     assert "<script>alert(1)</script>" in shown
-    assert tab.page.locator(".md-search-result__list script").count() == 0
+    sync_api.expect(tab.page.locator(".md-search-result__list script")).to_have_count(0)
 
 
 def test_pages_that_people_wrote_are_found_too(tab):
@@ -144,7 +144,7 @@ def test_an_unfinished_word_is_completed_and_suggested(tab):
     assert tab.type("wash the zest")
     assert "House rules" in tab.type("wash the zest")
     tab.type("maki")
-    assert tab.page.locator(".md-search__suggest").text_content() == "making"
+    sync_api.expect(tab.page.locator(".md-search__suggest")).to_have_text("making")
 
 
 def test_what_is_not_found_is_said(tab):
@@ -152,7 +152,7 @@ def test_what_is_not_found_is_said(tab):
     assert tab.type("qqqqxyz") == []
     tab.open("search/index.html?query=qqqqxyz")
     assert tab.titles() == []
-    assert "Nothing was found" in tab.page.locator("#kb-status").inner_text()
+    sync_api.expect(tab.page.locator("#kb-status")).to_contain_text("Nothing was found")
 
 
 def test_the_page_filters_and_its_address_says_so(tab):
@@ -162,14 +162,14 @@ def test_the_page_filters_and_its_address_says_so(tab):
     assert {"Making jelly", "Jar 0"} <= set(tab.titles())
     page.locator("[name=tag]").select_option("jar")
     results = sync_api.expect(page.locator("#kb-results"))
-    results.not_to_contain_text("Making", timeout=15_000)
+    results.not_to_contain_text("Making")
     assert set(tab.titles()) == {"Jar 0", "Jar 1", "Jar 2"}
     page.locator("[name=rating]").select_option("4")
-    sync_api.expect(page.locator(".kb-card")).to_have_count(1, timeout=15_000)
+    sync_api.expect(page.locator(".kb-card")).to_have_count(1)
     assert page.url.endswith("?query=jelly&tag=jar&rating=4")
     page.reload()
     assert tab.titles() == ["Jar 0"]
-    assert page.locator("[name=tag]").input_value() == "jar"
+    sync_api.expect(page.locator("[name=tag]")).to_have_value("jar")
     tab.open("search/index.html?query=jelly&kb=kb%2Fguides")
     assert "Making jelly" not in tab.titles()
     tab.open("search/index.html?query=water&type=tutorial&fresh=7")
@@ -197,13 +197,13 @@ def test_passages_are_narrowed_by_what_they_say_and_name(tab):
     about.fill(option.get_attribute("value"))
     about.press("Enter")
     page.wait_for_url("**&subject=*")
-    assert about.input_value() == ""
+    sync_api.expect(about).to_have_value("")
     chip = page.get_by_role("button", name="Remove the filter: about")
     chip.wait_for()
     assert tab.titles()
     page.reload()
     chip.wait_for()
-    assert says.input_value() == "constraint"
+    sync_api.expect(says).to_have_value("constraint")
     assert tab.titles()
     chip.focus()
     page.keyboard.press("Enter")
@@ -228,12 +228,12 @@ def test_filters_that_let_nothing_through_are_named_and_dropped(tab):
     status = tab.page.locator("#kb-status", has_text="Nothing was found")
     status.wait_for()
     assert status.inner_text().endswith(f"names {evil}, tag jar, says procedure.")
-    assert tab.page.locator("#kb-page img").count() == 0
+    sync_api.expect(tab.page.locator("#kb-page img")).to_have_count(0)
     assert violations(tab.page, "#kb-page") == []
     tab.page.get_by_role("button", name="Search without filters").click()
     tab.page.locator(".kb-card").first.wait_for()
     assert tab.page.url.endswith("?query=site")
-    assert not tab.page.locator("#kb-drop").is_visible()
+    sync_api.expect(tab.page.locator("#kb-drop")).to_be_hidden()
 
 
 def test_the_page_is_used_with_the_keyboard(tab):
@@ -253,7 +253,7 @@ def test_more_passages_are_shown_when_asked(tab):
     tab.open("search/index.html?query=knowledge+base")
     assert len(tab.titles()) == 10
     tab.page.locator("#kb-more").click()
-    sync_api.expect(tab.page.locator(".kb-card")).to_have_count(20, timeout=15_000)
+    sync_api.expect(tab.page.locator(".kb-card")).to_have_count(20)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -303,7 +303,7 @@ def test_keywords_are_searched_where_the_engine_cannot_run(tab):
     tab.page.context.route("**/engine.*.js", lambda route: route.fulfill(**broken))
     tab.open("index.html")
     assert "House rules" in tab.type("zester")
-    assert "Keyword search only" in tab.page.locator(".kb-note").inner_text()
+    sync_api.expect(tab.page.locator(".kb-note")).to_contain_text("Keyword search only")
 
 
 def test_a_search_that_cannot_be_read_says_so(tab):
@@ -329,7 +329,7 @@ def test_the_model_comes_behind_the_first_answer_and_nothing_moves(tab):
     assert folder == tab.page.evaluate(LOADED)
     assert not [url for url in tab.asked if "/words-" in url]
     tab.page.locator("#kb-more").click()
-    sync_api.expect(tab.page.locator(".kb-card")).to_have_count(20, timeout=15_000)
+    sync_api.expect(tab.page.locator(".kb-card")).to_have_count(20)
     assert tab.titles()[:10] == before
     assert not [url for url in tab.asked if "/words-" in url]
     tab.page.locator(QUERY).fill("how does fruit keep over the winter")

@@ -224,3 +224,25 @@ def test_long_files_are_cut_and_say_so():
     rendered = render_file("a.md", "word " * 100_000, [])
     assert rendered.cut == 300_000
     assert render_text("a.log", "x" * 250_000).cut == 50_000
+
+
+def test_a_poll_leaves_the_outcome_of_an_action(panel, files):
+    panel.find_box.value = "tea"
+    panel._find()
+    found = status(panel)
+    assert "of 3 files" in found
+    ask(panel, "create", path="notes/oolong.md", kind="file")
+    assert "Made: notes/oolong.md" in status(panel)
+    files.write("notes/white-tea.md", "# White tea")  # as an agent does
+    panel._look()
+    assert "Made: notes/oolong.md" in status(panel)
+    panel.show("nowhere.md")
+    problem = status(panel)
+    files.write("notes/black-tea.md", "# Black tea")
+    panel._look()
+    assert status(panel) == problem
+    panel._find()
+    assert "of 5 files" in status(panel)
+    files.write("notes/red-tea.md", "# Red tea")
+    panel._look()
+    assert "of 6 files" in status(panel)

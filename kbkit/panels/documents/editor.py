@@ -176,7 +176,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             self._show_deleted()
             self.show(None, self._renderer)
             self._on_change("documents")
-            self._panel.say(f"Deleted: “{render.plain(document.title, 80)}”")
+            self._panel.announce(f"Deleted: “{render.plain(document.title, 80)}”")
 
     def undelete(self) -> None:
         """Bring back the document that was deleted last, and show it."""
@@ -189,7 +189,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             if kb.id == self._find().id:
                 self.show(kb.documents[document.id], self._renderer)
             self._on_change("documents")
-            self._panel.say(f"Brought back: “{render.plain(document.title, 80)}”")
+            self._panel.announce(f"Brought back: “{render.plain(document.title, 80)}”")
 
     def _show_deleted(self) -> None:
         show(self._undo, visible=bool(self._deleted))
@@ -228,7 +228,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             self._on_change("documents")
             labels = render.plain(", ".join(stored.tags), 80) or "no tags"
             kind_name = stored.document_type.value.replace("_", " ")
-            self._panel.say(f"Stored: {kind_name}; {labels}")
+            self._panel.announce(f"Stored: {kind_name}; {labels}")
 
     def _on_outline(self, _change: Bunch) -> None:
         with self._panel.shown_errors():
@@ -279,7 +279,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
     def _show_rating(self, status: str) -> None:
         self.redraw()
         self._on_change("ratings")
-        self._panel.say(status)
+        self._panel.announce(status)
 
     def _follow(self, content: Mapping[str, Any]) -> None:
         link = self._rendered.links.get(str(content.get("href")))

@@ -89,7 +89,6 @@ class EntriesPanel(Panel):
         self._sort = "rating"
         self._limit = _PAGE
         self._seen: object = None
-        self._told = ""  # what was done, or came up: said until the reader asks for something else
         self._serial = 0
         self._undo: list[tuple[str, Callable[[], str]]] = []
         self._muted = Muted()
@@ -137,7 +136,6 @@ class EntriesPanel(Panel):
         """Take over what other programs changed, and show how things are."""
         with self.shown_errors():
             report = self._entries.sync(on_progress=lambda _progress: None)
-            self._told = ""
             self._reread()
             self.error = None
             if report.skipped:
@@ -153,7 +151,7 @@ class EntriesPanel(Panel):
 
     def _look(self) -> None:
         """Show what an agent, another process or another program has changed by now."""
-        with self.shown_errors():
+        with self.shown_errors(), self.unasked():
             if self._seen != self._entries.revision():
                 self._reread()
                 self.publish("documents")
@@ -165,13 +163,11 @@ class EntriesPanel(Panel):
 
     def _set_sort(self, message: Message) -> Answer:
         self._sort = text_in(message, "by")
-        self._told = ""
         self._show_table()
         return {}
 
     def _more(self, _message: Message) -> Answer:
         self._limit += _PAGE
-        self._told = ""
         self._show_table()
         return {}
 
@@ -298,27 +294,25 @@ class EntriesPanel(Panel):
         self._reread(slug)
         self.publish("documents")
         self.error = None
-        self._tell(said)
+        self.announce(said)
         return {"said": said}
-
-    def _tell(self, text: str) -> None:
-        self._told = text
-        self.say(text)
 
     def _reread(self, slug: str = "") -> None:
         """Show entries as they are now; the one of a slug, or else the one that is open."""
         self._offer()
         slug = slug or (self.entry.slug if self.entry is not None else "")
-        entry = None
+        entry, gone = None, ""
         if slug:
             try:
                 entry = self._entries.read(slug)
             except MissingPathError:
-                self._tell(f"{slug} is gone")
+                gone = f"{slug} is gone"
             except FilesError as error:
                 self.fail(error)
         self._open(entry)
         self._show_table()
+        if gone:
+            self.announce(gone)
         self._seen = self._entries.revision()
 
     def _open(self, entry: Entry | None) -> None:
@@ -363,9 +357,8 @@ class EntriesPanel(Panel):
             if filtered
             else "No entries yet. New entry makes one; agents leave them with their tasks.",
         }
-        if not self._told:
-            noun = "entry" if page.total == 1 else "entries"
-            self.say(f"{page.total:,} {noun}{' of that kind' if filtered else ''}")
+        noun = "entry" if page.total == 1 else "entries"
+        self.say(f"{page.total:,} {noun}{' of that kind' if filtered else ''}")
 
     def _on_filter(self, _change: Bunch) -> None:
         if not self._muted:
@@ -374,5 +367,4 @@ class EntriesPanel(Panel):
     def _find(self) -> None:
         with self.shown_errors():
             self._limit = _PAGE
-            self._told = ""
             self._show_table()

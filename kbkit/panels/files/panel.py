@@ -167,7 +167,7 @@ class FilesPanel(Panel):
 
     def _look(self) -> None:
         """Show what an agent, another process or another program has changed by now."""
-        with self.shown_errors():
+        with self.shown_errors(), self.unasked():
             if self._seen != self._revision():
                 self._reread()
                 self.publish("documents")
@@ -294,7 +294,7 @@ class FilesPanel(Panel):
         self._reread(path, reveal=reveal or path)
         self.publish("documents")
         self.error = None
-        self.say(said)
+        self.announce(said)
         return {"said": said}
 
     def _reread(self, path: str = "", *, reveal: str = "") -> None:
@@ -308,7 +308,7 @@ class FilesPanel(Panel):
             try:
                 info = self._files.info(path)
             except FilesError:
-                self.say(f"{path} is gone")
+                self.announce(f"{path} is gone")
         self._open(None if info is None or info.is_folder else info, reveal=reveal)
 
     def _open(self, info: FileInfo | None, anchor: str = "", *, reveal: str = "") -> None:

@@ -99,7 +99,6 @@ class GraphPanel(JobPanel):
         self._relations: dict[int, Relation] = {}
         self._hits: dict[str, Hit] = {}
         self._again = False
-        self._told = ""  # what was done: said until the reader asks for something else
         self._version = 0
         self._revisions: object = None
         answers: Answers = {
@@ -127,7 +126,7 @@ class GraphPanel(JobPanel):
 
     def refresh(self) -> None:
         """Show the graph as it is now."""
-        self._told = ""
+        self._is_outcome = False
         self._redraw()
 
     def _redraw(self) -> None:
@@ -168,9 +167,10 @@ class GraphPanel(JobPanel):
 
     def _read(self) -> None:
         """Runs in the thread: the picture first, then what takes longer."""
-        while self._again and not self._cancelled.is_set():
-            self._again = False
-            self._read_once()
+        with self.unasked():
+            while self._again and not self._cancelled.is_set():
+                self._again = False
+                self._read_once()
 
     def _read_once(self) -> None:
         self._revisions = self._current_revisions()
@@ -179,14 +179,14 @@ class GraphPanel(JobPanel):
             self._show({"nodes": [], "edges": [], "total": 0}, _NO_KB)
             self.say(_NO_KB)
             return
-        self.say(self._told or "Reading the graph …")
+        self.say("Reading the graph …")
         types = (*EntityType, "entity", "document") if self.documents_box.value else ()
         layout = self._graph.layout(kbs=kbs, limit=self.size_box.value, type=types)
         self._show(content.picture(layout), _NOTHING)
         shown, total = len(layout.nodes), layout.total
         few = f"the {shown:,} of {total:,} to which most is related" if shown < total else "all"
         found = f"{self._selector.name or 'All knowledge bases'}: {few}" if shown else _NOTHING
-        self.say(self._told or found)
+        self.say(found)
         if shown and not self._again:
             gaps = self._graph.gaps(kbs=kbs, limit=_GAPS)
             self._view.state = {**self._view.state, "gaps": [content.gap(each) for each in gaps]}
@@ -345,11 +345,10 @@ class GraphPanel(JobPanel):
     def _changed(self, said: str, entity: Entity | None, *, redraw: bool = True) -> Answer:
         """The graph was changed here: draw it anew, and say what was done."""
         said = render.plain(said, 200)
-        self._told = said
+        self.announce(said)
         if redraw:
             self._redraw()
             self.publish("graph")
-        self.say(said)
         return {
             "said": said,
             "undo": self._last_edit(),

@@ -67,7 +67,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             changed = (kb.sources.disable if source.enabled else kb.sources.enable)(source.id)
             self.refresh()
             read = "read again" if changed.enabled else "not read any more"
-            self._panel.say(f"{render.plain(source.location, 80)} is {read}")
+            self._panel.announce(f"{render.plain(source.location, 80)} is {read}")
 
     def remove(self) -> None:
         """Forget the source, with its documents unless they are to stay."""
@@ -80,7 +80,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             self.refresh()
             self._panel.publish("documents")
             done = "stay" if keep else "are in the trash"
-            self._panel.say(
+            self._panel.announce(
                 f"Removed {render.plain(source.location, 80)}; "
                 f"its {pluralize(source.documents)} {done}"
             )

@@ -285,7 +285,12 @@ export class Tree {
       element.removeAttribute("aria-expanded");
     }
     element.title = [row.name, row.about].filter(Boolean).join("\n");
-    element.replaceChildren(...parts(row, this.isOpen(row)));
+    // a browser drops a click whose target was replaced while the button was down
+    const shown = JSON.stringify([row, this.isOpen(row)]);
+    if (element.dataset.shown !== shown) {
+      element.dataset.shown = shown;
+      element.replaceChildren(...parts(row, this.isOpen(row)));
+    }
   }
 
   /**
@@ -320,6 +325,7 @@ export class Tree {
     const found = [...this.elements].find(([, each]) => each === element);
     const i = this.lines.findIndex((line) => line.row.id === found?.[0]);
     if (i >= 0) {
+      this.revealing = false;
       this.activate(i);
       this.choose(this.lines[i].row);
     }
@@ -371,6 +377,7 @@ export class Tree {
       Enter: () => this.choose(line.row),
       " ": () => (this.isTyping() ? this.typeAhead(" ", i) : this.choose(line.row)),
     };
+    this.revealing = false; // from here on the reader says which line keys are about
     if (event.key in moves) {
       if (event.key !== " ") {
         this.typed = "";
