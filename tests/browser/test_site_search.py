@@ -12,7 +12,7 @@ import pytest
 
 from kbkit.publishing.published_index import PublishedIndex
 from tests.browser.accessibility import violations
-from tests.browser.published import GUIDES, Tab
+from tests.browser.published import BOX, GUIDES, Tab
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -301,9 +301,17 @@ def test_the_engine_in_chromium_finds_what_python_finds(tab, kitchen):
 def test_keywords_are_searched_where_the_engine_cannot_run(tab):
     broken = {"status": 200, "content_type": "text/javascript", "body": "this is no script"}
     tab.page.context.route("**/engine.*.js", lambda route: route.fulfill(**broken))
+    held = []
+    tab.page.context.route("**/keywords.js", lambda route: held.append(route))  # noqa: PLW0108
     tab.open("index.html")
-    assert "House rules" in tab.type("zester")
+    box = tab.page.locator(BOX)
+    with tab.page.expect_request("**/keywords.js"):
+        box.press_sequentially("zeste")
     sync_api.expect(tab.page.locator(".kb-note")).to_contain_text("Keyword search only")
+    box.press("r")  # while the words are on their way
+    held[0].continue_()
+    item = tab.page.locator(".md-search-result__item", has_text="House rules")
+    sync_api.expect(item.first).to_be_visible()
 
 
 def test_a_search_that_cannot_be_read_says_so(tab):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import multiprocessing
 import os
 import re
 import shlex
@@ -50,12 +51,19 @@ def test_python_in_guides_runs(path, tmp_path):
         if title:
             (tmp_path / title).write_text(text, encoding="utf-8")
     code = "\n".join(text for _, text in blocks(path, "python"))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "KBKIT_WORKSPACE": str(tmp_path / "kb")}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        check=False, capture_output=True, text=True, cwd=tmp_path, env=environment,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    # a child of a process that has imported what most guides use
+    context = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
+    context.set_forkserver_preload(["kbkit.workspace", "kbkit.ingest.pipeline", "pandas"])
+    errors = tmp_path / "stderr"
+    child = context.Process(target=exec, args=(f"""\
+import os, sys
+os.chdir({str(tmp_path)!r})
+os.environ["KBKIT_WORKSPACE"] = {str(tmp_path / "kb")!r}
+sys.stderr = open({str(errors)!r}, "w")
+""" + code, {"__name__": "__main__"}))  # fmt: skip
+    child.start()
+    child.join()
+    assert child.exitcode == 0, errors.read_text("utf-8")
 
 
 @pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.name)

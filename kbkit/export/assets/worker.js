@@ -100,23 +100,36 @@
    * @param {unknown} error
    */
   async function searchKeywords(site, error) {
-    for (const message of waiting) if (message.kbkit) fail(message, error);
+    /** @param {any} message  kept until Material's worker is ready */
+    const keep = (message) => {
+      if (!message.kbkit) waiting.push(message);
+      else if (message.kbkit !== "warm") fail(message, error);
+    };
+    waiting.splice(0).forEach(keep);
     self.postMessage({ kbkit: "keywords" });
-    answer = (message) => message.kbkit && message.kbkit !== "warm" && fail(message, error);
+    answer = keep;
     if (!setup) return;
     const { docs } = await load(site.keywords);
     const material = new URL(site.material, ROOT);
     const run = self.importScripts.bind(self);
     const post = self.postMessage.bind(self);
     self.importScripts = (...urls) => run(...urls.map((url) => new URL(url, material).href));
+    /** @param {MessageEvent} event */
+    const hold = (event) => {
+      if (!event.isTrusted) return; // from `again`
+      event.stopImmediatePropagation();
+      keep(event.data);
+    };
     /** @param {any} message */
     const sent = (message) => {
       post(message.type === 1 ? { kbkit: "ready" } : message);
       if (message.type !== 1) return;
-      for (const data of waiting.splice(0)) if (!data.kbkit) again(data);
+      self.removeEventListener("message", hold);
+      waiting.splice(0).forEach(again);
     };
     self.postMessage = sent;
     self.removeEventListener("message", receive);
+    self.addEventListener("message", hold);
     run(material.href);
     again({ ...setup, data: { ...setup.data, docs } });
   }
