@@ -138,7 +138,7 @@ soak: $(DEV) demo
 	set -e; for round in $$(seq $(ROUNDS)); do \
 		echo "== round $$round of $(ROUNDS)"; \
 		KBKIT_EXAMPLES=1000 $(BIN)/python -m pytest -q tests/faults tests/files tests/entries/test_writers.py \
-			tests/rest/test_openapi.py tests/ingest/test_chunking.py \
+			tests/ingest/test_chunking.py \
 			tests/browser/test_notebooks.py -m "not soak" -o timeout=1800; \
 	done
 	$(BIN)/python tests/lighthouse.py

@@ -55,7 +55,7 @@ def main() -> int:
 
 def run(name: str, times: dict[str, float], *, again: bool = False) -> bool:
     """Run a part, or only its failed tests again; return whether it passed."""
-    command = ["make", "--no-print-directory", name, f"CACHE={BUILD / name}"]
+    command = ["make", "--no-print-directory", name, f"CACHE=build/gate/{name}"]
     if again:
         command += ["WORKERS=0", "AGAIN=--last-failed"]
     shown = f"{name} again" if again else name
