@@ -7,7 +7,7 @@ from pathlib import Path
 
 MAKEFILE = f"""\
 good wrong flaky ending:
-	{sys.executable} -m pytest -q -o cache_dir=$(CACHE) -p no:xdist $(AGAIN) test_$@.py
+	"{sys.executable}" -m pytest -q -o cache_dir=$(CACHE) -p no:xdist $(AGAIN) test_$@.py
 lint:
 	exit 1
 """
