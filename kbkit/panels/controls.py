@@ -69,13 +69,20 @@ def show(widget: Any, visible: bool) -> None:
 class StatusLine(widgets.HTML):  # type: ignore[misc]  # ipywidgets has no types
     """One line that says what happened last; screen readers read it when it changes."""
 
-    def say(self, text: str) -> None:
-        """Show how things are."""
-        self.value = render.status(text)
+    _first = ""
 
-    def fail(self, error: Exception) -> None:
-        """Show an error."""
-        self.value = render.problem(error)
+    def say(self, text: str, *, beside: bool = False) -> None:
+        """Show how things are; beside what stands there, or in its place."""
+        self._show(render.status(text), beside)
+
+    def fail(self, error: Exception, *, beside: bool = False) -> None:
+        """Show an error; beside what stands there, or in its place."""
+        self._show(render.problem(error), beside)
+
+    def _show(self, html: str, beside: bool) -> None:
+        if not beside:
+            self._first = html
+        self.value = self._first if html == self._first else self._first + html
 
 
 class Muted:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import ipywidgets as widgets
@@ -21,6 +22,8 @@ from kbkit.panels.homes import Home
 
 _log = logging.getLogger(__name__)
 
+_unasked: ContextVar[bool] = ContextVar("_unasked", default=False)
+"""Whether nobody asked for what runs now; each thread has its own."""
 _INTERVAL = 0.2
 """Seconds between two changes of what a job shows."""
 
@@ -45,8 +48,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._home = home
         self._loop = _running_loop()
         self.status_line = StatusLine()
-        self._unasked = 0
-        self._is_outcome = False
+        self.is_outcome = False
         super().__init__()
         self.add_class("kbkit-panel").add_class(f"kbkit-{name}")
         events.subscribe(home, self._receive)
@@ -55,33 +57,40 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         """Put widgets into the panel."""
         self.children = (stylesheet(), *children)
 
+    @property
+    def keeps_outcome(self) -> bool:
+        """Whether an update must leave the outcome of an action: nobody asked for the update."""
+        return _unasked.get() and self.is_outcome
+
     def say(self, text: str) -> None:
         """Describe how things are; within `unasked`, an outcome or an error stays."""
-        if not (self._unasked and self._is_outcome):
-            self._is_outcome = False
+        if not self.keeps_outcome:
+            self.is_outcome = False
             self.status_line.say(text)
 
     def announce(self, text: str) -> None:
-        """Announce the outcome of an action; it stays until the next action."""
-        self._is_outcome = True
-        self.status_line.say(text)
+        """Announce what stays until the next action; within `unasked`, beside an outcome."""
+        self.status_line.say(text, beside=self.keeps_outcome)
+        self.is_outcome = True
 
     @contextmanager
     def unasked(self) -> Iterator[None]:
         """Update the panel without an action of the reader: after a poll, or a change elsewhere."""
-        self._unasked += 1
+        token = _unasked.set(True)
         try:
             yield
         finally:
-            self._unasked -= 1
+            _unasked.reset(token)
 
     def fail(self, error: Exception) -> None:
-        """Show an error until the next action; all else stays as it is shown."""
-        self.error = error
-        self._is_outcome = True
+        """Show an error until the next action; within `unasked`, one that is shown stays."""
         if not isinstance(error, KbkitError):
             _log.debug("unexpected error in a panel", exc_info=error)
+        if self.keeps_outcome and self.error is not None:
+            return
+        self.error = error
         self._show_error(error)
+        self.is_outcome = True
 
     @contextmanager
     def shown_errors(self) -> Iterator[None]:
@@ -96,7 +105,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         events.publish(self._home, topic, sender=self)
 
     def _show_error(self, error: Exception) -> None:
-        self.status_line.fail(error)
+        self.status_line.fail(error, beside=self.keeps_outcome)
 
     def _receive(self, topic: Topic) -> None:
         """Hear of a change in the thread that the panel works in: others may be in their own."""
@@ -150,7 +159,8 @@ class JobPanel(Panel):
     def _start(self, job: Callable[[], None]) -> None:
         """Run a job in the thread; returns at once."""
         self._cancelled.clear()
-        self.error = None
+        if not self.keeps_outcome:
+            self.error = None
         self._set_running(True)
         self._thread = threading.Thread(target=self._run, args=(job,), daemon=True)
         self._thread.start()

@@ -130,8 +130,9 @@ class DocumentsPanel(Panel):
             if self._selector.offer():
                 self._history.clear()
             self._list()
+            if not self.keeps_outcome:
+                self.error = None
             self._show_document(self._reread())
-            self.error = None
 
     # What the controls, the tree and the document do
 
@@ -163,7 +164,7 @@ class DocumentsPanel(Panel):
 
     def _look(self, _content: Mapping[str, Any]) -> None:
         """The reader comes back to the tree: perhaps another process changed something."""
-        with self.shown_errors():
+        with self.shown_errors(), self.unasked():
             if self._selector.name and self._revision != self._current_revision():
                 self.refresh()
 
@@ -196,11 +197,11 @@ class DocumentsPanel(Panel):
         self, document: Document | None, anchor: str = "", passage: str = ""
     ) -> None:
         other = document is not None and (self.document is None or self.document.id != document.id)
-        self.editor.show(document, self._renderer, anchor, passage)
         self.document = document
         self.back_button.disabled = not self._history
         self._reveals += other
-        self._show_tree()
+        self._show_tree()  # first: who sees the document may press the keys of the tree
+        self.editor.show(document, self._renderer, anchor, passage)
 
     def _reread(self) -> Document | None:
         """The document that is open as it is now, if it is still there."""

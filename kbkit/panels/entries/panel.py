@@ -136,11 +136,11 @@ class EntriesPanel(Panel):
         """Take over what other programs changed, and show how things are."""
         with self.shown_errors():
             report = self._entries.sync(on_progress=lambda _progress: None)
-            self._reread()
             self.error = None
+            self._reread()
             if report.skipped:
                 first = report.skipped[0]
-                self.say(f"{first.uri}: {first.reason}")
+                self.announce(f"{first.uri}: {first.reason}")
 
     def close(self) -> None:
         """Take the panel off the page."""
@@ -301,18 +301,19 @@ class EntriesPanel(Panel):
         """Show entries as they are now; the one of a slug, or else the one that is open."""
         self._offer()
         slug = slug or (self.entry.slug if self.entry is not None else "")
-        entry, gone = None, ""
+        entry: Entry | None = None
+        problem: FilesError | None = None
         if slug:
             try:
                 entry = self._entries.read(slug)
-            except MissingPathError:
-                gone = f"{slug} is gone"
             except FilesError as error:
-                self.fail(error)
+                problem = error
         self._open(entry)
         self._show_table()
-        if gone:
-            self.announce(gone)
+        if isinstance(problem, MissingPathError):
+            self.announce(f"{slug} is gone")
+        elif problem is not None:
+            self.fail(problem)
         self._seen = self._entries.revision()
 
     def _open(self, entry: Entry | None) -> None:

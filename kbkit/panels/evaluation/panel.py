@@ -164,7 +164,7 @@ class EvalPanel(JobPanel):
             try:
                 job()
             except _Cancelled:
-                self.say("Cancelled. The comparison before stays.")
+                self.announce("Cancelled. The comparison before stays.")
             finally:
                 self._show_progress(None)
 
@@ -195,7 +195,7 @@ class EvalPanel(JobPanel):
         self.evaluation = found
         self.view.detail = {}
         self.view.state = state | {"serial": self.view.state.get("serial", 0) + 1}
-        self.say(comparison.summary(found))
+        self.announce(comparison.summary(found))
 
     def _on_progress(self, progress: Progress, done: int) -> None:
         if self._cancelled.is_set():
@@ -209,7 +209,7 @@ class EvalPanel(JobPanel):
         self.say(f"Writing the settings of {side}…")
         self._kb.configure(spec.model_copy(update={"retrieval": settings}))
         self._recipe.value = comparison.recipe_lines(settings)
-        self.say(f"The knowledge base has the settings of {side} now.")
+        self.announce(f"The knowledge base has the settings of {side} now.")
 
     # What is shown
 
@@ -229,7 +229,7 @@ class EvalPanel(JobPanel):
     def _update(self, topic: Topic) -> None:
         concerned = topic == "documents" or (topic == "ratings" and self._questions is None)
         if concerned and self.evaluation is not None and not self.running:
-            self.say(f"Since this was measured, {topic} changed: compare again.")
+            self.announce(f"Since this was measured, {topic} changed: compare again.")
 
     def _set_running(self, running: bool) -> None:
         for form in self.forms.values():

@@ -317,9 +317,10 @@ class FilesPanel(Panel):
             self._serial += 1
         self._anchor = anchor
         self.file = info
-        self._view.state = self._state(info)
         self._reveals += bool(reveal)
-        self._show_tree(reveal)
+        with self._view.hold_sync():  # who sees the file may press the keys of the tree
+            self._view.state = self._state(info)
+            self._show_tree(reveal)
 
     def _state(self, info: FileInfo | None) -> dict[str, Any]:
         shown = {

@@ -126,7 +126,7 @@ class GraphPanel(JobPanel):
 
     def refresh(self) -> None:
         """Show the graph as it is now."""
-        self._is_outcome = False
+        self.is_outcome = False
         self._redraw()
 
     def _redraw(self) -> None:
@@ -236,7 +236,8 @@ class GraphPanel(JobPanel):
 
     def _do_look(self, _message: Mapping[str, Any]) -> Answer:
         """Somebody looks at the panel: perhaps another process changed something."""
-        self._refresh_if_changed()
+        with self.unasked():
+            self._refresh_if_changed()
         return {}
 
     def _do_details(self, message: Mapping[str, Any]) -> Answer:

@@ -167,7 +167,7 @@ class IngestPanel(JobPanel):
                     self.say(f"Models embed {left}…")
                     left = kb.improve(on_progress=self._on_embedded, stop=self._cancelled.is_set)
                 ends = f"Stopped; left to embed: {left}" if left else "Models have embedded all"
-                self.say(f"{ends}.")
+                self.announce(f"{ends}.")
 
             self._start(job)
 
@@ -244,7 +244,7 @@ class IngestPanel(JobPanel):
             seconds = time.monotonic() - self._began
             self._show(report, "", seconds)
             end = f" {name} was not made." if in_vain else ""
-            self.say(summary(report, seconds) + end)
+            self.announce(summary(report, seconds) + end)
             self.report = report
 
         self.report = None

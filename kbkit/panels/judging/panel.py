@@ -198,7 +198,7 @@ class JudgePanel(Panel):
                     self._changed.notify_all()
                     return
             kind, place = job
-            with self.shown_errors():
+            with self.shown_errors(), self.unasked():
                 if kind == "pool":
                     self._send_pool(place)
                 elif kind == "figures":

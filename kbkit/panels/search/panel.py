@@ -284,13 +284,14 @@ class SearchPanel(Panel):
 
     def _look(self, _content: Mapping[str, Any]) -> None:
         """Show what another process has changed since."""
-        revisions = self._current_revisions()
-        changed = [now != then for now, then in zip(revisions, self._revisions, strict=True)]
-        self._revisions = revisions
-        if changed[0] and not self._before:
-            self.refresh()
-        elif any(changed):
-            self._results.redraw()
+        with self.unasked():
+            revisions = self._current_revisions()
+            changed = [now != then for now, then in zip(revisions, self._revisions, strict=True)]
+            self._revisions = revisions
+            if changed[0] and not self._before:
+                self.refresh()
+            elif any(changed):
+                self._results.redraw()
 
     def _update(self, topic: Topic) -> None:
         if topic == "ratings":

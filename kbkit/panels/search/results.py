@@ -154,10 +154,16 @@ class Results:
         """
         there = {card_id(hit) for hit in results.hits}
         self._contexts = {} if fresh else {k: v for k, v in self._contexts.items() if k in there}
-        self.shown, self._status, self._notice, self._depth = results, status, notice, depth
+        self.shown, self._notice, self._depth = results, notice, depth
         self._serial += fresh
-        self._panel.error = None
+        if fresh or not self._panel.keeps_outcome:
+            self._say(status)
         self.redraw()
+
+    def _say(self, status: str, *, is_outcome: bool = False) -> None:
+        self._status = status
+        self._panel.error = None
+        self._panel.is_outcome = is_outcome
 
     def redraw(self) -> None:
         """Show the same results with what readers said about them by now."""
@@ -266,8 +272,7 @@ class Results:
         self._show_rating(f"Taken back: the rating of “{hit.title}”")
 
     def _show_rating(self, status: str) -> None:
-        self._status = status
-        self._panel.error = None
+        self._say(status, is_outcome=True)
         self.redraw()
         self._panel.publish("ratings")
 

@@ -77,6 +77,42 @@ export class View {
     this.model = model;
     this.el = el;
     this.ended = new AbortController();
+    this.held = false;
+    /** @type {Set<() => void>} */
+    this.due = new Set();
+    const { signal } = this.ended;
+    const hold = (/** @type {PointerEvent} */ { button, target }) => {
+      this.held = button === 0 && !(target instanceof HTMLSelectElement);
+    };
+    const release = (/** @type {Event} */ event) => {
+      if (this.held && !(event instanceof PointerEvent && event.buttons & 1)) {
+        this.held = false;
+        setTimeout(() => this.drawDue()); // behind the click
+      }
+    };
+    el.addEventListener("pointerdown", hold, { capture: true, signal });
+    for (const event of ["pointerup", "pointercancel", "pointermove", "blur"]) {
+      window.addEventListener(event, release, { capture: true, signal });
+    }
+  }
+
+  /**
+   * Draw now, or when the mouse is released: a browser drops a click whose target moved meanwhile.
+   *
+   * @param {() => void} draw
+   */
+  whenReleased(draw) {
+    this.due.delete(draw);
+    this.due.add(draw);
+    if (!this.held) {
+      this.drawDue();
+    }
+  }
+
+  drawDue() {
+    const { due } = this;
+    this.due = new Set();
+    due.forEach((draw) => draw());
   }
 
   /**
@@ -86,7 +122,7 @@ export class View {
    * @param {() => void} draw
    */
   drawOn(name, draw) {
-    this.on(`change:${name}`, draw);
+    this.on(`change:${name}`, () => this.whenReleased(draw));
     draw();
   }
 

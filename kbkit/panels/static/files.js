@@ -94,7 +94,7 @@ class FilesView extends AskingView {
     this.tree = new Tree(lines, this.ended.signal, {
       children: async (folder) => {
         const { answer } = await this.ask("children", { folder });
-        this.tree.receive({ folder, rows: answer?.rows ?? [] });
+        this.whenReleased(() => this.tree.receive({ folder, rows: answer?.rows ?? [] }));
       },
       select: (path) => this.leaveEditor(() => this.send("select", { path })),
       look: () => this.send("look"),

@@ -72,6 +72,8 @@ export class Tree {
     this.told = "";
     this.typed = "";
     this.typedAt = 0;
+    /** @type {Set<string>} what was chosen here and is on its way: its line is in sight */
+    this.chosen = new Set();
     /** Whether the selected document is still to be brought in sight. */
     this.revealing = false;
     this.body = make("div", { class: "kbkit-tree-body", role: "presentation" });
@@ -112,7 +114,9 @@ export class Tree {
       this.closed.clear();
       this.root.scrollTop = 0;
     }
-    this.revealing ||= state.reveals !== before.reveals;
+    if (state.reveals !== before.reveals && !this.chosen.delete(state.selected)) {
+      this.revealing = true;
+    }
     this.root.setAttribute("aria-label", state.label);
     this.update();
   }
@@ -336,6 +340,9 @@ export class Tree {
     if (isFolder(row)) {
       this.setOpen(row, !this.isOpen(row));
     } else {
+      if (!this.state.found && row.id !== this.state.selected) {
+        this.chosen.add(row.id);
+      }
       this.handlers.select(row.id);
     }
   }

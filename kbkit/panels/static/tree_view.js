@@ -14,7 +14,7 @@ class TreeView extends View {
       select: (document) => this.send("select", { document }),
       look: () => this.send("look"),
     });
-    this.on("msg:custom", (message) => tree.receive(message));
+    this.on("msg:custom", (message) => this.whenReleased(() => tree.receive(message)));
     this.drawOn("state", () => tree.draw(model.get("state")));
   }
 }
