@@ -1,7 +1,8 @@
 """The demonstration behind `make demo`: build the quickstart recipe, ask its golden questions.
 
-kbkit's own documentation is built by MkDocs and served on loopback for the occasion; the other
-source is the API of the installed pandas. Nothing is fetched from anywhere else.
+MkDocs builds kbkit's own guides, without the pages of its Python API, and they are served on
+loopback meanwhile; the other source is the API of the installed pandas. Nothing is
+fetched from anywhere else.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import kbkit
 from kbkit.feedback.evaluation_set import is_page
+from kbkit.models import Progress
 from kbkit.recipes import Question, golden_questions, load_recipe
 from kbkit.testing import serve_folder
 
@@ -22,26 +25,48 @@ DOCS = ROOT / "build" / "demo" / "docs"
 WORKSPACE = ROOT / "build" / "demo" / "kb"
 RECIPE = ROOT / "recipes" / "quickstart.yaml"
 PORT = 8713  # the one that recipes/quickstart.yaml crawls
+GUIDES = """\
+INHERIT: mkdocs.yml
+hooks: [site/_notebooks.py]
+plugins: [search]
+validation: {nav: {not_found: ignore}, links: {not_found: ignore, anchors: ignore}}
+"""  # without the pages of the Python API, which take most of the time
 
 
 def main() -> None:
     """Build, ask, tell where the site lies."""
     start = time.perf_counter()
-    print("Building kbkit's documentation with MkDocs ...", flush=True)
-    mkdocs = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(DOCS)]
+    print("Building kbkit's guides with MkDocs ...", flush=True)
+    mkdocs = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f-", "--site-dir", str(DOCS)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(mkdocs, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        mkdocs, cwd=ROOT, env=quiet, input=GUIDES, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         sys.exit(f"demo: MkDocs cannot build the documentation:\n{done.stderr}")
     print("Building recipes/quickstart.yaml: crawl, chunk, embed, index, export ...", flush=True)
     with serve_folder(DOCS, PORT), kbkit.open(WORKSPACE) as workspace:
-        report = kbkit.build(RECIPE, workspace, trust=True)
+        report = kbkit.build(RECIPE, workspace, trust=True, on_progress=progress())
         for label, value in report.lines():
             print(f"  {label:10} {value}")
         ask(workspace["quickstart"])
     print(f"\nDone in {time.perf_counter() - start:.0f} s. To read and search the site:")
     print(f"  {_shown(sys.executable)} -m kbkit.cli serve-site {_shown(report.site)}")
     print("To search in Jupyter: make lab")
+
+
+def progress() -> Callable[[Progress], None]:
+    """A callback that prints a line for each stage, and one every two seconds of a long stage."""
+    stage, next_line = "", 0.0
+
+    def tell(now: Progress) -> None:
+        nonlocal stage, next_line
+        if now.stage != stage or time.perf_counter() >= next_line:
+            stage, next_line = now.stage, time.perf_counter() + 2
+            total = f" of {now.total:,}" if now.total else ""
+            print(f"  {stage:10} {now.done:,}{total}", flush=True)
+
+    return tell
 
 
 def ask(kb: kbkit.KnowledgeBase) -> None:
