@@ -9,13 +9,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
 
 import httpx
+
+from tests.waiting import until
 
 # the program ``chroma`` does this, once it has imported all of chromadb
 _RUN = "import sys, chromadb_rust_bindings as chroma; chroma.cli(['chroma', 'run', *sys.argv[1:]])"
@@ -42,20 +43,20 @@ class Server:
                 [sys.executable, "-c", _RUN, *told],
                 cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                return self._http.get(f"{self.root}/api/v2/heartbeat").raise_for_status()
-            except httpx.TransportError:
-                log = (self._folder / "log").read_text()
-                assert time.monotonic() < deadline, log
-                assert self._process.poll() is None, log
-                time.sleep(0.02)
+        until(self._answers)
+
+    def _answers(self) -> bool:
+        try:
+            self._http.get(f"{self.root}/api/v2/heartbeat").raise_for_status()
+        except httpx.TransportError:
+            assert self._process.poll() is None, (self._folder / "log").read_text()
+            return False
+        return True
 
     def stop(self) -> None:
         """End it as an accident does."""
         self._process.kill()
-        self._process.wait(30)
+        self._process.wait(120)
 
     def close(self) -> None:
         """End it, and remove what it kept."""

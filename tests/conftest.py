@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,10 +21,15 @@ if TYPE_CHECKING:
     from tests import chroma as chroma_server
     from tests.postgres import Server
 
-# The gate runs the same examples each time; `make soak` draws others.
-settings.register_profile("kbkit", deadline=None, derandomize=True, database=None)
+# The gate runs the same examples each time; `make soak` draws others, even where CI is set.
 settings.register_profile(
-    "soak", deadline=None, max_examples=int(os.environ.get("KBKIT_SOAK_CASES", "100000"))
+    "kbkit", deadline=None, derandomize="KBKIT_EXAMPLES" not in os.environ, database=None
+)
+settings.register_profile(
+    "soak",
+    deadline=None,
+    derandomize=False,
+    max_examples=int(os.environ.get("KBKIT_SOAK_CASES", "100000")),
 )
 settings.load_profile(os.environ.get("KBKIT_HYPOTHESIS_PROFILE", "kbkit"))
 
@@ -53,10 +59,17 @@ REQUIRED = os.environ.get("KBKIT_REQUIRE_BROWSER") == "1"
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """Path of a Chromium to drive."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if path := shutil.which(name):
-            return path
+    """Path of a Chromium to drive: an installed one, as kbkit finds it, or Playwright's own."""
+    from kbkit.sources.web.browser import find_program
+
+    if path := find_program():
+        return path
+    if find_spec("playwright"):
+        from playwright.sync_api import sync_playwright
+
+        with sync_playwright() as playwright:
+            if Path(path := playwright.chromium.executable_path).exists():
+                return path
     pytest.skip("needs chromium; on Debian: apt-get install chromium")
 
 

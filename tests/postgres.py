@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ import psycopg
 import pytest
 
 from kbkit.stores.postgres.database import PostgresDatabase
+from tests.waiting import until
 
 REQUIRED = os.environ.get("KBKIT_REQUIRE_POSTGRES") == "1"
 USER = "kbkit"
@@ -73,21 +73,22 @@ class Server:
                 user=self._user, group=self._user, extra_groups=[] if self._user else None,
                 cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                return self.execute("SELECT 1")
-            except psycopg.OperationalError:
-                log = (self._folder / "log").read_text()
-                assert time.monotonic() < deadline, log
-                assert self._process.poll() is None, log
-                time.sleep(0.02)
+        until(self._answers)
+
+    def _answers(self) -> bool:
+        try:
+            self.execute("SELECT 1")
+        except psycopg.OperationalError:
+            assert self._process
+            assert self._process.poll() is None, (self._folder / "log").read_text()
+            return False
+        return True
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """End it: fast, or as in an accident (``SIGQUIT``)."""
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(30)
+            self._process.wait(120)
             self._process = None
 
     def close(self) -> None:

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import psutil
@@ -17,6 +16,7 @@ import pytest
 import kbkit
 from kbkit.processes import Workers, ending_signals
 from kbkit.sources.html.extract_task import ExtractTask
+from tests.waiting import until
 
 TASKS = """
 import os, sys, time
@@ -85,14 +85,14 @@ def workers(call):
 
 
 def do(workers: Workers, task: object) -> object:
-    return workers.submit(task).result(timeout=60)
+    return workers.submit(task).result(timeout=120)
 
 
 def test_tasks_are_done_in_other_processes(call):
     workers = Workers(2)
     try:
         results = [workers.submit(call("double", n)) for n in range(50)]
-        assert [each.result(timeout=60) for each in results] == [2 * n for n in range(50)]
+        assert [each.result(timeout=120) for each in results] == [2 * n for n in range(50)]
         assert do(workers, call("pid")) != os.getpid()
         assert workers.count == 2
     finally:
@@ -124,7 +124,7 @@ def test_a_worker_that_is_killed_costs_one_task(workers, call):
     for _ in range(2):
         process = psutil.Process(do(workers, call("pid")))
         process.kill()
-        psutil.wait_procs([process], timeout=10)
+        psutil.wait_procs([process], timeout=120)
         assert do(workers, call("double", 1)) == ("broken", "the process that did it ended")
         assert do(workers, call("double", 4)) == 8
 
@@ -167,15 +167,14 @@ def test_close_ends_processes_and_cancels_what_waits(call):
     children = [psutil.Process(do(workers, call("pid")))]
     for n in range(20):
         results.append(workers.submit(call("hang", n)))
-    while sum(each.running() for each in results) < 2:
-        time.sleep(0.01)
+    until(lambda: sum(each.running() for each in results) == 2)
     known = [*others, *children]
     children += [child for child in psutil.Process().children() if child not in known]
     workers.close()
-    _, alive = psutil.wait_procs(children, timeout=20)
+    _, alive = psutil.wait_procs(children, timeout=120)
     assert alive == []
     for thread in workers._threads:
-        thread.join(20)
+        thread.join(120)
         assert not thread.is_alive()
     assert all(each.done() for each in results)
     assert [each.cancelled() for each in results] == [False] * 2 + [True] * 18
@@ -184,13 +183,12 @@ def test_close_ends_processes_and_cancels_what_waits(call):
 def test_a_task_that_was_cancelled_before_it_began_costs_nothing(call):
     workers = Workers(1)
     first = workers.submit(call("hang"))
-    while not first.running():
-        time.sleep(0.01)
+    until(first.running)
     second, third = workers.submit(call("pid")), workers.submit(call("pid"))
     assert second.cancel()
     for process in list(workers._processes):
         process.kill()
-    assert third.result(60)
+    assert third.result(120)
     assert second.cancelled()
     workers.close()
 
@@ -215,9 +213,9 @@ def test_no_process_outlives_a_parent_that_is_killed(call, tmp_path):
     children = [psutil.Process(int(run.stdout.readline())) for _ in range(2)]
     assert [child.ppid() for child in children] == [run.pid] * 2
     run.kill()
-    run.wait(20)
+    run.wait(120)
     run.stdout.close()
-    _, alive = psutil.wait_procs(children, timeout=10)
+    _, alive = psutil.wait_procs(children, timeout=120)
     assert alive == []
 
 
@@ -237,9 +235,9 @@ def test_a_worker_that_dies_costs_one_page() -> None:
         for _ in range(2):
             (process,) = workers._processes
             os.kill(process.pid, signal.SIGKILL)
-            process.wait(5)
+            process.wait(120)
             task = ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ())
-            results += [workers.submit(task).result(timeout=20) for _ in range(2)]
+            results += [workers.submit(task).result(timeout=120) for _ in range(2)]
         assert [bool(page.content) for page in results] == [False, True, False, True]
         assert results[0].failed
         assert "process" in results[0].reason
@@ -269,7 +267,7 @@ def test_a_script_without_a_main_guard_may_crawl_with_processes(tmp_path) -> Non
         """)
     )
     run = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False
     )
     assert run.stdout.split() == ["once", "40"], run.stderr
 

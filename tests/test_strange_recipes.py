@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import kbkit
 from kbkit.errors import ConfigError, RecipeError, TrustError
 from kbkit.recipes import demands, load_questions, load_recipe, parse_recipe
 from kbkit.third_party import open_class
+from tests.growth import grows_with
 
 HEAD = "name: x\nsources: [{type: files, path: a}]\n"
 
@@ -58,38 +58,39 @@ BOMBS = {
 }
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("what", BOMBS)
 def test_a_text_that_is_made_to_take_for_ever_is_one_clear_error(what):
     text, says = BOMBS[what]
-    began = time.process_time()
     with pytest.raises(RecipeError) as caught:
         parse_recipe(text, Path("r.yaml"))
     assert says in str(caught.value)
     assert str(caught.value).startswith("r.yaml:")
-    assert time.process_time() - began < 5
 
 
 def test_many_problems_are_told_in_part_and_in_little_time():
-    lines = "".join(f"key_{number}: 1\n" for number in range(20_000))
-    began = time.process_time()
-    with pytest.raises(RecipeError) as caught:
-        parse_recipe(f"name: x\n{lines}{'y' * 900}: 1\n", Path("r.yaml"))
-    assert "r.yaml:2: key_0: unknown key" in caught.value.problems[1]
-    assert len(caught.value.problems) <= 101
-    assert caught.value.problems[-1] == (
-        "r.yaml:1: recipe: has 19,902 more problems; mend those above first"
-    )
-    assert time.process_time() - began < 5
+    def parse(number):
+        lines = "".join(f"key_{key}: 1\n" for key in range(number))
+        with pytest.raises(RecipeError) as caught:
+            parse_recipe(f"name: x\n{lines}{'y' * 900}: 1\n", Path("r.yaml"))
+        assert "r.yaml:2: key_0: unknown key" in caught.value.problems[1]
+        assert len(caught.value.problems) <= 101
+        assert caught.value.problems[-1] == (
+            f"r.yaml:1: recipe: has {number - 98:,} more problems; mend those above first"
+        )
+
+    grows_with(parse, 2_500)
 
 
-def test_a_source_of_many_unknown_keys_is_told_in_little_time():
-    lines = "".join(f"  key_{number}: 1\n" for number in range(20_000))
-    began = time.process_time()
-    for told in ("", "  type: " + "z" * 100_000 + "\n"):
+@pytest.mark.parametrize("told", ["", "  type: " + "z" * 100_000 + "\n"], ids=["no", "long"])
+def test_a_source_of_many_unknown_keys_is_told_in_little_time(told):
+    def parse(number):
+        lines = "".join(f"  key_{key}: 1\n" for key in range(number))
         with pytest.raises(RecipeError) as caught:
             parse_recipe(f"name: x\nsources:\n- a: 1\n{told}{lines}", Path("r.yaml"))
         assert len(str(caught.value)) < 20_000
-    assert time.process_time() - began < 5
+
+    grows_with(parse, 2_500)
 
 
 def test_aliases_that_only_save_writing_are_fine():

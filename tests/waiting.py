@@ -9,7 +9,7 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 
-def until(condition: Callable[[], Found], seconds: float = 120) -> Found:
+def until(condition: Callable[[], Found], seconds: float = 120, pause: float = 0.02) -> Found:
     """Wait for a condition to hold, and give what it gave; late is wrong on any machine.
 
     Raises:
@@ -18,5 +18,5 @@ def until(condition: Callable[[], Found], seconds: float = 120) -> Found:
     ends = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < ends, f"waited {seconds:g} s in vain"
-        time.sleep(0.02)
+        time.sleep(pause)
     return found

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from kbkit.errors import LanguageModelError, NotFoundError
 from kbkit.models import AnnotationReport, Frame
 from kbkit.recipes import LlmAnnotation
 from tests.ingest.scripted_llm import ScriptedLLM, serve
+from tests.waiting import until
 
 PATH = "tests.ingest.scripted_llm:ScriptedLLM"
 GAZETTEER = NameGazetteer(curated={"Water kettle": ["kettle", "boiler"], "tea_pot": []})
@@ -335,11 +335,8 @@ def test_what_was_answered_is_kept_when_the_process_is_killed(workspace):
         path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
         command = [sys.executable, "-c", ANNOTATE, str(workspace.path), service.address]
         with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}) as process:
-            ends = time.monotonic() + 120
-            while kept() < 5:
-                assert process.poll() is None
-                assert time.monotonic() < ends
-                time.sleep(0.05)
+            until(lambda: kept() >= 5 or process.poll() is not None)
+            assert process.poll() is None
             os.kill(process.pid, signal.SIGKILL)
         done.set()
         service.answer = obedient

@@ -15,6 +15,7 @@ import pytest
 import kbkit
 from kbkit.recipes import load_recipe
 from kbkit.testing import serve_folder
+from tests.waiting import until
 
 KILLS = 20 if "KBKIT_EXAMPLES" in os.environ else 8  # all of them in `make soak`
 PAGES = 40
@@ -188,8 +189,7 @@ def test_a_build_killed_at_its_first_documents_knows_pages_by_all_their_addresse
 ):
     """The start page is stored late; a crawl taken up before must know its other address."""
     child = builder.start(recipe, tmp_path)
-    while not stored(tmp_path):
-        time.sleep(0.005)
+    until(lambda: stored(tmp_path), pause=0.005)
     os.kill(child, signal.SIGKILL)
     assert os.WIFSIGNALED(builder.status())
     assert 0 < len(check(tmp_path)) < DOCUMENTS

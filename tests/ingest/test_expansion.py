@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from kbkit.ingest.expansion import CARD_LENGTH, QUESTION_LENGTH, Expander
 from kbkit.knowledge_base import handle_of
 from kbkit.stores.catalog import cards, expansions
 from tests.ingest.scripted_llm import ScriptedLLM, serve
+from tests.waiting import until
 
 PATH = "tests.ingest.scripted_llm:ScriptedLLM"
 EXPAND = """
@@ -268,24 +269,23 @@ def test_work_is_stopped_and_goes_on(workspace):
 
 def test_what_was_answered_is_kept_when_the_process_is_killed(workspace):
     kb = filled(workspace, 12)
+    done = threading.Event()
 
     def slowly(page):
         if len(service.asked) > 5:
-            time.sleep(60)
+            done.wait(600)
         return about(page)
 
     with serve(slowly) as service:
         command = [sys.executable, "-c", EXPAND, str(workspace.path), service.address]
         path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
         with subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path}) as process:
-            ends = time.monotonic() + 120
-            while len(written(kb)) < 5:
-                assert process.poll() is None
-                assert time.monotonic() < ends
-                time.sleep(0.02)
+            until(lambda: len(written(kb)) >= 5 or process.poll() is not None)
+            assert process.poll() is None
             with pytest.raises(ConflictError, match="having a model write"):
                 kb.documents.expand(ScriptedLLM(api_base=service.address))
             os.kill(process.pid, signal.SIGKILL)
+        done.set()
         assert len(written(kb)) == 5
         service.answer = about
         asked = len(service.asked)

@@ -20,7 +20,7 @@ from kbkit.stores.catalog import jobs as job_table
 from kbkit.workspace import stores_of
 from tests.waiting import until
 
-SOON = 20
+SOON = 120
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import logging
 import shutil
 import socket
 import subprocess
-import time
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -23,6 +22,7 @@ from kbkit.stores.stores import StoresAddress
 from kbkit.stores.vector_store import VectorPayload
 from kbkit.testing import VectorStoreConformance
 from tests.chroma import proxy
+from tests.waiting import until
 
 pytestmark = pytest.mark.local
 
@@ -71,13 +71,12 @@ def held(chroma, database):
 
 def is_level(chroma, database, kb):
     """Whether the server comes to hold what the catalog does; what warms up may be at it."""
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
+
+    def level():
         with suppress(AssertionError):  # a collection is being dropped
-            if held(chroma, database) == {kb.info().collection: ids_of(kb)}:
-                return True
-        time.sleep(0.02)
-    return False
+            return held(chroma, database) == {kb.info().collection: ids_of(kb)}
+
+    return until(level)
 
 
 class TestChromaServer(VectorStoreConformance):
@@ -165,12 +164,13 @@ def test_a_search_does_without_a_server_that_is_away(tmp_path, chroma, database,
             assert not known.sound
         (said,) = [each.getMessage() for each in caplog.records if each.name.startswith("kbkit")]
         assert "cannot be reached" in said
-        deadline = time.monotonic() + 120
-        for n in count():  # what warms up behind a search may be in the way of the next
-            assert ranked(kb, f"rum for {n} guests")[0] == "rum"
-            if known.sound == {kb.info().collection}:
-                break
-            assert time.monotonic() < deadline
+        numbers = count()
+
+        def sound():
+            assert ranked(kb, f"rum for {next(numbers)} guests")[0] == "rum"
+            return known.sound == {kb.info().collection}
+
+        until(sound)  # what warms up behind a search may be in the way of the next
 
 
 def test_a_write_that_loses_the_server_is_kept_and_handed_over_later(tmp_path, chroma, database):

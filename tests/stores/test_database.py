@@ -85,7 +85,7 @@ def test_writers_wait_for_one_another(database):
         thread.join(0.2)
         make(connection, "a")
         order.append("first")
-    thread.join(10)
+    thread.join(120)
     assert order == ["first", "second"]
     assert names(database) == ["a", "b"]
 

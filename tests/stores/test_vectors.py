@@ -3,7 +3,6 @@
 import shutil
 import sqlite3
 import threading
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -12,6 +11,7 @@ import kbkit
 from kbkit.errors import ConflictError
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.locks import FolderLocks
+from tests.waiting import until
 
 DRINKS = [
     "green tea", "black coffee", "cold milk", "red wine", "fresh water", "apple juice",
@@ -222,8 +222,7 @@ def test_search_does_not_wait_for_a_thread_that_waits_for_a_writer(folder):
         with busy(folder) as still:
             waiting = threading.Thread(target=kb.add, args=("mate", "Drunk from a gourd."))
             waiting.start()
-            while still() and not kb.info().pending:
-                time.sleep(0.01)
+            until(lambda: not still() or kb.info().pending)
             assert ranked(kb, "gourd")[0] == "mate"
             assert still()
         waiting.join()

@@ -51,7 +51,11 @@ _WITHOUT = """for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection"
   delete globalThis[name];"""
 """Takes from pages what opens connections of its own, should a Chromium not know the flags."""
 _TYPES = frozenset({"script", "stylesheet", "xhr", "fetch"})  # kinds of requests that are answered
-_PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+_PROGRAMS = (
+    "chromium", "chromium-browser", "google-chrome",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+)  # fmt: skip
 _ENVIRONMENT = (
     "PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "APPDATA",
     "LOCALAPPDATA", "PROGRAMFILES", "PROGRAMFILES(X86)", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR",
@@ -120,6 +124,11 @@ class _Visit:
         return time.monotonic() - self.began > self.seconds
 
 
+def find_program() -> str | None:
+    """Path of a Chromium that is installed; ``None`` leaves the choice to Playwright."""
+    return next(filter(None, map(shutil.which, _PROGRAMS)), None)
+
+
 class Browser:
     """A running Chromium, driven by a thread of its own; pages may be rendered from several.
 
@@ -138,7 +147,7 @@ class Browser:
         with extra("browser", "playwright", "The provider browser"):
             import playwright.async_api  # noqa: F401
         self._user_agent = user_agent
-        self._program = program or next(filter(None, map(shutil.which, _PROGRAMS)), None)
+        self._program = program or find_program()
         root = sys.platform != "win32" and os.geteuid() == 0
         if sandbox and root:
             _log.warning("as root, Chromium runs without its sandbox: use another user")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -19,6 +18,7 @@ from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.applications import NEEDS_BROWSER
 from kbkit.sources.web import addresses
 from tests.sources.web.test_web import Memory, reasons
+from tests.waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -328,7 +328,7 @@ def test_nothing_reaches_private_networks_past_the_guard(
     assert set(site.asked) == {"/robots.txt", "/", "/moved", "/away"}
     assert listener.came == []
     socket.create_connection(("127.0.0.1", listener.port)).close()  # it does listen
-    waited_for(lambda: listener.came == ["tcp"])
+    until(lambda: listener.came == ["tcp"])
 
 
 def test_a_page_of_a_private_host_is_refused_before_a_browser_starts(site, context) -> None:
@@ -468,10 +468,10 @@ def test_a_crawl_that_is_left_takes_its_browser_along(site, context, page) -> No
     reading = replace(context, timeout=60, stop=stop.is_set)
     crawling = threading.Thread(target=lambda: list(open_reader(spec).events(reading)), daemon=True)
     crawling.start()
-    waited_for(lambda: "/endless" in site.asked)
+    until(lambda: "/endless" in site.asked)
     assert len(browsers()) == 1
     stop.set()
-    waited_for(lambda: not crawling.is_alive() and not browsers())
+    until(lambda: not crawling.is_alive() and not browsers())
 
 
 def test_no_browser_is_one_line_that_says_how_to_get_one(site, context, tmp_path) -> None:
@@ -480,11 +480,3 @@ def test_no_browser_is_one_line_that_says_how_to_get_one(site, context, tmp_path
     assert event.outcome is Outcome.FAILED
     assert "\n" not in event.reason
     assert "KBKIT_BROWSER" in event.reason
-
-
-def waited_for(done) -> None:
-    for _ in range(2000):
-        if done():
-            return
-        time.sleep(0.02)
-    pytest.fail("nothing happened")

@@ -1,0 +1,25 @@
+"""Time that grows no faster than the input, on any machine."""
+
+import time
+from collections.abc import Callable
+
+
+def grows_with(work: Callable[[int], object], size: int, times: int = 8) -> None:
+    """Do work of a size and of many times that size, and compare the processor time.
+
+    Work of linear time takes 8 times as long, and work of quadratic time 64 times.
+
+    Raises:
+        AssertionError: Even the fastest of three runs takes more than 24 times as long.
+    """
+
+    def seconds(amount: int) -> float:
+        began = time.process_time()
+        work(amount)
+        return time.process_time() - began
+
+    most = 3 * times * max(0.01, *(seconds(size) for _ in range(2)))
+    took = [seconds(size * times)]
+    while took[-1] > most and len(took) < 3:
+        took.append(seconds(size * times))
+    assert took[-1] <= most, f"{took} s, more than {most:.3f} s"
