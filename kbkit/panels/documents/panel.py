@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ipywidgets as widgets
 import traitlets
@@ -23,9 +23,6 @@ from kbkit.panels.homes import AnyTarget
 from kbkit.panels.panel import Panel
 from kbkit.panels.selector import KnowledgeBaseSelector
 from kbkit.panels.view import View
-
-if TYPE_CHECKING:
-    pass
 
 
 class TreeView(View, module="tree_view.js"):
@@ -187,8 +184,6 @@ class DocumentsPanel(Panel):
         self._tree = DocumentTree(documents)
         self._renderer = DocumentRenderer(documents)
         self._version += 1
-        count = pluralize(len(documents))
-        self.say(f"{name}: {count}" if name else "No knowledge base yet")
 
     def _current_revision(self) -> object:
         return handle_of(self._selector.find()).revision()
@@ -212,13 +207,16 @@ class DocumentsPanel(Panel):
     def _show_tree(self) -> None:
         text = self.filter_box.value.strip()
         found, count = self._tree.search(text) if text else (None, 0)
+        name = self._selector.name
         if text:
             more = f", the first {MOST_FOUND} are shown" if count > MOST_FOUND else ""
             self.say(f"{count:,} of {len(self._tree):,} documents{more}")
+        else:
+            self.say(f"{name}: {pluralize(len(self._tree))}" if name else "No knowledge base yet")
         document = self.document
         self._view.state = {
-            "label": f"Documents of {self._selector.name}",
-            "kb": self._selector.name,
+            "label": f"Documents of {name}",
+            "kb": name,
             "version": self._version,
             "rows": self._tree.roots(),
             "found": found,
