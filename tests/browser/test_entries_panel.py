@@ -193,6 +193,15 @@ def test_what_agents_do_appears_and_hostile_text_is_text(lab: Lab, agent: Entrie
     assert lab.events == []
 
 
+def test_a_click_counts_though_the_table_is_redrawn_meanwhile(lab: Lab, agent: Entries):
+    lab.row("Brew tea").get_by_role("button", name="Brew tea").hover()
+    lab.page.mouse.down()
+    agent.rate("old-way", 2, rater="agent")
+    lab.execute("panel._look()")
+    lab.page.mouse.up()
+    lab.entry.get_by_role("heading", name="Brew tea").wait_for()
+
+
 def test_it_fits_and_everybody_can_use_it(lab: Lab):
     lab.execute("panel.show('parse-a-server-log')")
     lab.entry.get_by_role("heading", name="Parse a server log").wait_for()

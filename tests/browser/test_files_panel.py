@@ -257,6 +257,25 @@ def test_what_an_agent_writes_appears_and_neither_side_loses_a_word(lab: Lab, ag
     assert agent.read("milk.md") == "Mine at last."
 
 
+def test_a_click_counts_though_the_tree_is_redrawn_meanwhile(lab: Lab, agent: Files):
+    lab.item("run.py").hover()
+    lab.page.mouse.down()
+    agent.write("a folder above/new.md", "# New\n")  # moves the line down
+    lab.execute("panel._look()")
+    lab.page.mouse.up()
+    lab.opened("run.py")
+    lab.item("a folder above").wait_for()
+
+
+def test_the_line_that_somebody_moves_to_stays(lab: Lab):
+    lab.item("milk.md").click()
+    lab.opened("milk.md")
+    lab.keys("ArrowDown", "Enter", "ArrowUp")
+    lab.panel.get_by_role("heading", name="milk.md", exact=True).wait_for(state="detached")
+    lab.execute("panel._look()")
+    assert lab.active() == "milk.md"
+
+
 def test_files_are_found_and_a_note_that_is_missing_is_made(lab: Lab, agent: Files):
     find = lab.panel.get_by_label("Find")
     find.fill("599 note")

@@ -91,9 +91,10 @@ export class View {
       }
     };
     el.addEventListener("pointerdown", hold, { capture: true, signal });
-    for (const event of ["pointerup", "pointercancel", "pointermove", "blur"]) {
+    for (const event of ["pointerup", "pointercancel", "pointermove"]) {
       window.addEventListener(event, release, { capture: true, signal });
     }
+    window.addEventListener("blur", release, { signal }); // of the window, not of its elements
   }
 
   /**

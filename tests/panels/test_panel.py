@@ -1,0 +1,64 @@
+"""What every panel shares: an outcome stays, and news from elsewhere stands beside it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from kbkit.errors import ConfigError
+from kbkit.panels.panel import Panel
+
+
+@pytest.fixture
+def panel(tmp_path: Path) -> Panel:
+    return Panel(str(tmp_path), "test")
+
+
+def test_an_update_that_nobody_asked_for_leaves_an_outcome(panel: Panel):
+    panel.say("Three files")
+    panel.announce("Stored: tea")
+    with panel.unasked():
+        panel.say("Four files")
+        assert "Stored: tea" in panel.status_line.value
+        assert "Four files" not in panel.status_line.value
+        for news in ("tea is gone", "milk is gone"):
+            panel.announce(news)
+            assert "Stored: tea" in panel.status_line.value
+            assert news in panel.status_line.value
+        assert "tea is gone" not in panel.status_line.value
+        panel.fail(ConfigError("no disk"))
+        assert "Stored: tea" in panel.status_line.value
+        assert "no disk" in panel.status_line.value
+    panel.say("Four files")
+    assert "Stored: tea" not in panel.status_line.value
+
+
+def test_an_update_that_nobody_asked_for_leaves_an_error(panel: Panel):
+    first = ConfigError("no such file")
+    panel.fail(first)
+    shown = panel.status_line.value
+    with panel.unasked():
+        panel.say("Four files")
+        panel.fail(ConfigError("no disk"))
+    assert panel.error is first
+    assert panel.status_line.value == shown
+
+
+def test_an_action_is_shown_while_another_thread_updates(panel: Panel):
+    panel.announce("Stored: tea")
+    began, ends = threading.Event(), threading.Event()
+
+    def update() -> None:
+        with panel.unasked():
+            began.set()
+            ends.wait()
+
+    thread = threading.Thread(target=update)
+    thread.start()
+    began.wait()
+    panel.say("Three files found")
+    ends.set()
+    thread.join()
+    assert "Three files found" in panel.status_line.value
