@@ -174,10 +174,32 @@ def slow_site() -> Iterator[str]:
     server.server_close()
 
 
+SLOW_LIMIT = float(os.environ.get("KBKIT_SLOW_LIMIT", "inf"))
+"""Seconds that a test may take which tests/slow.txt does not name; the nightly run sets it."""
+slow: dict[str, float] = {}
+
+
+def pytest_runtest_logreport(report):
+    """Note tests that take longer than the limit."""
+    name = report.nodeid.partition("[")[0]
+    if report.when == "call" and report.duration > SLOW_LIMIT:
+        if name not in Path(__file__).with_name("slow.txt").read_text("utf-8").split():
+            slow[name] = max(report.duration, slow.get(name, 0.0))
+
+
 def pytest_sessionfinish(session, exitstatus):
     """Note for tests/gate.py how the run ended: only failed tests get a second chance."""
     if not hasattr(session.config, "workerinput"):
         session.config.cache.set("gate/exit", int(exitstatus))
+        if slow:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Name the tests that are too slow."""
+    for name, seconds in slow.items():
+        limit = f"over {SLOW_LIMIT:g} s; make it faster, mark it soak, or list it in tests/slow.txt"
+        terminalreporter.write_line(f"SLOW {name}: {seconds:.1f} s, {limit}")
 
 
 def pytest_collection_finish():

@@ -13,6 +13,7 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # no page reaches anything else
 ]
 
 TIMEOUT = 120_000
@@ -37,16 +38,30 @@ def launched(chromium: str) -> Iterator[Any]:
 
 
 @contextmanager
-def guarded(chrome: Any, address: str) -> Iterator[tuple[Any, list[str]]]:
-    """A page that may talk to this address only, and a list of what it tried and what failed."""
+def guarded(
+    chrome: Any, address: str, context: Any = None
+) -> Iterator[tuple[Any, list[str]]]:
+    """A page that talks to one address only, and a list of other requests, dialogs and errors.
+
+    Args:
+        chrome: The browser.
+        address: Without a slash at the end.
+        context: A browser context to open the page in; its pages share a cache, so requests are
+            noted when they end. By default a new one, which refuses other requests at once.
+    """
     events: list[str] = []
+    allowed = (f"{address}/", "data:", "blob:")
 
     def guard(route: Any) -> None:
-        if route.request.url.startswith((f"{address}/", "data:", "blob:")):
+        if route.request.url.startswith(allowed):
             route.continue_()
         else:
             events.append(f"request of {route.request.url}")
             route.abort()
+
+    def note_request(request: Any) -> None:
+        if not request.url.startswith(allowed) and request.failure != "csp":
+            events.append(f"request of {request.url}")
 
     def note_dialog(dialog: Any) -> None:
         events.append(f"dialog {dialog.message}")
@@ -56,12 +71,18 @@ def guarded(chrome: Any, address: str) -> Iterator[tuple[Any, list[str]]]:
         if not (_NOTEBOOKS_OWN in str(error) and "notebook_core" in (error.stack or "")):
             events.append(f"error {error}")
 
-    context = chrome.new_context(viewport={"width": 1200, "height": 900})
-    context.route("**/*", guard)
+    own = context is None
+    if own:
+        context = chrome.new_context()
+        context.route("**/*", guard)  # which turns the cache off
     page = context.new_page()
+    page.set_viewport_size({"width": 1200, "height": 900})
+    if not own:
+        page.on("requestfailed", note_request)
+        page.on("requestfinished", note_request)
     page.set_default_timeout(TIMEOUT)
     page.on("dialog", note_dialog)
     page.on("pageerror", note_error)
     page.on("console", lambda line: line.type == "error" and events.append(f"console {line.text}"))
     yield page, events
-    context.close()
+    (context if own else page).close()

@@ -40,10 +40,12 @@ def jupyterlab(chrome: Any, jupyter: Server) -> Callable[..., Opened]:
     Notebook 7 instead.
     """
 
+    context = chrome.new_context()
+
     @contextmanager
     def opened(*cells: str, app: str = "jupyterlab") -> Iterator[tuple[Any, Path, list[str]]]:
         folder, address = jupyter.write(cells, app)
-        with guarded(chrome, jupyter.address) as (page, events):
+        with guarded(chrome, jupyter.address, context) as (page, events):
             page.goto(address)
             page.wait_for_function("window.jupyterapp")
             yield page, folder, events
