@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from kbkit.errors import ArgumentError
+from kbkit.models.plain import did_you_mean
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -62,9 +62,7 @@ def _problem(
     known = [*by_position, *by_name]
     for key in kwargs:
         if key not in known:
-            near = get_close_matches(key, known, 1)
-            meant = f"did you mean {near[0]}?" if near else f"it takes {', '.join(known) or 'none'}"
-            return f"{name}(): has no argument {key!r}; {meant}"
+            return f"{name}(): has no argument {key!r}; {did_you_mean(key, known)}"
         if key in by_position[: len(args)]:
             return f"{name}(): {key} is given twice, by position and by name; leave one out"
     missing = [p.name for p in parameters if p.default is p.empty and p.name not in kwargs]

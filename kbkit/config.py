@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kbkit.errors import ConfigError
+from kbkit.models.plain import did_you_mean
 from kbkit.regular_files import bytes_of
 
 DEFAULT_USER_AGENT = "kbkit/0.1 (+https://kbkit.github.io/kbkit/)"
@@ -235,9 +235,7 @@ def _table(path: Path) -> dict[str, str] | None:
 
 
 def _unknown(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-    return f"unknown setting; {meant}"
+    return f"unknown setting; {did_you_mean(name, known)}"
 
 
 def _text(_label: str, text: str) -> str:
@@ -251,9 +249,8 @@ def _path(_label: str, text: str) -> Path:
 def _one_of(*choices: str) -> Callable[[str, str], str]:
     def read(label: str, text: str) -> str:
         if text not in choices:
-            near = difflib.get_close_matches(text, choices, n=1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
-            raise ConfigError(f"{label}: set it to {' or '.join(choices)}, or unset it{meant}")
+            meant = did_you_mean(text, choices, f"choose from {' or '.join(choices)}")
+            raise ConfigError(f"{label}: unknown value {text!r}; {meant}")
         return text
 
     return read

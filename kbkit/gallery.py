@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import shutil
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kbkit.errors import ConflictError, NotFoundError
+from kbkit.models.plain import did_you_mean
 from kbkit.models.values import Value
 from kbkit.recipes import Recipe, golden_questions, load_recipe
 
@@ -87,8 +87,7 @@ def copy_recipe(name: str, folder: str | Path = ".", *, force: bool = False) -> 
     """
     known = {recipe.name: recipe.path for recipe in list_recipes()}
     if name not in known:
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"did you mean {close[0]}?" if close else "`kbkit recipes list` shows them"
+        hint = did_you_mean(name, known, "`kbkit recipes list` shows them")
         raise NotFoundError(f"{name}: no such recipe in the gallery; {hint}")
     source, target = known[name], Path(folder)
     material = sorted(path for path in source.with_suffix("").rglob("*") if path.is_file())

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import typer
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from kbkit.feedback.evaluation_report import Evaluation
     from kbkit.feedback.tune_report import TuneReport
-    from kbkit.models import Hits, Improvement, IngestReport, Progress
+    from kbkit.models import Hit, Hits, Improvement, IngestReport, Progress
     from kbkit.progress import OnProgress
 
 
@@ -244,26 +245,49 @@ def say_notes(notes: Iterable[str]) -> None:
 
 
 def print_hits(hits: Hits) -> None:
-    """Print hits for a person to read."""
+    """Print each document with the passages that were found in it, best first."""
     from rich.padding import Padding
     from rich.text import Text
 
     terminal = console()
-    for rank, hit in enumerate(hits, 1):
+    documents: dict[tuple[str, str], list[Hit]] = {}
+    for hit in hits:
+        documents.setdefault((hit.kb, hit.uri), []).append(hit)
+    for rank, passages in enumerate(documents.values(), 1):
+        first = passages[0]
         head = Text().append(f"{rank:>2}. ", style="dim")
-        head.append(plain(hit.title or hit.uri), style="bold")
-        if hit.headings:
-            head.append(f"  {plain(' › '.join(hit.headings))}")
-        head.append(f"  {hit.score:.3f}  {hit.kb}", style="dim")
+        head.append(plain(first.title or first.uri), style="bold")
+        head.append(f"  {first.kb}", style="dim")
         terminal.print(head)
-        terminal.print(Text("    " + plain(hit.url), style="cyan"), soft_wrap=True)
-        if hit.description:
-            line = Text("    " + plain(hit.description), style="dim")
+        address = Text("    ").append(plain(first.anchor_url), _linked("cyan", first.url))
+        terminal.print(address, soft_wrap=True)
+        description = plain(first.description)
+        if description and not any(_repeats(description, hit.snippet) for hit in passages):
+            line = Text("    " + description, style="dim")
             terminal.print(line, no_wrap=True, overflow="ellipsis")
-        for shown in plain_lines(hit.snippet):
-            terminal.print(Padding(Text(shown), (0, 0, 0, 4), expand=False))
+        for hit in passages:
+            place = plain(" › ".join(hit.headings))
+            line = Text("    ").append(place, _linked("", hit.url))
+            terminal.print(line.append(f"{'  ' if place else ''}{hit.score:.3f}", style="dim"))
+            for shown in plain_lines(hit.snippet):
+                terminal.print(Padding(Text(shown), (0, 0, 0, 6), expand=False))
     say_notes(hits.notes)
-    say(f"{pluralize(len(hits), 'hit')} in {hits.seconds * 1000:.0f} ms")
+    found = f"{pluralize(len(hits), 'passage')} of {pluralize(len(documents))}"
+    say(f"{found} in {hits.seconds * 1000:.0f} ms")
+
+
+def _linked(style: str, address: str) -> str:
+    """A style that links to an address, in terminals that have links."""
+    quoted = quote(address, safe=":/?#[]@!$&'()*+,;=%-._~")
+    return (
+        f"{style} link {quoted}".strip() if address.startswith(("http://", "https://")) else style
+    )
+
+
+def _repeats(description: str, snippet: str) -> bool:
+    """Whether a snippet begins with what a description says."""
+    begin = " ".join(snippet.split())[:60].rstrip(" …")
+    return bool(begin) and description.startswith(begin[: len(description)])
 
 
 def print_figures(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -297,6 +321,7 @@ def print_figures(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     typer.echo("\n".join(line.rstrip() for line in figures))
 
 
+_IN_ADDRESSES = ":/?#[]@!$&'()*+,;=%-._~"
 _WORD = re.compile(r"[^\W\d]")
 _ARGUMENT = re.compile(r"\b(allow_private)\b|^([a-z_]+)=|\b(trust)=True")
 

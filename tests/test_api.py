@@ -149,7 +149,7 @@ def test_a_limit_without_its_name_says_how_to_write_it(workspace, shared, method
     ("call", "said"),
     [
         (lambda kb: kb.search("tea", setings=None), "no argument 'setings'"),
-        (lambda kb: kb.search("tea", limits=3), "did you mean limit?"),
+        (lambda kb: kb.search("tea", limits=3), "did you mean 'limit'?"),
         (lambda kb: kb.search(), "give query"),
         (lambda kb: kb.search("tea", query="tea"), "query is given twice"),
         (lambda kb: kb.as_retriever(5), r"as_retriever\(limit=5\)"),

@@ -324,7 +324,7 @@ def test_search_says_what_was_done_instead(here, tmp_path):
         workspace.create("drinks", spec=config).add("Tea", "# Tea\n\nGreen tea.")
     note = "drinks: its model embedded the query, since no query encoder is fitted yet"
     outcome = here("search", "tea")
-    assert f"note: {note}\n1 hit in" in outcome.err
+    assert f"note: {note}\n1 passage of 1 document in" in outcome.err
     outcome = here("search", "tea", "--json")
     assert outcome.json[0]["notes"] == [note]
     assert outcome.err == f"note: {note}\n"
@@ -351,9 +351,18 @@ def test_text_of_others_does_not_steer_the_terminal(run, tmp_path):
 def test_search_for_people_names_title_place_and_address(run, made):
     outcome = run("search", "black tea", workspace=made)
     assert outcome.code == 0
-    assert "Tea  Black tea" in outcome.out
+    assert re.search(r"1\. Tea  drinks\n.*\n    Black tea  \d", outcome.out)
     assert "http://x.org/tea.html#black" in outcome.out
-    assert "hits in" in outcome.err
+    assert "passages of 3 documents in" in outcome.err
+
+
+def test_a_document_is_printed_once_with_its_passages(here, tmp_path):
+    (tmp_path / "a.md").write_text("# Tea\n\nTea is hot.\n\n## Milk\n\nTea with milk.\n")
+    here("new", "drinks", "--files", "a.md")
+    printed = here("search", "tea").out
+    assert printed.count("Tea  drinks") == printed.count("a.md") == 1
+    assert printed.count("Tea is hot.") == 1, "the description repeats a passage"
+    assert "Tea with milk." in printed
 
 
 def test_text_of_documents_is_not_taken_for_markup(run, made):
@@ -401,19 +410,47 @@ def test_documents_are_listed_whole_or_by_line(run, made):
     ]
 
 
-def listing_commands():
-    """Every command that lists something, as the application itself says."""
+def commands():
+    """Yield the words and the object of each command and group."""
     load_commands()
     waiting = [((), typer.main.get_command(cli.app))]
     while waiting:
         path, command = waiting.pop()
         waiting += [((*path, name), one) for name, one in getattr(command, "commands", {}).items()]
-        if (command.help or "").startswith("List ") and not hasattr(command, "commands"):
+        if path:
             yield path, command
 
 
+def test_help_fits_in_a_line():
+    lines = {path: command.get_short_help_str(1_000) for path, command in commands()}
+    assert len(lines) > 80
+    assert [line for line in lines.values() if len(line) > 60 or line.count(";") > 1] == []
+
+
+def test_a_bad_value_of_an_option_is_refused_in_plain_words(run):
+    checked = 0
+    for path, command in commands():
+        for option in command.params:
+            if option.param_type_name == "option" and option.metavar == "NUMBER":
+                low, high = option.min, option.max
+                ends = [*([low - 1] if low is not None else []), *([high + 1] if high else [])]
+                for value in ("nope", *ends):
+                    words = ["1" for each in command.params if each.required]
+                    refused = run(*path, *words, f"{option.opts[0]}={value}")
+                    assert refused.code == 2
+                    assert re.search(
+                        r"'--[a-z-]+': give (a (whole )?number|[-\d.]+ or (more|less))\b",
+                        refused.err,
+                    ), (path, refused.err)
+                    checked += 1
+    assert checked > 60
+
+
 def test_every_listing_has_json_that_is_one_value(run, made):
-    found = dict(listing_commands())
+    found = {
+        path: command for path, command in commands()
+        if (command.help or "").startswith("List ") and not hasattr(command, "commands")
+    }  # fmt: skip
     assert {("list",), ("documents",), ("models", "list"), ("sources", "list")} <= set(found)
     values = {"name": "drinks", "target": "http://x.org/milk.html"}
     for path, command in found.items():
@@ -718,17 +755,17 @@ def test_wrong_usage_is_2_and_makes_nothing(here, tmp_path, arguments):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["new", "A b"], "'A b' is not a slug"),
-        (["new", "../x"], "is not a slug"),
+        (["new", "A b"], "'A b' cannot name a knowledge base"),
+        (["new", "../x"], "cannot name a knowledge base"),
         (["new", "taken"], "'taken' exists"),
-        (["show", "none"], "there are: taken"),
-        (["documents", "none"], "there are: taken"),
-        (["refresh", "none"], "there are: taken"),
-        (["add", "none", "--files", "*.md"], "there are: taken"),
-        (["delete", "none", "--yes"], "there are: taken"),
-        (["export", "none"], "there are: taken"),
-        (["serve-site", "none"], "there are: taken"),
-        (["search", "tea", "--kb", "none"], "there are: taken"),
+        (["show", "none"], "choose from taken"),
+        (["documents", "none"], "choose from taken"),
+        (["refresh", "none"], "choose from taken"),
+        (["add", "none", "--files", "*.md"], "choose from taken"),
+        (["delete", "none", "--yes"], "choose from taken"),
+        (["export", "none"], "choose from taken"),
+        (["serve-site", "none"], "choose from taken"),
+        (["search", "tea", "--kb", "none"], "choose from taken"),
         (["search", "  "], "the query is empty"),
         (["search", "tea", "--mode", "fuzzy"], "hybrid, dense, lexical"),
         (["search", "--queries", "none.txt", "--json"], "none.txt"),
@@ -736,7 +773,7 @@ def test_wrong_usage_is_2_and_makes_nothing(here, tmp_path, arguments):
         (["eval", "taken", "--questions", "none.tsv"], "none.tsv: No such file"),
         (["eval", "taken", "--judgements", "none.qrels"], "none.qrels.topics.tsv: No such file"),
         (["eval", "taken"], "taken: there are no judgements; rate"),
-        (["eval", "none"], "there are: taken"),
+        (["eval", "none"], "choose from taken"),
         (["eval", "none.yaml"], "none.yaml: No such file"),
         (["new", "x", "--crawl", "ftp://x.org"], "http://"),
         (["new", "x", "--mirror", "folder", "--base-url", "x.org"], "http://"),
@@ -806,7 +843,7 @@ def test_help_names_values_by_what_they_are(here):
         assert not re.search(r"<\w|\[str\]|int range", shown), shown
     shown = here("new", "--help").out
     assert "--crawl URL" in shown
-    assert "1,000 pages of a crawl" in " ".join(shown.split())
+    assert "crawl 1,000, others 100,000" in " ".join(shown.split())
     assert "--kb TEXT" in here("search", "--help").out
 
 
@@ -838,13 +875,16 @@ def test_settings_are_shown_with_where_they_come_from(here, tmp_path, monkeypatc
     assert found["user_agent"][1] == "default"
     assert "secret" not in outcome.out
     assert "did you mean 'KBKIT_TIMEOUT'" in outcome.err
-    assert ["workspace", str(tmp_path / "data"), str(path)] in map(
-        str.split, here("config", "show").out.splitlines()
-    )
+    assert ["workspace", str(tmp_path / "data"), str(path), "Folder"] in [
+        line.split()[:4] for line in here("config", "show").out.splitlines()
+    ]
     here("new", "fruit")
     assert (tmp_path / "data" / "catalog.db").is_file()
     shown = here("--workspace", "other", "config", "show", "--json").json
-    assert shown[0] == {"name": "workspace", "value": "other", "origin": "--workspace"}
+    assert shown[0] == {
+        "name": "workspace", "value": "other", "origin": "--workspace",
+        "meaning": "Folder of the workspace",
+    }  # fmt: skip
     path.write_text("timeot = 5\n")
     assert "did you mean 'timeout'" in here("list").err
 

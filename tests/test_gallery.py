@@ -70,7 +70,7 @@ def test_an_offline_recipe_is_copied_with_what_it_reads_and_builds(tmp_path, nam
 
 
 def test_a_name_that_is_none_gets_the_nearest():
-    with pytest.raises(NotFoundError, match="did you mean handbook"):
+    with pytest.raises(NotFoundError, match="did you mean 'handbook'"):
         copy_recipe("handbok")
     with pytest.raises(NotFoundError, match="kbkit recipes list"):
         copy_recipe("../../etc/passwd")

@@ -280,7 +280,7 @@ def test_a_dialogue_writes_a_recipe_and_asks_again_what_cannot_be(tmp_path):
         child.expect("Its sitemaps name 9 pages here")
         child.expect("Name of the knowledge base")
         child.sendline("Not A Slug!")
-        child.expect("'Not A Slug!' is not a slug")
+        child.expect("'Not A Slug!' cannot name a knowledge base")
         child.expect("Name of the knowledge base")
         child.sendline("taken")
         child.expect(r"taken\.yaml: exists")

@@ -43,7 +43,7 @@ def test_a_recipe_says_where_it_stands(tmp_path):
         (("name:", "nmae:"), 1, "nmae", "did you mean 'name'"),
         (("    path:", "    pth:"), 4, "sources[0].pth", "did you mean 'path'"),
         (("type: files", "type: fils"), 3, "sources[0].type", "did you mean 'files'"),
-        (("name: docs", "name: My Docs"), 1, "name", "not a slug"),
+        (("name: docs", "name: My Docs"), 1, "name", "cannot name a knowledge base"),
         (('path: "*.md"', "path: 3"), 4, "sources[0].path", "string"),
         (("name: docs", "name: docs\nname: more"), 2, "name", "twice"),
     ],

@@ -97,7 +97,7 @@ def test_what_the_trash_does_not_hold_is_a_clear_error(kb):
     with pytest.raises(NotFoundError, match="the trash is empty"):
         kb.documents.undelete("docs/tea.md")
     kb.documents.delete("docs/tea.md")
-    with pytest.raises(NotFoundError, match=r"did you mean docs/tea\.md"):
+    with pytest.raises(NotFoundError, match=r"did you mean 'docs/tea\.md"):
         kb.documents.undelete("docs/tee.md")
     with pytest.raises(NotFoundError):
         kb.documents.delete("docs/tea.md")

@@ -56,7 +56,7 @@ def test_a_taken_name_and_a_missing_one_are_clear_errors(workspace):
     workspace.create("notes")
     with pytest.raises(ConflictError, match="'notes'"):
         workspace.create("notes")
-    with pytest.raises(NotFoundError, match="there are: notes"):
+    with pytest.raises(NotFoundError, match="choose from notes"):
         workspace["note"]
     with pytest.raises(NotFoundError):
         workspace.delete("note")
@@ -93,7 +93,7 @@ def test_several_knowledge_bases_are_searched_at_once(workspace):
     hits = workspace.search("how long to bake bread")
     assert hits[0].kb == "food"
     assert {hit.kb for hit in workspace.search("tea", kbs=["drinks"])} == {"drinks"}
-    with pytest.raises(NotFoundError, match="there are: drinks, food"):
+    with pytest.raises(NotFoundError, match="choose from drinks, food"):
         workspace.search("tea", kbs=["drink"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -78,11 +79,45 @@ class _Commands(TyperGroup):
                 raise KeyboardInterrupt from aborted
             raise
         except UsageError as error:
+            error.message = _plain_message(error.message)
             if not ctx.params.get("log_json"):
                 raise
             configure_logs(as_json=True)  # it may be the command itself that is unknown
             complain(error.format_message())
             raise typer.Exit(error.exit_code) from None
+
+
+_PHRASES = (
+    (r"Input should be greater than or equal to (\S+)", r"give \1 or more"),
+    (r"Input should be less than or equal to (\S+)", r"give \1 or less"),
+    (r"Input should be a valid integer.*", "give a whole number"),
+    (r"Input should be a valid number.*", "give a number"),
+    (r"Input should be ", "give "),
+    (r"Value error, ", ""),
+)
+"""Messages of pydantic, which typer shows, and what kbkit prints instead."""
+_NEAR = {
+    "ask": "context", "check": "doctor", "crawl": "new", "create": "new", "fetch": "models fetch",
+    "import": "restore", "info": "show", "ingest": "add", "ls": "list", "remove": "delete",
+    "rm": "delete", "status": "show", "sync": "refresh", "update": "refresh", "verify": "doctor",
+}  # fmt: skip
+"""Commands that other tools have, and the ones of kbkit that do the same."""
+
+
+def _plain_message(message: str) -> str:
+    for phrase, plain in _PHRASES:
+        message = re.sub(phrase, plain, message)
+    unknown = re.fullmatch(r"No such command '(\w+)'\.", message)
+    if unknown and unknown[1] in _NEAR:
+        message += f" `kbkit {_NEAR[unknown[1]]}` does that."
+    return message
+
+
+def _usage_name(argument: Any) -> str:
+    name: str = argument.display_name_raw
+    if "[" in name or "..." in name:
+        return name
+    return (name if argument.required else f"[{name}]") + ("..." if argument.nargs != 1 else "")
 
 
 app = typer.Typer(
@@ -101,13 +136,12 @@ UntilClosed = Annotated[
     bool,
     typer.Option(
         "--until-stdin-closes",
-        help="End when standard input does: for programs that start it, and keep a pipe to it open "
-        "for as long as they live.",
+        help="Stop when standard input closes, for programs that start it.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AllowPrivate = Annotated[
-    bool, typer.Option("--allow-private", help="Permit loopback and private addresses.")
+    bool, typer.Option("--allow-private", help="Allow loopback and private addresses.")
 ]
 
 
@@ -125,20 +159,19 @@ def workspace_option(
     workspace: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of the workspace (default: KBKIT_WORKSPACE, else as kbkit.toml says, else "
-            "./kb).",
+            help="Folder of the workspace (default: KBKIT_WORKSPACE, kbkit.toml, ./kb).",
             show_default=False,
         ),
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell every step.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log every step.")] = False,
     log_json: Annotated[
         bool,
         typer.Option(
-            "--log-json", help="Log each step as a line of JSON, without keys; errors too."
+            "--log-json", help="Log steps and errors as JSON lines; secrets are left out."
         ),
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Tell nothing but results and errors.")
+        bool, typer.Option("--quiet", "-q", help="Print only results and errors.")
     ] = False,
     version: Annotated[
         bool,
@@ -173,6 +206,7 @@ def name_values(commands: typer.Typer) -> None:
     """Call the values of options and arguments what they are, not by their types in Python."""
     # the name of an argument says enough; newer versions of typer add the type to it
     TyperArgument.display_type_rich = lambda self, ctx: ""  # type: ignore[method-assign]
+    TyperArgument._usage_display_name = _usage_name  # type: ignore[method-assign]  # no {NAME}
     callbacks = [command.callback for command in commands.registered_commands]
     if commands.registered_callback is not None:
         callbacks.append(commands.registered_callback.callback)

@@ -29,17 +29,17 @@ def bundle(
         list[str],
         typer.Argument(
             metavar="[NAME]... FILE",
-            help="The knowledge bases, and the file to write.",
+            help="Knowledge bases, then the file to write.",
             show_default=False,
         ),
     ],
     everything: Annotated[
-        bool, typer.Option("--all", help="All knowledge bases, with files and entries.")
+        bool, typer.Option("--all", help="Include all knowledge bases, files and entries.")
     ] = False,
     sign: Sign = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write knowledge bases into one portable file, which `kbkit restore` reads anywhere."""
+    """Write knowledge bases to one portable file."""
     *names, file = places
     if everything == bool(names):
         raise typer.BadParameter("name knowledge bases and then a file, or give --all and a file")
@@ -56,14 +56,14 @@ def backup(
         str,
         typer.Argument(
             metavar="FILE_OR_FOLDER",
-            help="A file that is not there yet, or a folder for one named after the time.",
+            help="A new file, or a folder for one named after the time.",
             show_default=False,
         ),
     ],
     sign: Sign = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bundle all of the workspace, while others work with it; `kbkit restore` brings it back."""
+    """Write the whole workspace to one file."""
     with open_workspace(context) as workspace, progress() as on_progress:
         done = workspace.bundle(place, sign=sign, on_progress=on_progress)
     _tell(done, as_json)
@@ -89,26 +89,24 @@ def restore(
     name: Annotated[
         str,
         typer.Option(
-            "--as", metavar="NAME", help="What to call its one knowledge base (default: as it was)."
+            "--as", metavar="NAME", help="New name of its knowledge base (default: unchanged)."
         ),
     ] = "",
     verify: Annotated[
         Path | None,
         typer.Option(
             metavar="PUBLICKEY",
-            help="Only if the owner of this public Ed25519 key (PEM) signed it; trust them.",
+            help="Restore only if this public Ed25519 key (PEM) signed it.",
             show_default=False,
         ),
     ] = None,
     trust: Annotated[
         bool,
-        typer.Option(
-            "--trust", help="Trust who made it: read its sources, use the models that it names."
-        ),
+        typer.Option("--trust", help="Allow it to read its sources and use its models."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Store what a bundle holds, all of it or nothing; nothing is crawled or embedded."""
+    """Restore a bundle or a backup."""
     with open_workspace(context) as workspace, progress() as on_progress:
         done = workspace.restore(
             file, name=name, verify=verify, trust=trust, on_progress=on_progress

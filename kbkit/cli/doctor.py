@@ -12,7 +12,7 @@ from kbkit.terminal import print_json, print_table, say
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="NAME...", help="Only these (default: all).", show_default=False),
+    typer.Argument(metavar="NAME...", help="Knowledge bases (default: all).", show_default=False),
 ]
 
 
@@ -20,11 +20,11 @@ Names = Annotated[
 def doctor(
     context: typer.Context,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Make anew what derives from the catalog.")
+        bool, typer.Option("--repair", help="Rebuild damaged indexes from the catalog.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Examine a workspace by content, and say what is wrong and what to do."""
+    """Check a workspace for damage."""
     with open_workspace(context) as workspace:
         found = workspace.doctor(repair=repair)
     if as_json:
@@ -40,7 +40,7 @@ def doctor(
 
 @app.command()
 def rebuild(context: typer.Context, names: Names = None) -> None:
-    """Make anew what derives from the catalog: index of words and of vectors, snapshots."""
+    """Rebuild all indexes from the catalog."""
     with open_workspace(context) as workspace:
         done = workspace.rebuild(names)
     say(f"made anew: {', '.join(done) or 'nothing'}")
@@ -48,7 +48,7 @@ def rebuild(context: typer.Context, names: Names = None) -> None:
 
 @app.command()
 def runs(context: typer.Context, names: Names = None, as_json: AsJson = False) -> None:
-    """List when sources were read, how long that took and what came of it, the last first."""
+    """List past reads of sources, the latest first."""
     from rich.table import Table
     from rich.text import Text
 

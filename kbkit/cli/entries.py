@@ -19,45 +19,43 @@ if TYPE_CHECKING:
     from kbkit.models import Entry, EntryInfo
 
 entries = typer.Typer(
-    help="List, write, rate, learn and share entries: solutions that worked.",
+    help="Manage entries: solutions that worked.",
     no_args_is_help=True,
 )
 app.add_typer(entries, name="entries")
 
 Slug = Annotated[
-    str, typer.Argument(metavar="SLUG", help="Name of the entry's folder.", show_default=False)
+    str, typer.Argument(metavar="SLUG", help="Folder name of the entry.", show_default=False)
 ]
 Description = Annotated[
-    str | None, typer.Option(help="What it is good for: by this it is found.", show_default=False)
+    str | None, typer.Option(help="What it is for; search uses this.", show_default=False)
 ]
-Prompt = Annotated[
-    str | None, typer.Option(help="What tells an agent how to do it.", show_default=False)
-]
+Prompt = Annotated[str | None, typer.Option(help="Instructions for an agent.", show_default=False)]
 PromptFile = Annotated[
     Path | None,
-    typer.Option(help="A file with the prompt; - for what comes in.", show_default=False),
+    typer.Option(help="A file with the prompt; - for standard input.", show_default=False),
 ]
 ReadmeFile = Annotated[
-    Path | None, typer.Option(help="A file that tells people about it.", show_default=False)
+    Path | None, typer.Option(help="A file with the README.", show_default=False)
 ]
 Tags = Annotated[
-    list[str] | None, typer.Option("--tag", help="A label; may be repeated.", show_default=False)
+    list[str] | None, typer.Option("--tag", help="Its tag. Repeatable.", show_default=False)
 ]
-Category = Annotated[str | None, typer.Option(help="What it belongs to.", show_default=False)]
+Category = Annotated[str | None, typer.Option(help="Its category.", show_default=False)]
 Status = Annotated[
-    EntryStatus | None, typer.Option(help="Whether it is to be used.", show_default=False)
+    EntryStatus | None, typer.Option(help="active, draft or deprecated.", show_default=False)
 ]
 Code = Annotated[
     list[Path] | None,
-    typer.Option(help="A file to copy to code/; may be repeated.", show_default=False),
+    typer.Option(help="A file to copy to code/. Repeatable.", show_default=False),
 ]
 Artifact = Annotated[
     list[Path] | None,
-    typer.Option(help="A file to copy to artifacts/; may be repeated.", show_default=False),
+    typer.Option(help="A file to copy to artifacts/. Repeatable.", show_default=False),
 ]
 IfMatch = Annotated[
     str | None,
-    typer.Option(help="The version it must be of now, as `show --json` has it."),
+    typer.Option(help="The version that it must have now (see `show --json`)."),
 ]
 
 
@@ -66,11 +64,11 @@ def list_(
     context: typer.Context,
     status: Status = None,
     category: Category = None,
-    tag: Annotated[str | None, typer.Option(help="Only with this label.")] = None,
-    text: Annotated[str, typer.Option(help="Only those in which it stands.")] = "",
+    tag: Annotated[str | None, typer.Option(help="Only entries with this tag.")] = None,
+    text: Annotated[str, typer.Option(help="Only entries that contain this text.")] = "",
     sort: Annotated[str, typer.Option(help="rating, updated or title.")] = "rating",
-    limit: Annotated[int, typer.Option(min=1, help="Most entries.")] = 50,
-    offset: Annotated[int, typer.Option(min=0, help="How many to leave out before.")] = 0,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of entries.")] = 50,
+    offset: Annotated[int, typer.Option(min=0, help="Number of entries to skip.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """List entries, the best-rated first."""
@@ -117,11 +115,11 @@ def show(
     slug: Slug,
     path: Annotated[
         str,
-        typer.Option("--file", metavar="PATH", help="Put out a file of it, such as code/run.py."),
+        typer.Option("--file", metavar="PATH", help="Print this file of it, such as code/run.py."),
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show an entry with its prompt, or put out one of its files."""
+    """Show an entry, or print one of its files."""
     with open_workspace(context) as workspace:
         if path:
             with workspace.entries.open(slug, path) as stream:
@@ -165,7 +163,7 @@ def add(
     title: Annotated[
         str | None, typer.Argument(help="Its title (default: ask).", show_default=False)
     ] = None,
-    slug: Annotated[str, typer.Option(help="Name of its folder (default: of the title).")] = "",
+    slug: Annotated[str, typer.Option(help="Its folder name (default: from the title).")] = "",
     description: Description = None,
     prompt: Prompt = None,
     prompt_file: PromptFile = None,
@@ -177,7 +175,7 @@ def add(
     artifact: Artifact = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a new entry; asks where no title is given."""
+    """Create an entry; asks if no title is given."""
     said = _said(description, prompt, prompt_file, readme_file, tag, category, status)
     if title is None:
         if not sys.stdin.isatty():
@@ -205,13 +203,13 @@ def edit(
     artifact: Artifact = None,
     remove: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH", help="A file of it to delete; may be repeated."),
+        typer.Option(metavar="PATH", help="A file of it to delete. Repeatable."),
     ] = None,
-    to: Annotated[str, typer.Option(metavar="SLUG", help="Give it another slug.")] = "",
+    to: Annotated[str, typer.Option(metavar="SLUG", help="Its new folder name.")] = "",
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change an entry; what is not named stays. Asks where nothing is named."""
+    """Change an entry; asks if nothing is given."""
     said = _said(description, prompt, prompt_file, readme_file, tag, category, status)
     if title is not None:
         said["title"] = title
@@ -243,10 +241,10 @@ def rate(
     context: typer.Context,
     slug: Slug,
     score: Annotated[int, typer.Argument(help="1 (useless) to 5 (exactly right).")],
-    rater: Annotated[str, typer.Option(help="Who votes (default: KBKIT_RATER, or you).")] = "",
+    rater: Annotated[str, typer.Option(help="Who rates (default: KBKIT_RATER, or you).")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Vote for an entry."""
+    """Rate an entry."""
     with open_workspace(context) as workspace:
         entry = workspace.entries.rate(slug, score, rater=rater)
     if as_json:
@@ -257,7 +255,7 @@ def rate(
 
 @entries.command()
 def rm(context: typer.Context, slug: Slug, as_json: AsJson = False) -> None:
-    """Put an entry into the trash, where `entries undelete` finds it."""
+    """Move an entry to the trash."""
     with open_workspace(context) as workspace:
         deleted = workspace.entries.delete(slug)
     if as_json:
@@ -272,14 +270,14 @@ def undelete(
     slug: Annotated[
         str | None,
         typer.Argument(
-            help="What it was called, or its id (default: list what is in the trash).",
+            help="Its old folder name or id (default: list the trash).",
             show_default=False,
         ),
     ] = None,
-    to: Annotated[str, typer.Option(metavar="SLUG", help="What it is to be called.")] = "",
+    to: Annotated[str, typer.Option(metavar="SLUG", help="Its new name.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Bring back what was deleted or replaced; without a slug, list what can be brought back."""
+    """Restore an entry from the trash, or list the trash."""
     with open_workspace(context) as workspace:
         if slug is not None:
             _tell(workspace.entries.undelete(slug, to=to), "brought back", as_json)
@@ -298,7 +296,7 @@ def undelete(
 
 @entries.command()
 def sync(context: typer.Context, as_json: AsJson = False) -> None:
-    """Take over what other programs changed, and what finished tasks left (KBKIT_AUTO_LEARN)."""
+    """Read changes by other programs and finished tasks."""
     with open_workspace(context) as workspace, progress() as on_progress:
         report = workspace.entries.sync(on_progress=on_progress)
     if as_json:
@@ -312,12 +310,12 @@ def sync(context: typer.Context, as_json: AsJson = False) -> None:
 @entries.command()
 def context(
     context: typer.Context,
-    prompt: Annotated[str, typer.Argument(help="What is to be done.", show_default=False)],
-    limit: Annotated[int | None, typer.Option(min=1, help="Most entries.")] = None,
-    max_tokens: Annotated[int, typer.Option(min=100, help="Most tokens of the text.")] = 1_000,
+    prompt: Annotated[str, typer.Argument(help="The task.", show_default=False)],
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of entries.")] = None,
+    max_tokens: Annotated[int, typer.Option(min=100, help="Maximum tokens of the text.")] = 1_000,
     as_json: AsJson = False,
 ) -> None:
-    """Print the entries that fit a prompt, as an agent is given them."""
+    """Print the entries that fit a task, for an agent."""
     with open_workspace(context) as workspace:
         found = workspace.entries.context(prompt, limit=limit, max_tokens=max_tokens)
     if as_json:
@@ -332,15 +330,14 @@ def learn(
     folder: Annotated[
         Path | None,
         typer.Argument(
-            help="`.knowledge`, or the folder of the task that has it (default: print what makes "
-            "an agent leave one).",
+            help="`.knowledge` or its parent (default: print instructions for agents).",
             show_default=False,
         ),
     ] = None,
-    task_id: Annotated[str, typer.Option(help="What the task is called.")] = "",
+    task_id: Annotated[str, typer.Option(help="Name of the task.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Make an entry of what a task left in its folder `.knowledge`, or update it."""
+    """Create or update an entry from a task's `.knowledge` folder."""
     with open_workspace(context) as workspace:
         if folder is None:
             text = workspace.entries.learning_prompt()
@@ -361,7 +358,7 @@ def import_(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Take in Agent Skills; all, or none where one is not valid."""
+    """Import Agent Skills, all or none."""
     with open_workspace(context) as workspace:
         found = workspace.entries.import_skills(folder)
     if as_json:
@@ -374,14 +371,16 @@ def import_(
 @entries.command()
 def export(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="Where to.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="The folder to write to.", show_default=False)],
     slugs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SLUG]...", help="Which (default: all).", show_default=False),
+        typer.Argument(
+            metavar="[SLUG]...", help="Folder names of entries (default: all).", show_default=False
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write entries as Agent Skills, a folder each, without their votes."""
+    """Export entries as Agent Skills."""
     with open_workspace(context) as workspace:
         found = workspace.entries.export_skills(folder, slugs=slugs or None)
     if as_json:

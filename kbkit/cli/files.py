@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kbkit.models import FileInfo
 
 files = typer.Typer(
-    help="List, read, write and delete the files of a workspace, and bring them back.",
+    help="Manage the files of a workspace.",
     no_args_is_help=True,
 )
 app.add_typer(files, name="files")
@@ -28,12 +28,12 @@ FolderPath = Annotated[
 ]
 Text = Annotated[
     str | None,
-    typer.Argument(help="What to write (default: what comes in).", show_default=False),
+    typer.Argument(help="The text (default: standard input).", show_default=False),
 ]
 IfMatch = Annotated[
     str | None,
     typer.Option(
-        help="The version that must be there now, as `ls --json` has it; '' for none.",
+        help="The version that it must have now (see `ls --json`); '' if it must not exist.",
         show_default=False,
     ),
 ]
@@ -41,7 +41,7 @@ IfMatch = Annotated[
 
 @files.command()
 def ls(context: typer.Context, path: FolderPath = "", as_json: AsJson = False) -> None:
-    """List what a folder holds."""
+    """List a folder."""
     with open_workspace(context) as workspace:
         found = workspace.files.list(path)
     if as_json:
@@ -67,11 +67,12 @@ def tree(
     context: typer.Context,
     path: FolderPath = "",
     depth: Annotated[
-        int | None, typer.Option(min=1, help="Folders down (default: all).", show_default=False)
+        int | None,
+        typer.Option(min=1, help="Maximum depth (default: no limit).", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draw a folder with all that is in it."""
+    """Draw a folder as a tree."""
     with open_workspace(context) as workspace:
         found = workspace.files.tree(path, depth=depth)
     if as_json:
@@ -82,7 +83,7 @@ def tree(
 
 @files.command()
 def cat(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None:
-    """Print a file, or a page of a knowledge base (`kb/NAME/...`)."""
+    """Print a file, or a document (`kb/NAME/...`)."""
     with open_workspace(context) as workspace:
         info, text = workspace.files.info(path), workspace.files.read(path)
     if as_json:
@@ -103,7 +104,7 @@ def write(
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a file: what comes in, or a text that is given; it is searched at once."""
+    """Write a file from an argument or standard input."""
     content = _given(text)
     with open_workspace(context) as workspace:
         _tell(workspace.files.write(path, content, if_match=if_match), "wrote", as_json)
@@ -117,7 +118,7 @@ def append(
     if_match: IfMatch = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add what comes in, or a text that is given, at the end of a file, on a line of its own."""
+    """Append a line to a file."""
     content = _given(text)
     with open_workspace(context) as workspace:
         _tell(workspace.files.append(path, content, if_match=if_match), "added to", as_json)
@@ -125,14 +126,14 @@ def append(
 
 @files.command()
 def mkdir(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None:
-    """Make a folder, and those above."""
+    """Create a folder and its parents."""
     with open_workspace(context) as workspace:
         _tell(workspace.files.mkdir(path), "made", as_json)
 
 
 @files.command()
 def rm(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None:
-    """Put a file, or a folder with all in it, into the trash, where `files undelete` finds it."""
+    """Move a file or folder to the trash."""
     with open_workspace(context) as workspace:
         deleted = workspace.files.delete(path)
     if as_json:
@@ -144,11 +145,11 @@ def rm(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None:
 @files.command()
 def mv(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(help="Where it is.", show_default=False)],
-    target: Annotated[str, typer.Argument(help="Where it is to be.", show_default=False)],
+    source: Annotated[str, typer.Argument(help="The current path.", show_default=False)],
+    target: Annotated[str, typer.Argument(help="The new path.", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """Give a file or folder another path."""
+    """Move or rename a file or folder."""
     with open_workspace(context) as workspace:
         _tell(workspace.files.move(source, target), "moved it to", as_json)
 
@@ -159,14 +160,14 @@ def undelete(
     path: Annotated[
         str | None,
         typer.Argument(
-            help="Where it was, or its id (default: list what is in the trash).",
+            help="Its old path or id (default: list the trash).",
             show_default=False,
         ),
     ] = None,
-    to: Annotated[str, typer.Option(metavar="PATH", help="Where it is to be.")] = "",
+    to: Annotated[str, typer.Option(metavar="PATH", help="The new path.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Bring back what was deleted; without a path, list what can be brought back."""
+    """Restore from the trash, or list the trash."""
     with open_workspace(context) as workspace:
         if path is not None:
             _tell(workspace.files.undelete(path, to=to), "brought back", as_json)
@@ -188,7 +189,7 @@ def undelete(
 
 @files.command()
 def sync(context: typer.Context, as_json: AsJson = False) -> None:
-    """Take over what other programs changed in the folder; every command does, and says nothing."""
+    """Read changes by other programs."""
     with open_workspace(context) as workspace, progress() as on_progress:
         report = workspace.files.sync(on_progress=on_progress)
     if as_json:

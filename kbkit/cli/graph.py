@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from kbkit.models import Step
 
-graph = typer.Typer(no_args_is_help=True, help="Look at the knowledge graph, and change it.")
+graph = typer.Typer(no_args_is_help=True, help="Show and edit the knowledge graph.")
 app.add_typer(graph, name="graph")
 
 Entity = Annotated[str, typer.Argument(help="An entity, by its name or id.")]
@@ -26,7 +26,7 @@ AnyTarget = Annotated[
         help="An entity by its name, a chunk or document by its id, a URI, file:PATH or entry:ID."
     ),
 ]
-Limit = Annotated[int, typer.Option(min=1, help="Most that are shown.")]
+Limit = Annotated[int, typer.Option(min=1, help="Maximum number to show.")]
 Within = Annotated[
     list[str] | None, typer.Option("--kb", help="Only in this knowledge base (default: all).")
 ]
@@ -35,15 +35,15 @@ Within = Annotated[
 @graph.command()
 def entities(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(help="A part of the name (default: any).")] = "",
+    query: Annotated[str, typer.Argument(help="Part of the name (default: all).")] = "",
     type: Annotated[
-        list[str] | None, typer.Option("--type", help="Only of this type, such as symbol or flag.")
+        list[str] | None, typer.Option("--type", help="Only this type, such as symbol or flag.")
     ] = None,
     kb: Within = None,
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List entities, those first that most chunks name."""
+    """List entities, the most mentioned first."""
     with open_workspace(context) as workspace:
         found = workspace.graph.entities(query, type=type or (), kbs=kb or None, limit=limit)
     if as_json:
@@ -78,14 +78,16 @@ def show(context: typer.Context, entity: Entity, as_json: AsJson = False) -> Non
 def neighbors(
     context: typer.Context,
     target: AnyTarget,
-    depth: Annotated[int, typer.Option(min=1, max=5, help="Relations to follow.")] = 1,
+    depth: Annotated[
+        int, typer.Option(min=1, max=5, help="Maximum number of relations to follow.")
+    ] = 1,
     relation: Annotated[
-        list[str] | None, typer.Option(help="Only relations of this name, such as raises.")
+        list[str] | None, typer.Option(help="Only relations with this name, such as raises.")
     ] = None,
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List what relations lead to, the nearest and strongest first."""
+    """List related things, the nearest first."""
     with open_workspace(context) as workspace:
         found = workspace.graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
     if as_json:
@@ -98,7 +100,7 @@ def neighbors(
 def path(
     context: typer.Context, source: AnyTarget, target: AnyTarget, as_json: AsJson = False
 ) -> None:
-    """Show how two things hang together."""
+    """Show how two things are related."""
     with open_workspace(context) as workspace:
         found = workspace.graph.path(source, target)
     if as_json:
@@ -113,10 +115,12 @@ def path(
 def list_relations(
     context: typer.Context,
     target: Annotated[
-        str | None, typer.Argument(help="Only those that begin or end there (default: any).")
+        str | None, typer.Argument(help="Only relations of this thing (default: all).")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Only of this name, such as raises.")] = None,
-    by: Annotated[str | None, typer.Option(help="Only by this person.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Only relations with this name, such as raises.")
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="Only changes by this person.")] = None,
     limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
@@ -143,13 +147,15 @@ def gaps(
     context: typer.Context,
     kind: Annotated[
         str | None,
-        typer.Option(help="Only undescribed, unlinked, unanswered, unreached, missing or orphan."),
+        typer.Option(
+            help="Only this kind: undescribed, unlinked, unanswered, unreached, missing or orphan."
+        ),
     ] = None,
     kb: Within = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most of each kind.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of each kind.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """List what the documentation lacks, what matters most first."""
+    """List gaps in the documentation."""
     with open_workspace(context) as workspace:
         found = workspace.graph.gaps(kind=kind, kbs=kb or None, limit=limit)
     if as_json:
@@ -166,7 +172,7 @@ def gaps(
 
 @graph.command()
 def suggestions(context: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None:
-    """List pairs of entities that may be one; nothing merges by itself."""
+    """List entities that may be duplicates."""
     with open_workspace(context) as workspace:
         found = workspace.graph.suggestions(limit=limit)
     if as_json:
@@ -187,7 +193,7 @@ def export(
     file: Annotated[Path, typer.Argument(help="GraphML (.graphml) or JSON (.json).")],
     as_json: AsJson = False,
 ) -> None:
-    """Write all relations to a file."""
+    """Export all relations to a file."""
     with open_workspace(context) as workspace:
         written = workspace.graph.export(file)
     if as_json:

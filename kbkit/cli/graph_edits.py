@@ -16,38 +16,36 @@ from kbkit.terminal import print_figures, print_json, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Type = Annotated[str | None, typer.Option(help="What it is, such as term or symbol.")]
-Description = Annotated[str | None, typer.Option(help="What it is, in a sentence.")]
+Type = Annotated[str | None, typer.Option(help="Its type, such as term or symbol.")]
+Description = Annotated[str | None, typer.Option(help="Its description, in a sentence.")]
 Aliases = Annotated[
     list[str] | None,
     typer.Option(
         "--alias",
-        help="Another name; may be given \
-several times.",
+        help="Another name. Repeatable.",
     ),
 ]
 Properties = Annotated[
     list[str] | None,
     typer.Option(
         "--property",
-        help="NAME=VALUE, VALUE being JSON or text; may be given several \
-times.",
+        help="NAME=VALUE, with JSON or text as the value. Repeatable.",
     ),
 ]
-RelationName = Annotated[str, typer.Argument(help="What it says of the two, such as depends_on.")]
+RelationName = Annotated[str, typer.Argument(help="Name of the relation, such as depends_on.")]
 
 
 @graph.command()
 def create(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="What it is called.")],
+    name: Annotated[str, typer.Argument(help="Its name.")],
     type: Type = None,
     description: Description = None,
     alias: Aliases = None,
     properties: Properties = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make an entity by hand; one that was deleted comes back."""
+    """Create an entity."""
     with open_workspace(context) as workspace:
         made = workspace.graph.create(
             name,
@@ -67,7 +65,7 @@ def update(
     context: typer.Context,
     entity: Entity,
     name: Annotated[
-        str | None, typer.Option(help="What it is to be called; its old name stays another one.")
+        str | None, typer.Option(help="Its new name; the old one stays as an alias.")
     ] = None,
     type: Type = None,
     description: Description = None,
@@ -75,7 +73,7 @@ def update(
     properties: Properties = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change what is said of an entity; what is left out stays, and no rebuild changes it."""
+    """Change an entity."""
     with open_workspace(context) as workspace:
         changed = workspace.graph.update(
             entity,
@@ -93,7 +91,7 @@ def update(
 
 @graph.command()
 def delete(context: typer.Context, entity: Entity, as_json: AsJson = False) -> None:
-    """Delete an entity; no rebuild brings it back, but `kbkit graph undo` does."""
+    """Delete an entity; `kbkit graph undo` restores it."""
     with open_workspace(context) as workspace:
         found = workspace.graph.entity(entity)
         workspace.graph.delete(found)
@@ -109,11 +107,11 @@ def relate(
     source: AnyTarget,
     name: RelationName,
     target: AnyTarget,
-    weight: Annotated[float, typer.Option(help="How strong it is, above 0 to 1.")] = 1.0,
-    note: Annotated[str, typer.Option(help="Anything else to say.")] = "",
+    weight: Annotated[float, typer.Option(help="Its weight, above 0 and at most 1.")] = 1.0,
+    note: Annotated[str, typer.Option(help="A note.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Relate two things by hand; no rebuild changes that."""
+    """Create a relation between two things."""
     with open_workspace(context) as workspace:
         made = workspace.graph.relate(source, name, target, weight=weight, note=note)
     if as_json:
@@ -130,7 +128,7 @@ def unrelate(
     target: AnyTarget,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a relation; no rebuild brings it back, but `kbkit graph undo` does."""
+    """Delete a relation; `kbkit graph undo` restores it."""
     with open_workspace(context) as workspace:
         found = workspace.graph.relation(source, name, target)
         workspace.graph.delete(found)
@@ -142,7 +140,7 @@ def unrelate(
 
 @graph.command()
 def merge(context: typer.Context, keep: Entity, other: Entity, as_json: AsJson = False) -> None:
-    """Make an entity another name of a second one; `kbkit graph undo` takes it back."""
+    """Merge two entities; `kbkit graph undo` splits them."""
     with open_workspace(context) as workspace:
         kept = workspace.graph.merge(keep, other)
     if as_json:
@@ -153,7 +151,7 @@ def merge(context: typer.Context, keep: Entity, other: Entity, as_json: AsJson =
 
 @graph.command()
 def refuse(context: typer.Context, keep: Entity, other: Entity, as_json: AsJson = False) -> None:
-    """Note that two entities are not one, so that this is not suggested again."""
+    """Mark two entities as different."""
     with open_workspace(context) as workspace:
         pair = [workspace.graph.entity(each) for each in (keep, other)]
         workspace.graph.refuse(*pair)
@@ -166,11 +164,11 @@ def refuse(context: typer.Context, keep: Entity, other: Entity, as_json: AsJson 
 @graph.command()
 def edits(
     context: typer.Context,
-    by: Annotated[str | None, typer.Option(help="Only by this person.")] = None,
+    by: Annotated[str | None, typer.Option(help="Only changes by this person.")] = None,
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:
-    """List what people changed, the last first; `kbkit graph undo` takes it back."""
+    """List edits of the graph, the latest first."""
     with open_workspace(context) as workspace:
         found = workspace.graph.edits(by=by, limit=limit)
     if as_json:
@@ -189,11 +187,12 @@ def edits(
 def undo(
     context: typer.Context,
     edit: Annotated[
-        int | None, typer.Argument(help="Its number in `kbkit graph edits`; by default your last.")
+        int | None,
+        typer.Argument(help="Its number in `kbkit graph edits` (default: your last edit)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take back a change of the graph, by default your last one."""
+    """Undo an edit of the graph."""
     with open_workspace(context) as workspace:
         undone = workspace.graph.undo(edit)
     if as_json:

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from kbkit.recipes import AnySource
 
 sources = typer.Typer(
-    help="List, add, change, disable and remove the sources of a knowledge base.",
+    help="Manage the sources of a knowledge base.",
     no_args_is_help=True,
 )
 app.add_typer(sources, name="sources")
 
 Source = Annotated[
     str,
-    typer.Argument(help="Its location, or the beginning of its id.", show_default=False),
+    typer.Argument(help="Its location, or the start of its id.", show_default=False),
 ]
 
 
 @sources.command("list")
 def list_(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
-    """List the sources of a knowledge base, with where they read."""
+    """List the sources of a knowledge base."""
     with open_workspace(context) as workspace:
         found = list(workspace[name].sources)
     _print(found, as_json)
@@ -42,7 +42,7 @@ def list_(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
 def add(
     context: typer.Context, name: Name, specs: list[AnySource], as_json: AsJson = False
 ) -> None:
-    """Remember sources without reading them; `kbkit refresh` does that."""
+    """Add sources without reading them."""
     if not specs:
         raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
     with open_workspace(context) as workspace:
@@ -60,14 +60,13 @@ def set_(
         list[str],
         typer.Argument(
             metavar="OPTION=VALUE...",
-            help="Options as a recipe has them, values as YAML: limit=500, exclude='[drafts/**]'; "
-            "an empty value is the default again.",
+            help="Recipe options, such as limit=500; an empty value restores the default.",
             show_default=False,
         ),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Change what a source reads, and how."""
+    """Change the options of a source."""
     given = dict(_option(option) for option in options)
     with open_workspace(context) as workspace:
         changed = workspace[name].sources.update(source, **given)
@@ -77,14 +76,14 @@ def set_(
 
 @sources.command()
 def enable(context: typer.Context, name: Name, source: Source, as_json: AsJson = False) -> None:
-    """Have refreshes read a source again."""
+    """Enable a source."""
     with open_workspace(context) as workspace:
         _print([workspace[name].sources.enable(source)], as_json)
 
 
 @sources.command()
 def disable(context: typer.Context, name: Name, source: Source, as_json: AsJson = False) -> None:
-    """Have no refresh or build read a source; its documents stay."""
+    """Disable a source; its documents stay."""
     with open_workspace(context) as workspace:
         _print([workspace[name].sources.disable(source)], as_json)
 
@@ -98,12 +97,12 @@ def remove(
         bool | None,
         typer.Option(
             "--keep-documents/--delete-documents",
-            help="What happens to its documents (default: ask).",
+            help="Keep or delete its documents (default: ask).",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Forget a source, and delete its documents or keep them."""
+    """Remove a source."""
     with open_workspace(context) as workspace:
         kept = workspace[name].sources
         found = kept[source]

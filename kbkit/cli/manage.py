@@ -42,7 +42,7 @@ Output = Annotated[
     Path | None,
     typer.Option(
         "--output", "-o", metavar="FILE",
-        help="Write them into this file, JSON lines (.jsonl) or Parquet (.parquet), instead.",
+        help="Write to this file (.jsonl or .parquet).",
         show_default=False,
     ),
 ]  # fmt: skip
@@ -54,17 +54,17 @@ def new(
     context: typer.Context,
     name: Name,
     specs: list[AnySource],
-    description: Annotated[str, typer.Option(help="What it is about.")] = "",
+    description: Annotated[str, typer.Option(help="Its description.")] = "",
     embedding: Annotated[
         str | None,
         typer.Option(
-            help="What embeds its chunks: static, minilm or multilingual (default: static).",
+            help="Embedding model: static, minilm or multilingual (default: static).",
             show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a knowledge base, and read its sources if some are named."""
+    """Create a knowledge base and read its sources."""
     from kbkit.models import IngestReport
 
     with _new_workspace(context) as workspace:
@@ -90,7 +90,7 @@ def add(
     specs: list[AnySource],
     as_json: AsJson = False,
 ) -> None:
-    """Read more sources into a knowledge base."""
+    """Add sources to a knowledge base and read them."""
     if not specs:
         raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
     going_on = resumable(f"kbkit refresh {name}")
@@ -124,14 +124,21 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def show(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
+def show(
+    context: typer.Context,
+    name: Name,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Also show fingerprints and the collection.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Show the figures of a knowledge base."""
     with open_workspace(context) as workspace:
         info = workspace[name].info()
     if as_json:
         print_json(info.to_dict())
     else:
-        print_pairs(info.lines())
+        print_pairs(info.lines(verbose=verbose))
 
 
 @app.command()
@@ -143,7 +150,7 @@ def documents(
         bool,
         typer.Option(
             "--jsonl",
-            help="Print one JSON object a line, with the content, as the source jsonl reads them.",
+            help="Print JSON lines with content.",
         ),
     ] = False,
     output: Output = None,
@@ -181,14 +188,12 @@ def chunks(
     name: Name,
     output: Output = None,
     vectors: Annotated[
-        bool, typer.Option("--vectors", help="With the vector of each; goes with --output.")
+        bool, typer.Option("--vectors", help="Include vectors; needs --output.")
     ] = False,
     as_json: AsJson = False,
-    as_jsonl: Annotated[
-        bool, typer.Option("--jsonl", help="Print one JSON object a line.")
-    ] = False,
+    as_jsonl: Annotated[bool, typer.Option("--jsonl", help="Print JSON lines.")] = False,
 ) -> None:
-    """List the chunks of a knowledge base, in order of their documents."""
+    """List the chunks of a knowledge base."""
     if vectors and output is None:
         raise typer.BadParameter("--vectors goes with --output FILE")
     with open_workspace(context) as workspace:
@@ -211,7 +216,7 @@ def chunks(
 
 @app.command()
 def refresh(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
-    """Read all sources of a knowledge base again, and take over what changed."""
+    """Read all sources again and store what changed."""
     going_on = resumable(f"kbkit refresh {name}")
     with open_workspace(context) as workspace, going_on, progress() as on_progress:
         kb = workspace[name]
@@ -226,19 +231,18 @@ def improve(
     name: Name,
     embedding: Annotated[
         str | None,
-        typer.Option(
-            help="What embeds the chunks from now on: static, or a model of `kbkit models list`."
-        ),
+        typer.Option(help="New embedding model: static, or one of `kbkit models list`."),
     ] = None,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only say what is left and what it would take.")
+        bool,
+        typer.Option("--estimate", help="Only print the work left and an estimate of its time."),
     ] = False,
     background: Annotated[
-        bool, typer.Option("--background", help="Return at once; a process of its own does it.")
+        bool, typer.Option("--background", help="Return at once and work in the background.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make what comes behind an ingest: annotations, and vectors of models for cards and chunks."""
+    """Finish annotations and vectors that an ingest postponed."""
     going_on = resumable(f"kbkit improve {name}")
     with open_workspace(context) as workspace, going_on, progress() as on_progress:
         left = workspace[name].improve(
@@ -265,24 +269,26 @@ def expand(
     ] = None,
     questions: Annotated[
         int | None,
-        typer.Option(min=0, max=10, help="Questions of a document (default: the recipe's, or 5)."),
+        typer.Option(
+            min=0, max=10, help="Questions for each document (default: the recipe's, or 5)."
+        ),
     ] = None,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only say what would be sent.")
+        bool, typer.Option("--estimate", help="Only print an estimate of the tokens to send.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     remove: Annotated[
-        bool, typer.Option("--remove", help="Forget what models wrote, and have the cards again.")
+        bool, typer.Option("--remove", help="Delete the descriptions that models wrote.")
     ] = False,
     input_price: Annotated[
-        float, typer.Option(min=0, help="Price of a million tokens sent, for the estimate.")
+        float, typer.Option(min=0, help="Price of a million input tokens, for the estimate.")
     ] = 0.0,
     output_price: Annotated[
-        float, typer.Option(min=0, help="Price of a million tokens answered, likewise.")
+        float, typer.Option(min=0, help="Price of a million output tokens, for the estimate.")
     ] = 0.0,
     as_json: AsJson = False,
 ) -> None:
-    """Have a language model write of each document what it is and answers; its gain is unknown."""
+    """Let a language model describe each document."""
     with open_workspace(context) as workspace:
         documents_ = workspace[name].documents
         if remove:
@@ -309,18 +315,18 @@ def annotate(
     context: typer.Context,
     name: Name,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Only say what a language model would be sent.")
+        bool, typer.Option("--estimate", help="Only print an estimate of the tokens to send.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     input_price: Annotated[
-        float, typer.Option(min=0, help="Price of a million tokens sent, for the estimate.")
+        float, typer.Option(min=0, help="Price of a million input tokens, for the estimate.")
     ] = 0.0,
     output_price: Annotated[
-        float, typer.Option(min=0, help="Price of a million tokens answered, likewise.")
+        float, typer.Option(min=0, help="Price of a million output tokens, for the estimate.")
     ] = 0.0,
     as_json: AsJson = False,
 ) -> None:
-    """Annotate what has not been, as the recipe says; what a model costs is told first."""
+    """Annotate new chunks as the recipe says."""
     with open_workspace(context) as workspace:
         annotations = workspace[name].annotations
         report = annotations.make(estimate=True)

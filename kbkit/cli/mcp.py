@@ -19,25 +19,25 @@ def mcp(
     tools: Annotated[
         str,
         typer.Option(
-            metavar="SETS", help=f"Sets of tools, with commas: {', '.join(SET_NAMES)}, all."
+            metavar="SETS", help=f"Tool sets, separated by commas: {', '.join(SET_NAMES)}, all."
         ),
     ] = "core",
     allow_write: Annotated[
-        bool, typer.Option("--allow-write", help="Also tools that change something.")
+        bool, typer.Option("--allow-write", help="Include tools that write.")
     ] = False,
     max_tokens: Annotated[
         int,
-        typer.Option(min=LEAST_TOKENS, help="Most tokens of an answer, text and values together."),
+        typer.Option(min=LEAST_TOKENS, help="Maximum tokens of an answer."),
     ] = USUAL_TOKENS,
     roots: Annotated[
         list[Path] | None,
         typer.Option(
             "--root",
-            help="A folder that tools may read files from. Repeatable.",
+            help="Folder that tools may read files from. Repeatable.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Serve agents over MCP, on standard input and output, until the input ends."""
+    """Serve agents over MCP on standard input and output."""
     sets = check_sets([name.strip() for name in tools.split(",") if name.strip()])
     serve(context.obj, sets, allow_write=allow_write, max_tokens=max_tokens, roots=roots or ())

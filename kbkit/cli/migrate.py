@@ -27,7 +27,7 @@ def migrate(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Move the workspace to a PostgreSQL server or to a folder; goes on where it was cut off."""
+    """Move the workspace to PostgreSQL or to a folder."""
     from kbkit.migration import migrate as move
 
     with resumable("kbkit migrate"), progress() as on_progress:

@@ -9,7 +9,7 @@ import typer
 from kbkit.cli.app import AllowPrivate, AsJson, app, resumable
 from kbkit.terminal import print_json, print_table, progress, say
 
-models = typer.Typer(help="List, fetch and remove embedding models.", no_args_is_help=True)
+models = typer.Typer(help="Manage embedding models.", no_args_is_help=True)
 app.add_typer(models, name="models")
 
 Model = Annotated[
@@ -19,7 +19,7 @@ Model = Annotated[
 
 @models.command("list")
 def list_(as_json: AsJson = False) -> None:
-    """List the embedding models that kbkit knows, and which are here."""
+    """List embedding models and which are installed."""
     from rich.table import Table
 
     from kbkit.embedding_models import list_models
@@ -45,11 +45,11 @@ def list_(as_json: AsJson = False) -> None:
 def fetch(
     name: Model,
     revision: Annotated[str, typer.Option(help="Branch, tag or commit.")] = "",
-    file: Annotated[str, typer.Option(help="Path of the ONNX file there.")] = "",
-    sha256: Annotated[str, typer.Option(help="What the ONNX file must have.")] = "",
+    file: Annotated[str, typer.Option(help="Path of the ONNX file in the repository.")] = "",
+    sha256: Annotated[str, typer.Option(help="Expected SHA-256 of the ONNX file.")] = "",
     allow_private: AllowPrivate = False,
 ) -> None:
-    """Fetch a model by name; goes on where a fetch was interrupted."""
+    """Download a model; resumes after an interruption."""
     from kbkit.embedding_models import fetch_model
 
     with resumable(f"kbkit models fetch {name}"), progress() as on_progress:
@@ -63,11 +63,9 @@ def fetch(
 @models.command()
 def remove(
     name: Model,
-    forget: Annotated[
-        bool, typer.Option("--forget", help="Forget its hashes too: the next fetch trusts anew.")
-    ] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Also forget its hashes.")] = False,
 ) -> None:
-    """Delete a fetched model."""
+    """Delete a downloaded model."""
     from kbkit.embedding_models import remove_model
 
     remove_model(name, forget=forget)

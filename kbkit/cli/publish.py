@@ -38,36 +38,34 @@ if TYPE_CHECKING:
 Target = Annotated[
     str,
     typer.Argument(
-        help="A knowledge base, or a recipe file, whose knowledge base is built first where "
-        "it is not there.",
+        help="A knowledge base, or a recipe file (built first if needed).",
         show_default=False,
     ),
 ]
 Folder = Annotated[
     Path | None,
-    typer.Option(help="Folder to write to (default: as the recipe says).", show_default=False),
+    typer.Option(help="Output folder (default: the recipe's).", show_default=False),
 ]
 Trust = Annotated[
     bool,
     typer.Option(
         "--trust",
-        help="Agree to all that the recipe asks for: paths outside of its folder, private "
-        "addresses, a folder to write to, code that is run.",
+        help="Allow all that the recipe asks for: other folders, private addresses, code to run.",
     ),
 ]
-Build = Annotated[bool, typer.Option(help="Also run MkDocs, so that the site is ready.")]
+Build = Annotated[bool, typer.Option(help="Also run MkDocs.")]
 
 
 @app.command()
 def build(
     context: typer.Context,
     recipe: Annotated[Path, typer.Argument(help="A recipe file.", show_default=False)],
-    site: Annotated[bool, typer.Option(help="Export and build the site too.")] = True,
+    site: Annotated[bool, typer.Option(help="Also build the site.")] = True,
     yes: Annotated[
         bool,
         typer.Option(
             "--yes", "-y",
-            help="Ask the recipe's language model about more documents than its `limit` too.",
+            help="Let the recipe's language model exceed its `limit`.",
         ),
     ] = False,
     trust: Trust = False,
@@ -75,13 +73,12 @@ def build(
         str,
         typer.Option(
             metavar="ENGINE",
-            help="What does the work: local, dask (a cluster of this machine's processors), or "
-            "dask:ADDRESS, as dask:tcp://10.0.0.5:8786.",
+            help="Where the work runs: local, dask, or dask:ADDRESS, such as dask:tcp://10.0.0.5:8786.",
         ),
     ] = "local",
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Bring a recipe's knowledge base and site up to date; goes on where a killed build was."""
+    """Build or update a recipe's knowledge base and site."""
     from kbkit.builder import build as build_recipe
     from kbkit.recipes import load_recipe
 
@@ -114,18 +111,18 @@ def notebook(
     recipe: Annotated[Path, typer.Argument(help="A recipe file.", show_default=False)],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The notebook (default: NAME.ipynb, after the recipe).",
+        typer.Option("--output", "-o", help="The notebook (default: NAME.ipynb).",
                      show_default=False),
     ] = None,
     workspace: Annotated[
         Path | None,
-        typer.Option(help="Folder of the workspace that it builds into.", show_default=False),
+        typer.Option(help="Workspace that the notebook builds into.", show_default=False),
     ] = None,
-    run: Annotated[bool, typer.Option("--run", help="Run it too, and keep the output.")] = False,
+    run: Annotated[bool, typer.Option("--run", help="Also run it and keep the output.")] = False,
     trust: Trust = False,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:  # fmt: skip
-    """Write the notebook of a recipe: it builds the recipe and looks at what came of it."""
+    """Write a notebook that builds a recipe."""
     from kbkit.notebook import run_notebook, write_notebook
 
     path = write_notebook(
@@ -147,52 +144,49 @@ def export(
         bool,
         typer.Option(
             "--standalone",
-            help="Add what others need to build the project: requirements and a GitHub workflow.",
+            help="Add requirements and a GitHub workflow.",
         ),
     ] = False,
     pages_only: Annotated[
         bool,
         typer.Option(
             "--pages-only",
-            help="Write only the pages, into a folder of the documentation of a site you have.",
+            help="Write only the pages, for a MkDocs site that you have.",
         ),
     ] = False,
     build: Build = True,
     model: Annotated[
         bool | None,
         typer.Option(
-            help="Give browsers the model that embeds queries as kbkit does, 23 MB of files "
-            "(default: as the recipe says, else yes).",
+            help="Include the embedding model for browsers, 23 MB (default: the recipe's, or yes).",
             show_default=False,
         ),
     ] = None,
     graph: Annotated[
         bool | None,
         typer.Option(
-            help="Give the knowledge graph a page (default: as the recipe says, else yes).",
+            help="Include the knowledge graph (default: the recipe's, or yes).",
             show_default=False,
         ),
     ] = None,
     files: Annotated[
         bool | None,
         typer.Option(
-            help="Make the files of the workspace a section of the site "
-            "(default: as the recipe says, else no).",
+            help="Include the workspace's files (default: the recipe's, or no).",
             show_default=False,
         ),
     ] = None,
     entries: Annotated[
         bool | None,
         typer.Option(
-            help="Make the entries of the workspace a section of the site "
-            "(default: as the recipe says, else no).",
+            help="Include the workspace's entries (default: the recipe's, or no).",
             show_default=False,
         ),
     ] = None,
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a knowledge base as a MkDocs project and build its searchable site."""
+    """Export a knowledge base as a searchable MkDocs site."""
     if pages_only and (folder is None or standalone):
         raise typer.BadParameter("--pages-only needs --folder, and goes without --standalone")
     from kbkit.knowledge_base import handle_of
@@ -224,14 +218,12 @@ def serve_site(
     context: typer.Context,
     site: Annotated[
         str,
-        typer.Argument(
-            help="A knowledge base that was exported, a folder of HTML, or a project with one."
-        ),
+        typer.Argument(help="An exported knowledge base, or a folder of HTML."),
     ],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback.")] = 8000,
     until_closed: UntilClosed = False,
 ) -> None:
-    """Serve an exported site on this machine until interrupted."""
+    """Serve an exported site on this machine."""
     from kbkit.export import find_site
     from kbkit.export import serve_site as serve
     from kbkit.knowledge_base import handle_of
@@ -257,14 +249,14 @@ def watch(
     build: Build = True,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Also serve the site, at this port on loopback."),
+        typer.Option(min=0, max=65535, help="Also serve the site at this port on loopback."),
     ] = None,
     interval: Annotated[
-        float, typer.Option(min=0.1, max=3600, help="Seconds between two looks.")
+        float, typer.Option(min=0.1, max=3600, help="Seconds between checks.")
     ] = 1.0,
     trust: Trust = False,
 ) -> None:
-    """Export again whenever files or the catalog change, until interrupted.
+    """Export again whenever something changes.
 
     What other programs change among the files and entries of the workspace (`kbkit files`, `kbkit
     entries`) is taken over too, and what finished tasks leave is learned (KBKIT_AUTO_LEARN).
@@ -334,10 +326,10 @@ def panel(
     context: typer.Context,
     workspace: Annotated[
         Path | None,
-        typer.Argument(help="Folder of the workspace (default: that of --workspace)."),
+        typer.Argument(help="Folder of the workspace (default: --workspace)."),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen at; others than this machine need --token.")
+        str, typer.Option(help="Address to listen on; needs --token unless it is loopback.")
     ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.")
@@ -345,17 +337,17 @@ def panel(
     token: Annotated[
         str,
         typer.Option(
-            help="What a visitor must know (default: KBKIT_PANEL_TOKEN, else a new one).",
+            help="Token of visitors (default: KBKIT_PANEL_TOKEN, or a new one).",
             show_default=False,
         ),
     ] = "",
     theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
     open_browser: Annotated[
-        bool, typer.Option("--open", help="Show the page in the browser.")
+        bool, typer.Option("--open", help="Open the page in the browser.")
     ] = False,
     until_closed: UntilClosed = False,
 ) -> None:  # fmt: skip
-    """Serve search, documents, ingest, judging and evaluation as a web page, until interrupted."""
+    """Serve the panels as a web page."""
     from kbkit.processes import end_with_input
     from kbkit.serving import serve_panel
 

@@ -49,58 +49,59 @@ def search(
     kb: Annotated[
         list[str] | None, typer.Option(help="Knowledge base to search (default: all).")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most hits.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Maximum number of hits.")] = 10,
     mode: Annotated[str, typer.Option(help="hybrid, dense or lexical.")] = "hybrid",
     document_type: Annotated[
         list[str] | None, typer.Option("--type", help="Only documents of this type.")
     ] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag.")] = None,
     source: Annotated[
-        str | None, typer.Option(help="Only documents whose URI begins like this.")
+        str | None, typer.Option(help="Only documents whose URI starts with this.")
     ] = None,
     path: Annotated[
         str | None,
-        typer.Option(help="Only documents whose URI's path fits this glob (library/**)."),
+        typer.Option(help="Only documents whose path matches this glob, such as library/**."),
     ] = None,
     after: Annotated[
-        str | None, typer.Option(help="Only documents fetched at this date or later (2026-01-31).")
+        str | None,
+        typer.Option(help="Only documents fetched on or after this date, such as 2026-01-31."),
     ] = None,
     before: Annotated[
         str | None, typer.Option(help="Only documents fetched before this date.")
     ] = None,
     min_rating: Annotated[
-        float | None, typer.Option(help="Only what is rated this well on average (1 to 5).")
+        float | None, typer.Option(help="Only documents with at least this average rating, 1 to 5.")
     ] = None,
     state: Annotated[
-        list[str] | None, typer.Option(help="Only documents in this state (current, stale).")
+        list[str] | None, typer.Option(help="Only documents in this state: current or stale.")
     ] = None,
     version: Annotated[
         str | None,
-        typer.Option("--of-version", help="Only documents of this version of something (3.12)."),
+        typer.Option("--of-version", help="Only documents of this version, such as 3.12."),
     ] = None,
     heading: Annotated[
-        str | None, typer.Option(help="Only below headings that have these words.")
+        str | None, typer.Option(help="Only text below headings with these words.")
     ] = None,
-    page: Annotated[
-        list[int] | None, typer.Option(min=1, help="Only on this page of a source (PDF).")
-    ] = None,
+    page: Annotated[list[int] | None, typer.Option(min=1, help="Only this page of a PDF.")] = None,
     frame: Annotated[
-        list[str] | None, typer.Option(help="Only statements of this kind (procedure, ...).")
+        list[str] | None, typer.Option(help="Only statements of this type, such as procedure.")
     ] = None,
     subject: Annotated[
-        list[str] | None, typer.Option(help="Only what speaks of this subject.")
+        list[str] | None, typer.Option(help="Only chunks about this subject.")
     ] = None,
-    entity: Annotated[list[str] | None, typer.Option(help="Only what names this entity.")] = None,
+    entity: Annotated[
+        list[str] | None, typer.Option(help="Only chunks that name this entity.")
+    ] = None,
     graph: Annotated[
         float | None,
-        typer.Option(min=0, max=5, help="Weight of what the graph relates to the query (0: off)."),
+        typer.Option(min=0, max=5, help="Weight of the knowledge graph (0: off)."),
     ] = None,
     queries: Annotated[
-        Path | None, typer.Option(help="File with one query a line; needs --jsonl.")
+        Path | None, typer.Option(help="File with a query on each line; needs --jsonl.")
     ] = None,
     as_json: AsJson = False,
     as_jsonl: Annotated[
-        bool, typer.Option("--jsonl", help="Print a JSON list of hits a line, one a query.")
+        bool, typer.Option("--jsonl", help="Print a line of JSON for each query.")
     ] = False,
 ) -> None:
     """Search knowledge bases."""
@@ -153,13 +154,13 @@ def context_(
     kb: Annotated[
         list[str] | None, typer.Option(help="Knowledge base to search (default: all).")
     ] = None,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of the text.")] = 2000,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Maximum tokens of the text.")] = 2000,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Most passages (default: KBKIT_TOP_K, else 3).")
+        int | None, typer.Option(min=1, help="Maximum passages (default: KBKIT_TOP_K, or 3).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what an agent needs to answer a question: quoted passages with numbered sources."""
+    """Print passages that answer a question, with sources."""
     with open_workspace(context) as workspace:
         found = workspace.context(query, kbs=kb or None, max_tokens=max_tokens, limit=limit)
     say_notes(found.notes)
@@ -172,23 +173,21 @@ def context_(
 Target = Annotated[
     str,
     typer.Argument(
-        help="A recipe file, whose golden questions are asked, or a knowledge base.",
+        help="A recipe file with golden questions, or a knowledge base.",
         show_default=False,
     ),
 ]
 Questions = Annotated[
     Path | None,
-    typer.Option(help="TSV: question, tab, relevant pages separated by commas (URI suffixes; the "
-                 "first is the best)."),
+    typer.Option(help="TSV: question, tab, URI suffixes of its pages (commas, best first)."),
 ]  # fmt: skip
 Qrels = Annotated[
     Path | None,
-    typer.Option(help="TREC qrels of chunks, with the queries beside them. Without questions and "
-                 "judgements a knowledge base is measured by its ratings."),
+    typer.Option(help="TREC qrels with queries (default: the knowledge base's ratings)."),
 ]  # fmt: skip
 Wait = Annotated[
     bool,
-    typer.Option("--wait", help="First have models embed what static vectors serve meanwhile."),
+    typer.Option("--wait", help="First finish embedding by models."),
 ]
 
 
@@ -200,18 +199,16 @@ def eval_(
     judgements: Qrels = None,
     mode: Annotated[str, typer.Option(help="hybrid, dense or lexical.")] = "hybrid",
     against: Annotated[
-        str | None, typer.Option(help="Mode to compare with, by a paired permutation test.")
+        str | None, typer.Option(help="Mode to compare with (paired permutation test).")
     ] = None,
     fail_under: Annotated[
-        float | None, typer.Option(help="Exit with 4 when nDCG@10 is lower; 0 to 1.")
+        float | None, typer.Option(help="Exit with 4 if nDCG@10 is lower, 0 to 1.")
     ] = None,
     wait: Wait = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show each question too.")
-    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print each question.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how well search answers questions whose answers are known."""
+    """Measure search on questions with known answers."""
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise typer.BadParameter(f"--fail-under {fail_under}: give a number from 0 to 1")
     name, asked = _asked(target, questions, judgements)
@@ -236,19 +233,21 @@ def tune(
     questions: Questions = None,
     judgements: Qrels = None,
     others: Annotated[
-        list[str] | None, typer.Option("--also", metavar="NAME", help="Learn from the ratings of "
-                                       "another knowledge base too, or from the golden questions "
-                                       "of a recipe; each is held out in turn. Repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--also",
+            metavar="NAME",
+            help="Also learn from this recipe or knowledge base. Repeatable.",
+        ),
     ] = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Write the learned weights to the knowledge base, if "
-                           "they win on questions that had no part in learning.")
+        bool, typer.Option("--keep", help="Store the weights if they win on held-out questions.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Divide the questions in another way.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the split into training and test.")] = 0,
     wait: Wait = False,
     as_json: AsJson = False,
-) -> None:  # fmt: skip
-    """Learn the weights of search from questions whose answers are known."""
+) -> None:
+    """Learn search weights from questions with known answers."""
     name, asked = _asked(target, questions, judgements)
     with open_workspace(context) as workspace, progress() as on_progress:
         kb = _built(workspace, name, target)
@@ -273,12 +272,12 @@ def tune(
 @app.command()
 def fidelity(
     place: Annotated[
-        str, typer.Argument(help="An HTML file, a folder of them, or the address of a page.")
+        str, typer.Argument(help="An HTML file, a folder of HTML, or the address of a page.")
     ],
     allow_private: AllowPrivate = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure what the Markdown of pages keeps, and how much of it is not their content."""
+    """Measure how well pages convert to Markdown."""
     from kbkit.models.fidelity import losses
     from kbkit.sources.html.fidelity_report import fidelity as measure
 

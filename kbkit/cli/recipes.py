@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kbkit.recipe_drafts import Draft, Exclusion
 
 recipes = typer.Typer(
-    help="List and copy the recipes that come with kbkit, and check one of yours.",
+    help="List, copy and check recipes.",
     no_args_is_help=True,
 )
 app.add_typer(recipes, name="recipes")
@@ -30,7 +30,7 @@ _FIGURES = ("documents", "seconds", "megabytes", "ndcg", "hit1")
 
 @recipes.command("list")
 def list_(as_json: AsJson = False) -> None:
-    """List the recipes that come with kbkit, what they cost and reach where they were run."""
+    """List the recipes that come with kbkit."""
     from rich.table import Table
 
     from kbkit.gallery import list_recipes
@@ -55,9 +55,9 @@ def list_(as_json: AsJson = False) -> None:
 def copy(
     name: Annotated[str, typer.Argument(help="A recipe of the list.", show_default=False)],
     folder: Annotated[Path, typer.Argument(help="Folder to copy it to.")] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Write over files that exist.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
-    """Copy a recipe, and the files that it reads, to change and build it."""
+    """Copy a recipe with the files that it reads."""
     from kbkit.gallery import copy_recipe
 
     first, *others = copy_recipe(name, folder, force=force)
@@ -69,11 +69,11 @@ def copy(
 def check(
     recipe: Annotated[Path, typer.Argument(help="A recipe file.", show_default=False)],
     online: Annotated[
-        bool, typer.Option("--online", help="Also ask the sites for the pages that are named.")
+        bool, typer.Option("--online", help="Also check that the sites have the pages.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Look for what is wrong with a recipe: schema, addresses, patterns, golden questions."""
+    """Check a recipe for errors."""
     from kbkit.recipe_checks import check_recipe
 
     with progress() as on_progress:
@@ -95,30 +95,29 @@ def init(
     place: Annotated[
         str,
         typer.Argument(
-            help="A site's address, a folder, a file, an OpenAPI description, or the name of an "
-            "installed Python package.",
+            help="An address, folder, file, OpenAPI description or Python package.",
             show_default=False,
         ),
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The recipe (default: NAME.yaml, after its name).",
+        typer.Option("--output", "-o", help="The recipe (default: NAME.yaml).",
                      show_default=False),
     ] = None,
     name: Annotated[str, typer.Option(help="Name of the knowledge base.")] = "",
-    description: Annotated[str, typer.Option(help="What it is about, in a sentence.")] = "",
-    license: Annotated[str, typer.Option(help="License of what it reads.")] = "",
+    description: Annotated[str, typer.Option(help="Its description, in a sentence.")] = "",
+    license: Annotated[str, typer.Option(help="License of the documents.")] = "",
     question: Annotated[
         list[str] | None,
-        typer.Option(help="A golden question and the page that answers it: 'QUESTION = PAGE'."),
+        typer.Option(help="A golden question and its page: 'QUESTION = PAGE'. Repeatable."),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Ask nothing; take what was found.")
+        bool, typer.Option("--yes", "-y", help="Ask nothing; use the values that were found.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     allow_private: AllowPrivate = False,
 ) -> None:  # fmt: skip
-    """Write a commented recipe by looking at a place; on a terminal, ask what cannot be seen."""
+    """Write a first recipe for a site, folder or package."""
     from kbkit.recipe_drafts import check_free, draft_recipe, write_draft
 
     if output is not None and not force:

@@ -13,7 +13,7 @@ from kbkit.replies import LEAST_TOKENS
 from kbkit.terminal import print_figures, print_json, say
 
 token_app = typer.Typer(
-    help="Tokens that a server lets somebody in with.", no_args_is_help=True, rich_markup_mode=None
+    help="Manage the access tokens of a server.", no_args_is_help=True, rich_markup_mode=None
 )
 app.add_typer(token_app, name="token")
 
@@ -24,8 +24,7 @@ def serve(
     host: Annotated[
         str,
         typer.Option(
-            help="Address to listen at; others than this machine's own need a token, see "
-            "`kbkit token create`."
+            help="Address to listen on; needs tokens unless it is loopback (`kbkit token create`)."
         ),
     ] = "127.0.0.1",
     port: Annotated[
@@ -34,60 +33,58 @@ def serve(
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
-            help="Another name that the server goes by, such as a proxy's. Repeatable.",
+            help="Another host name of the server, such as a proxy's. Repeatable.",
             show_default=False,
         ),
     ] = None,
     allow_origin: Annotated[
         list[str] | None,
         typer.Option(
-            help="Web pages that may use it, such as https://app.example (default: none but its "
-            "own). Repeatable.",
+            help="Web origin that may call the server, such as https://app.example. Repeatable.",
             show_default=False,
         ),
     ] = None,
     public_url: Annotated[
         str,
         typer.Option(
-            metavar="URL", help="Address that clients know it by, where a proxy stands before it."
+            metavar="URL", help="Address of the server for clients, if it is behind a proxy."
         ),
     ] = "",
     tools: Annotated[
         str,
-        typer.Option(help="Tool sets of MCP, with commas between; `none` for no MCP."),
+        typer.Option(help="MCP tool sets, separated by commas; `none` turns MCP off."),
     ] = "core",
     allow_write: Annotated[
         bool,
         typer.Option(
             "--allow-write",
-            help="MCP has tools that change something, for those who may (REST always has).",
+            help="Include MCP tools that write, for tokens with that scope.",
         ),
     ] = False,
     max_tokens: Annotated[
-        int, typer.Option(min=LEAST_TOKENS, help="Most tokens of an answer of MCP.")
+        int, typer.Option(min=LEAST_TOKENS, help="Maximum tokens of an MCP answer.")
     ] = USUAL_TOKENS,
     max_body: Annotated[
-        int, typer.Option(min=1, help="Megabytes of the longest request.")
+        int, typer.Option(min=1, help="Maximum size of a request in MB.")
     ] = 100,
     rate: Annotated[
         float,
-        typer.Option(min=0, help="Requests a second of one caller, in the long run; 0 for any."),
+        typer.Option(min=0, help="Requests a second for each caller; 0 for no limit."),
     ] = 1000.0,
     burst: Annotated[
-        int, typer.Option(min=1, help="Requests that one caller may make at once.")
+        int, typer.Option(min=1, help="Requests that a caller may make at once.")
     ] = 2000,
     search_processes: Annotated[
         int | None,
         typer.Option(
             min=0, max=64,
-            help="Processes beside the one that serves, which make the searches (default: one for "
-            "each processor but one, 4 at most).",
+            help="Processes that search (default: one less than the processors, at most 4).",
             show_default=False,
         ),
     ] = None,
     until_closed: UntilClosed = False,
 ) -> None:  # fmt: skip
-    """Serve a workspace to programs (REST) and agents (MCP), and its sites, until interrupted."""
+    """Serve a workspace over REST and MCP, with its sites."""
     from kbkit.processes import end_with_input
     from kbkit.server import ServerSettings, serve
 
@@ -111,9 +108,9 @@ def _spare_processors() -> int:
 @token_app.command("create")
 def create_token(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="What to call it, such as whom it is for.")],
+    name: Annotated[str, typer.Argument(help="Its name, such as who it is for.")],
     scope: Annotated[
-        str, typer.Option(help="read, write or admin; each takes in those before it.")
+        str, typer.Option(help="read, write or admin; each includes the ones before it.")
     ] = "read",
     kb: Annotated[
         list[str] | None,
@@ -123,12 +120,12 @@ def create_token(
         ),
     ] = None,
     days: Annotated[
-        int | None, typer.Option(min=1, help="After which it ends (default: never).",
+        int | None, typer.Option(min=1, help="Days until it expires (default: never).",
                                  show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """Make a token, which is shown this once: a server keeps a digest of it only."""
+    """Create a token and print it once."""
     from kbkit.access import Tokens
 
     with open_workspace(context) as workspace:
@@ -142,7 +139,7 @@ def create_token(
 
 @token_app.command("list")
 def list_tokens(context: typer.Context, as_json: AsJson = False) -> None:
-    """List tokens: what they are for, until when, and when they were last used."""
+    """List tokens with scope, expiry and last use."""
     from kbkit.access import Tokens
 
     with open_workspace(context) as workspace:
@@ -170,9 +167,9 @@ def list_tokens(context: typer.Context, as_json: AsJson = False) -> None:
 @token_app.command("revoke")
 def revoke_token(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Its name, or its id.")],
+    name: Annotated[str, typer.Argument(help="Its name or id.")],
 ) -> None:
-    """Take a token back: servers that run refuse it from now on."""
+    """Revoke a token."""
     from kbkit.access import Tokens
 
     with open_workspace(context) as workspace:

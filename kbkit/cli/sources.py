@@ -21,11 +21,11 @@ Mirror = Annotated[
     str | None,
     typer.Option(
         metavar="PATH",
-        help="Read HTML kept on disk: a folder, an archive (both need --base-url) or a WARC.",
+        help="Read saved HTML: a folder or archive (with --base-url), or a WARC.",
     ),
 ]
 BaseUrl = Annotated[
-    str | None, typer.Option(metavar="URL", help="Address that the mirror stands for.")
+    str | None, typer.Option(metavar="URL", help="Address that the saved pages come from.")
 ]
 Files = Annotated[
     list[str] | None, typer.Option(metavar="GLOB", help="Read files: a glob, a file or a folder.")
@@ -38,7 +38,7 @@ Introspect = Annotated[
     bool,
     typer.Option(
         "--introspect",
-        help="Package: import it too (this runs its code), for accessors and what code makes.",
+        help="Package: also import it, which runs its code, to find dynamic members.",
     ),
 ]
 OpenApi = Annotated[
@@ -47,39 +47,36 @@ OpenApi = Annotated[
 ]
 Jsonl = Annotated[
     list[str] | None,
-    typer.Option(metavar="PATH", help="Read JSON lines with uri, title, content, and optional "
-                 "document_type, tags, metadata."),
+    typer.Option(metavar="PATH", help="Read JSON lines with uri, title and content."),
 ]  # fmt: skip
 Parquet = Annotated[
     list[str] | None,
-    typer.Option(metavar="PATH", help="Read the rows of a Parquet file, with the same columns."),
+    typer.Option(metavar="PATH", help="Read a Parquet file with uri, title and content."),
 ]
 Limit = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Most documents of each source (default: 1,000 pages of a crawl, 100,000 of others).",
+        help="Maximum documents a source (default: crawl 1,000, others 100,000).",
     ),
 ]
-Include = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Glob of paths to read.")]
+Include = Annotated[
+    list[str] | None, typer.Option(metavar="GLOB", help="Glob of paths to read. Repeatable.")
+]
 Exclude = Annotated[
-    list[str] | None, typer.Option(metavar="GLOB", help="Glob of paths to leave out.")
+    list[str] | None, typer.Option(metavar="GLOB", help="Glob of paths to skip. Repeatable.")
 ]
 Depth = Annotated[
-    int | None, typer.Option(min=0, help="Crawl: most links away from the start (default: any).")
+    int | None, typer.Option(min=0, help="Crawl: maximum links from the start (default: no limit).")
 ]
 Sitemap = Annotated[
-    bool, typer.Option("--sitemap/--no-sitemap", help="Crawl: also start from the site's sitemaps.")
+    bool, typer.Option("--sitemap/--no-sitemap", help="Crawl: also read the site's sitemaps.")
 ]
 Concurrency = Annotated[
-    int | None, typer.Option(min=1, max=32, help="Crawl: requests at once (default: 4).")
+    int | None, typer.Option(min=1, max=32, help="Crawl: concurrent requests (default: 4).")
 ]
-Delay = Annotated[
-    float | None, typer.Option(min=0, help="Web: least seconds between two requests.")
-]
-Provider = Annotated[
-    str | None, typer.Option(help="Web: who fetches pages (trafilatura, browser or firecrawl).")
-]
+Delay = Annotated[float | None, typer.Option(min=0, help="Web: minimum seconds between requests.")]
+Provider = Annotated[str | None, typer.Option(help="Web: trafilatura, browser or firecrawl.")]
 Type = Annotated[
     str | None,
     typer.Option(
@@ -89,11 +86,9 @@ Type = Annotated[
     ),
 ]
 Tag = Annotated[list[str] | None, typer.Option(help="Tag of the documents.")]
-License = Annotated[
-    str, typer.Option(help="License of documents that state none (a name or an address).")
-]
+License = Annotated[str, typer.Option(help="License of documents that state none.")]
 Attribution = Annotated[
-    str, typer.Option(help="Whom to credit for documents that do not say it.")
+    str, typer.Option(help="Credit for documents that state none.")
 ]  # fmt: skip
 
 

@@ -24,14 +24,14 @@ def list_subjects(
     context: typer.Context,
     kind: Annotated[
         str | None,
-        typer.Option(help="Only domain, entity, problem, resolution or context."),
+        typer.Option(help="Only this kind: domain, entity, problem, resolution or context."),
     ] = None,
-    like: Annotated[str, typer.Option(help="Only those with these letters in a name.")] = "",
+    like: Annotated[str, typer.Option(help="Only names that contain this.")] = "",
     kb: Within = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most subjects.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of subjects.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List what chunks speak of, and how many do."""
+    """List subjects and how many chunks mention them."""
     with open_workspace(context) as workspace:
         found = workspace.subjects(kind=kind, like=like, kbs=kb or None, limit=limit)
     if as_json:
@@ -54,12 +54,12 @@ def list_subjects(
 @app.command()
 def about(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(help="A name, such as an option, a term, a function.")],
+    query: Annotated[str, typer.Argument(help="A name, such as an option, a term or a function.")],
     kb: Within = None,
-    limit: Annotated[int, typer.Option(min=1, help="Most of each.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of each.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Show what speaks of a subject: documents, chunks, and what is named beside it."""
+    """Show documents and chunks about a subject."""
     with open_workspace(context) as workspace:
         found = workspace.about(query, kbs=kb or None, limit=limit)
     if as_json:

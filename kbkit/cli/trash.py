@@ -15,7 +15,7 @@ Documents = Annotated[
     typer.Option(
         "--document",
         metavar="URI",
-        help="Only this document: its URI, its id, or the path of its file. Repeatable.",
+        help="Only this document: URI, id or file path. Repeatable.",
         show_default=False,
     ),
 ]
@@ -28,7 +28,7 @@ def delete(
     documents: Documents = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
-    """Put a knowledge base, or documents of it, into the trash, where `undelete` finds them."""
+    """Move a knowledge base or documents to the trash."""
     with open_workspace(context) as workspace:
         kb = workspace[name]
         if documents:
@@ -50,10 +50,10 @@ def undelete(
     name: Name,
     documents: Documents = None,
     to: Annotated[
-        str, typer.Option(metavar="NAME", help="What to call it, where its name is taken by now.")
+        str, typer.Option(metavar="NAME", help="A new name, if the old one is taken.")
     ] = "",
 ) -> None:
-    """Bring a deleted knowledge base, or deleted documents of one, out of the trash."""
+    """Restore a knowledge base or documents from the trash."""
     if documents and to:
         raise typer.BadParameter("--to goes with a knowledge base, not with --document")
     with open_workspace(context) as workspace:
@@ -75,12 +75,12 @@ def trash(
     context: typer.Context,
     name: Annotated[
         str | None,
-        typer.Argument(help="Documents of this knowledge base (default: knowledge bases).",
+        typer.Argument(help="List documents of this knowledge base (default: knowledge bases).",
                        show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """List what was deleted and can be brought back."""
+    """List the trash."""
     from rich.table import Table
     from rich.text import Text
 
@@ -119,7 +119,7 @@ def compact(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Empty the trash for good, and make the workspace smaller."""
+    """Empty the trash for good and free disk space."""
     with open_workspace(context) as workspace:
         if not yes:
             typer.confirm("Nothing deleted can be brought back then. Go on?", abort=True, err=True)
@@ -142,7 +142,7 @@ def rename(
     name: Name,
     to: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.", show_default=False)],
 ) -> None:
-    """Give a knowledge base another name."""
+    """Rename a knowledge base."""
     with open_workspace(context) as workspace:
         workspace.rename(name, to=to)
     say(f"{name} is called {to} now")
@@ -152,9 +152,9 @@ def rename(
 def describe(
     context: typer.Context,
     name: Name,
-    description: Annotated[str, typer.Argument(help="What it is about.", show_default=False)],
+    description: Annotated[str, typer.Argument(help="Its description.", show_default=False)],
 ) -> None:
-    """Say anew what a knowledge base is about."""
+    """Change the description of a knowledge base."""
     with open_workspace(context) as workspace:
         workspace.describe(name, description=description)
     say(f"{name}: {description}")

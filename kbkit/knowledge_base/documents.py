@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
@@ -31,7 +30,7 @@ from kbkit.models import (
     Labels,
     SourceDocument,
 )
-from kbkit.models.plain import valid
+from kbkit.models.plain import did_you_mean, valid
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import ExpandSpec
 from kbkit.sources.places import published_uri
@@ -267,8 +266,7 @@ class Documents(DocumentCollection):
                     break
             if kept is None:
                 there = [each.uri for each in trash.listed(transaction, kb_id)]
-                near = get_close_matches(document, there, 1) or there[:1]
-                hint = f"did you mean {near[0]}?" if near else "the trash is empty"
+                hint = did_you_mean(document, there) if there else "the trash is empty"
                 raise NotFoundError(
                     f"{self._handle.name}: no deleted document is called {document!r}; {hint}"
                 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from kbkit.models import (
     Target,
     TargetKind,
 )
+from kbkit.models.plain import did_you_mean
 from kbkit.recipes import (
     KnowledgeBaseSpec,
     MultilingualEmbedding,
@@ -221,13 +221,8 @@ class Handle:
     def _missing(self, what: str, given: str) -> NotFoundError:
         with self.stores.database.read() as transaction:
             uris = [listed.uri for listed in reading.iter_listed(transaction, self.id)]
-        near = get_close_matches(str(given), uris, 1)
-        meant = (
-            f"did you mean {near[0]!r}?"
-            if near
-            else "take an id from a search, or from a list of documents or chunks"
-        )
-        return NotFoundError(f"{self.name}: has no {what} {given!r}; {meant}")
+        hint = did_you_mean(given, uris, "take an id from a search or a list")
+        return NotFoundError(f"{self.name}: has no {what} {given!r}; {hint}")
 
     def embedder(self, row: KnowledgeBaseRow) -> Embedder:
         """The embedder of the knowledge base as the catalog has it like this.

@@ -12,6 +12,7 @@ from kbkit.errors import ConfigError
 from kbkit.globs import compile_glob
 from kbkit.models.annotations import Frame
 from kbkit.models.documents import DocumentState, DocumentType
+from kbkit.models.plain import did_you_mean
 
 _E = TypeVar("_E", bound=StrEnum)
 
@@ -128,10 +129,11 @@ def _glob(name: str, value: Any) -> str:
 
 
 def _members(kind: type[_E], name: str, value: Any) -> tuple[_E, ...]:
-    try:
-        return tuple(kind(text) for text in _texts(name, value))
-    except ValueError:
-        raise ConfigError(f"filters: {name}={value!r}: choose from {', '.join(kind)}") from None
+    texts = _texts(name, value)
+    for text in texts:
+        if text not in set(kind):
+            raise ConfigError(f"filters: {name}={text!r}: {did_you_mean(text, kind)}")
+    return tuple(map(kind, texts))
 
 
 def _time(name: str, value: Any) -> datetime:

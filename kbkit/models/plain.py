@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+_LONGEST_NAME = 200
+"""Characters of an unknown name that are compared."""
 _TURNED = r"\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f"
 _TURNING = re.compile(f"[{_TURNED}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -38,6 +40,22 @@ def without_controls(text: str, *, colours: bool = False) -> str:
 def escaped_controls(text: str) -> str:
     """JSON whose texts write such characters by their numbers, so that it says the same."""
     return _STEERING.sub(lambda match: json.dumps(match[0])[1:-1], text)
+
+
+def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str:
+    """Suggest the nearest of some known names: the end of an error message.
+
+    Args:
+        name: An unknown name.
+        known: The names that exist.
+        otherwise: The text where none is near; by default all names.
+    """
+    from difflib import get_close_matches
+
+    names = list(known)
+    if near := get_close_matches(str(name)[:_LONGEST_NAME], names, 1):
+        return f"did you mean {near[0]!r}?"
+    return otherwise or f"choose from {', '.join(names) or 'none'}"
 
 
 def pluralize(number: int, noun: str = "document") -> str:

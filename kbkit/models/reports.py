@@ -182,8 +182,12 @@ class KnowledgeBaseInfo(Value):
             self.cards_waiting, self.chunks_waiting, annotations=self.annotations_waiting
         )
 
-    def lines(self) -> list[tuple[str, str]]:
-        """The figures as labels and values for a person."""
+    def lines(self, *, verbose: bool = False) -> list[tuple[str, str]]:
+        """Return labels and values for a person.
+
+        Args:
+            verbose: Whether to add fingerprints and the collection of the vector store.
+        """
 
         def counts(values: Mapping[str, int]) -> str:
             return ", ".join(f"{count:,} {name}" for name, count in values.items() if count)
@@ -196,14 +200,24 @@ class KnowledgeBaseInfo(Value):
             ("types", counts(self.document_types)),
             ("states", counts(self.states)),
             ("sources", ", ".join(self.source_types)),
-            ("embedder", f"{self.embedder} ({self.dimensions} dimensions)"),
-            ("cards", self.card_embedder),
+            ("embedder", f"{model_name(self.embedder)} ({self.dimensions} dimensions)"),
             ("waiting", str(self.waiting) if self.waiting else ""),
-            ("collection", self.collection),
             ("created", f"{self.created_at:%Y-%m-%d %H:%M} UTC"),
             ("updated", f"{self.updated_at:%Y-%m-%d %H:%M} UTC"),
         ]
+        if verbose:
+            pairs += [
+                ("fingerprint", self.embedder),
+                ("summaries", self.card_embedder),
+                ("collection", self.collection),
+            ]
         return [(label, text) for label, text in pairs if text]
+
+
+def model_name(fingerprint: str) -> str:
+    """Return the name of an embedding model, such as ``minilm`` of ``onnx:minilm:64f9``."""
+    kind, _, rest = fingerprint.partition(":")
+    return rest.partition(":")[0] if kind in ("onnx", "llama-index") and rest else kind
 
 
 @dataclass(frozen=True, slots=True)

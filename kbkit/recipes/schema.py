@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -407,16 +408,22 @@ class Recipe(KnowledgeBaseSpec):
         return KnowledgeBaseSpec(**parts)
 
 
+def _slug_of(name: str) -> str:
+    """The nearest name that is allowed."""
+    plain_letters = unicodedata.normalize("NFKD", str(name)).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", plain_letters.lower())[:63].strip("-") or "my-notes"
+
+
 def check_name(name: str) -> str:
     """Return a knowledge base name if it is a slug.
 
     Raises:
-        ValueError: It is not one; the message says what a slug is.
+        ValueError: It is not one.
     """
     if not SLUG.fullmatch(name):
         raise ValueError(
-            f"{name!r} is not a slug; use 1 to 63 lower-case letters, digits and hyphens, "
-            "with a letter or digit at both ends"
+            f"{name!r} cannot name a knowledge base; use up to 63 lower-case letters, digits and "
+            f"hyphens, such as {_slug_of(name)!r}"
         )
     if RESERVED.fullmatch(name):
         raise ValueError(f"{name!r} is a name that Windows keeps for a device; take another")

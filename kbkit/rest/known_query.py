@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Any
 
 from fastapi import Depends, Request
@@ -10,6 +9,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from kbkit.errors import ArgumentError
+from kbkit.models.plain import did_you_mean
 
 
 async def _check(request: Request) -> None:
@@ -21,8 +21,7 @@ async def _check(request: Request) -> None:
     known = _KNOWN[route.unique_id]
     for name in request.query_params:
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            meant = f"did you mean {near[0]}?" if near else f"it takes {', '.join(known) or 'none'}"
+            meant = did_you_mean(name, known)
             raise ArgumentError(f"{request.url.path}: has no parameter {name[:80]!r}; {meant}")
 
 

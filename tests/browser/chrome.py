@@ -38,9 +38,7 @@ def launched(chromium: str) -> Iterator[Any]:
 
 
 @contextmanager
-def guarded(
-    chrome: Any, address: str, context: Any = None
-) -> Iterator[tuple[Any, list[str]]]:
+def guarded(chrome: Any, address: str, context: Any = None) -> Iterator[tuple[Any, list[str]]]:
     """A page that talks to one address only, and a list of other requests, dialogs and errors.
 
     Args:

@@ -76,7 +76,7 @@ def test_a_call_gives_its_value_at_once_or_to_who_awaits_it() -> None:
 def test_a_wrong_call_says_how_to_write_it_before_anything_is_sent() -> None:
     with pytest.raises(ArgumentError, match=r"write info\(path, deep=True\)"):
         Remote(Now()).info("x", True)  # type: ignore[call-arg]
-    with pytest.raises(ArgumentError, match="did you mean deep"):
+    with pytest.raises(ArgumentError, match="did you mean 'deep"):
         AsyncRemote(Later()).info("x", dep=True)  # type: ignore[call-arg]
 
 

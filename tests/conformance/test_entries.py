@@ -176,7 +176,7 @@ def test_what_cannot_be_done_has_an_error_of_its_name_and_the_same_words(entries
          lambda: entries.create("T", files={"../x": "x"})),
         (errors.MissingPathError, "there is nothing",
          lambda: entries.update(logs.slug, files={"none": None})),
-        (errors.ArgumentError, "did you mean tags", lambda: entries.create("T", tag="x")),
+        (errors.ArgumentError, "did you mean 'tags'", lambda: entries.create("T", tag="x")),
     ]  # fmt: skip
     for kind, words, call in cases:
         with pytest.raises(kind, match=words) as caught:

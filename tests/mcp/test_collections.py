@@ -94,8 +94,8 @@ def test_a_collection_is_a_knowledge_base_that_an_agent_makes_fills_and_drops(ag
     ("arguments", "message"),
     [
         ({"collection_name": "manual"}, "exists; choose another name"),
-        ({"collection_name": "Bad Name"}, "is not a slug"),
-        ({"collection_name": "../x"}, "is not a slug"),
+        ({"collection_name": "Bad Name"}, "cannot name a knowledge base"),
+        ({"collection_name": "../x"}, "cannot name a knowledge base"),
         ({"collection_name": "files"}, "files"),
         ({"collection_name": ""}, "is empty"),
         ({"collection_name": "x" * 300}, "collection_name"),

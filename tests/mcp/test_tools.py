@@ -56,7 +56,7 @@ def test_a_search_gives_passages_with_their_source(agent):
     [
         ({"query": ""}, "query"),
         ({}, "query"),
-        ({"query": "x", "kb_name": "nope"}, "there are: garden, kitchen"),
+        ({"query": "x", "kb_name": "nope"}, "choose from garden, kitchen"),
         ({"query": "x", "limit": 51}, "limit"),
         ({"query": "x", "limit": "many"}, "limit"),
         ({"query": "x", "filters": {"documnt_type": "faq"}}, "there are document_type, tags"),

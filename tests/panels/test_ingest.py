@@ -177,7 +177,9 @@ def test_a_name_that_cannot_be(scratch, name):
     panel.start()
     panel.wait(10)
     assert panel.error is not None
-    assert "name a knowledge base" in status(panel) or "not a slug" in status(panel)
+    assert "name a knowledge base" in status(panel) or "cannot name a knowledge base" in status(
+        panel
+    )
 
 
 @pytest.fixture

@@ -108,7 +108,7 @@ def test_a_change_needs_the_version_that_was_seen(client):
         ({"query": "a", "kbs": []}, 400, "ConfigError", "kbs is empty"),
         ({"query": "a", "kbs": [1]}, 400, "ConfigError", "list of names"),
         ({"query": "a", "kb": "tea", "kbs": ["tea"]}, 409, "ImpossibleError", "one of the two"),
-        ({"query": "a", "kbs": ["milk"]}, 404, "NotFoundError", "'milk'; there are: tea"),
+        ({"query": "a", "kbs": ["milk"]}, 404, "NotFoundError", "'milk'; choose from tea"),
         ({"query": "a", "graph": 9}, 400, "ConfigError", "graph=9"),
         ({"query": "a", "retrieval": {"rating_weight": 9}}, 422, "ArgumentError", "rating_weight"),
         ({"query": "a", "depth": 1}, 422, "ArgumentError", "depth"),
@@ -135,9 +135,9 @@ def test_what_is_no_json_is_a_problem(client):
 
 def test_a_parameter_that_a_route_does_not_take_is_named(client):
     answered = client.get("/api/knowledge/search", params={"query": "tea", "limt": 5})
-    problem(answered, 400, "ArgumentError", "no parameter 'limt'; did you mean limit?")
+    problem(answered, 400, "ArgumentError", "no parameter 'limt'; did you mean 'limit'?")
     answered = client.get("/api/knowledge/bases", params={"x": 1})
-    problem(answered, 400, "ArgumentError", "it takes cursor, limit")
+    problem(answered, 400, "ArgumentError", "choose from cursor, limit")
     assert client.get("/api/knowledge/search", params={"query": "tea", "limit": 5}).is_success
 
 

@@ -187,7 +187,9 @@ def resolve(host: str, port: int, *, allow_private: Private) -> list[str]:
         hint = "; allow_private: [ADDRESS] of a source, as recipes have it, permits one by name"
     else:
         hint = "" if allow_private else "; allow_private permits private networks"
-    raise ForbiddenAddressError(f"{host} leads to {refused}, which is refused{hint}")
+    itself = refused.partition(",")[0] == host
+    named = f"{host} is {reason}" if itself else f"{host} leads to {refused}"
+    raise ForbiddenAddressError(f"{named}, which is refused{hint}")
 
 
 class Deadline(threading.local):

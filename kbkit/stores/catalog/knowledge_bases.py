@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError, VersionConflictError
 from kbkit.models import DocumentState, KnowledgeBaseInfo
-from kbkit.models.plain import valid
+from kbkit.models.plain import did_you_mean, valid
 from kbkit.stores.catalog import graph_writing, knowledge_schema, ratings, statement_vectors
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import (
@@ -186,8 +186,8 @@ def get(transaction: Transaction, name: str) -> KnowledgeBaseRow:
     ).first()
     if row is None:
         others = names(transaction)
-        there = f"there are: {', '.join(others)}" if others else "the workspace is empty"
-        raise NotFoundError(f"no knowledge base named {name!r}; {there}")
+        hint = did_you_mean(name, others) if others else "the workspace is empty"
+        raise NotFoundError(f"no knowledge base named {name!r}; {hint}")
     return KnowledgeBaseRow(**row._mapping)
 
 
