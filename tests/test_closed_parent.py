@@ -152,6 +152,7 @@ def test_what_a_server_has_begun_is_done_when_its_parent_is_gone(folder):
 
 
 @pytest.mark.parametrize("stdin", ["null", "pipe"])
+@pytest.mark.soak
 def test_nobodys_server_ends_unasked(folder, stdin):
     with started(folder, "serve", "--port", "0", stdin=stdin) as server:
         url = server.says(r"at (http://\S+)")[1]

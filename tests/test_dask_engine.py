@@ -144,6 +144,7 @@ def contents(workspace: Path) -> tuple[list[object], list[object], list[list[flo
         return documents, chunks, vectors.tolist()
 
 
+@pytest.mark.soak
 def test_a_cluster_that_loses_a_worker_builds_what_this_machine_builds(tmp_path, site, scheduler):
     path = recipe(tmp_path, site.address)
     kbkit.build(path, tmp_path / "here", site=False, trust=True)
@@ -271,6 +272,7 @@ def test_a_worker_that_comes_later_without_kbkit_is_left_out(scheduler, quick, c
 
 
 @pytest.mark.parametrize("stopped", ["before", "while it is asked"])
+@pytest.mark.soak
 def test_others_do_the_tasks_of_a_worker_that_hangs(scheduler, quick, caplog, stopped):
     """Dask itself would wait for five minutes, which are what its schedulers are set to."""
     with distributed.Client(scheduler, set_as_default=False) as client:
@@ -312,6 +314,7 @@ def test_a_task_that_hangs_in_a_worker_costs_itself_only(scheduler):
         engine.close()
 
 
+@pytest.mark.soak
 def test_a_build_shows_nothing_of_dask(tmp_path):
     (tmp_path / "notes.md").write_text("# Notes\n\nPrune in March.\n")
     path = tmp_path / "garden.yaml"

@@ -131,6 +131,7 @@ def test_each_ability_says_what_it_lacks_in_one_line_with_the_command(tmp_path):
         assert line.removeprefix("MissingExtraError: ") == f'{message}: pip install "kbkit[{name}]"'
 
 
+@pytest.mark.soak
 def test_a_plot_without_what_draws_it_says_so(tmp_path):
     said = said_without(["vl_convert"], [PICTURE], tmp_path)[PICTURE]
     message = 'The SVG of a plot needs vl-convert-python: pip install "kbkit[plots]"'

@@ -156,6 +156,7 @@ def test_recipes_build_no_model_that_nothing_is_read_by():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.soak
 def test_the_first_search_of_a_process_makes_a_snapshot_that_cannot_be_used(tmp_path):
     # as after an upgrade: else every search of the command line would do without one
     with kbkit.open(tmp_path) as workspace:

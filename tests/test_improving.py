@@ -283,6 +283,7 @@ def test_the_command_line_says_what_is_left(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs signals")
+@pytest.mark.soak
 def test_an_interrupt_ends_who_waits_and_keeps_what_was_done(open_in, tmp_path):
     workspace = open_in("off")
     kb = workspace.create("drinks")

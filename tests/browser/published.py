@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from filelock import FileLock
 
 import kbkit
 from kbkit.export import build_site
@@ -75,11 +76,20 @@ BIDI = "Pickled \u202egnp.exe\u202c her\u200bring"
 
 
 @pytest.fixture(scope="package")
-def kitchen(tmp_path_factory) -> Path:
-    """The project of the site, built."""
-    project = tmp_path_factory.mktemp("searched")
+def kitchen(tmp_path_factory, worker_id) -> Path:
+    """The project of the site, built once for all processes of a run."""
+    folder = tmp_path_factory.getbasetemp()
+    project = (folder if worker_id == "master" else folder.parent) / "searched"
+    with FileLock(f"{project}.lock"):
+        if not (project / "done").exists():
+            build_kitchen(project)
+            (project / "done").touch()
+    return project
+
+
+def build_kitchen(project: Path) -> None:
     docs = project / "docs"
-    docs.mkdir()
+    docs.mkdir(parents=True)
     plugins = [{"search": {"lang": "en", "separator": SEPARATOR}}, "kbkit"]
     config = {"site_name": "Kitchen", "use_directory_urls": False, "theme": theme(),
               "site_url": "https://example.org/sub/path/",
@@ -105,7 +115,6 @@ def kitchen(tmp_path_factory) -> Path:
         for kb in (fruit, odd, guides):
             kb.export(folder=docs / "kb" / kb.name, pages_only=True)
     build_site(project)
-    return project
 
 
 @pytest.fixture(scope="package")

@@ -44,6 +44,7 @@ def go(process):
     process.stdin.flush()
 
 
+@pytest.mark.soak
 def test_four_processes_voting_lose_nothing(ws):
     ws.entries.create("One")
     code = f"""
@@ -136,6 +137,7 @@ def test_a_kill_between_the_folder_and_the_catalog_is_made_good(ws):
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 @pytest.mark.parametrize("when", [1, 2, 3])
+@pytest.mark.soak
 def test_a_kill_while_a_folder_takes_the_place_of_another(ws, tmp_path, when):
     """Killed at the first, second or third move: what was, or what is to be, and never a part."""
     task = tmp_path / ".knowledge"

@@ -58,6 +58,7 @@ def embedded(node, folder, tmp_path, texts):
     return np.array([each["vector"] for each in json.loads(answers.read_text())])
 
 
+@pytest.mark.soak
 def test_vectors_are_those_of_python(node, model, tmp_path):
     folder, embedder = model
     texts = [*headings()[::3], *guide_lines("^[A-Z].{30,300}$")[::5], *ODD]

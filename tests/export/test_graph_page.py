@@ -240,6 +240,7 @@ def test_hostile_names_stay_texts(workspace, tmp_path):
     assert "<script>alert" not in page
 
 
+@pytest.mark.soak
 def test_damaged_data_are_told(workspace, tmp_path):
     kb = fill(workspace)
     kb.export(folder=tmp_path / "site", build=False)
@@ -260,7 +261,7 @@ def test_somebody_elses_page_is_left_alone(workspace, tmp_path):
     assert (folder / "graph.md").read_text() == "mine"
 
 
-@pytest.mark.parametrize("directories", [False, True])
+@pytest.mark.parametrize("directories", [pytest.param(False, marks=pytest.mark.soak), True])
 def test_it_leads_to_pages_wherever_they_are(workspace, tmp_path, directories):
     project = tmp_path / "site"
     (project / "docs").mkdir(parents=True)

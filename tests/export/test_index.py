@@ -102,7 +102,7 @@ def test_vectors_are_placed_in_the_order_of_their_rows():
     np.testing.assert_array_equal(found.clusters, other.clusters)
 
 
-@pytest.mark.parametrize("at_once", [1, 100, 5_000])
+@pytest.mark.parametrize("at_once", [100, pytest.param(1, marks=pytest.mark.soak)])
 def test_postings_do_not_depend_on_how_many_are_packed_at_once(kb, pages, at_once):
     some = dict(sorted(pages.items())[::2])  # the others' chunks are left out
     content = index_content(kb._stores, kb.id, some, "Mixed")

@@ -65,6 +65,7 @@ def test_a_recipe_that_is_wrong_fails_the_build_with_its_own_words(own_site):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.soak
 def test_a_recipe_that_cannot_be_built_fails_the_build(own_site):
     (own_site / "docs/kb/fruit").mkdir(parents=True)
     (own_site / "docs/kb/fruit/index.md").write_text("mine")

@@ -130,6 +130,7 @@ def test_whatever_has_no_room_loses_nothing(tmp_path):
 
 
 @pytest.mark.local
+@pytest.mark.soak
 def test_nothing_is_changed_of_files_and_entries_where_the_catalog_may_have_no_room(tmp_path):
     found = small_disk(tmp_path, [7_000_000], "yes")
     assert len(found) == len(CHANGES)
@@ -141,6 +142,7 @@ def test_nothing_is_changed_of_files_and_entries_where_the_catalog_may_have_no_r
 
 
 @pytest.mark.local
+@pytest.mark.soak
 def test_where_nobody_looked_for_room_an_error_says_what_was_done(tmp_path):
     found = small_disk(tmp_path, [0, 20_000], "no")
     said = {(each["change"], each["error"].partition(":")[0], each["same"]) for each in found}

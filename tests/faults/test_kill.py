@@ -143,6 +143,7 @@ def contents(folder):
         )
 
 
+@pytest.mark.soak
 def test_a_build_killed_often_ends_as_one_that_was_not(recipe, builder, tmp_path):
     start = time.monotonic()
     builder.build(recipe, tmp_path / "whole")

@@ -129,6 +129,7 @@ def started(served, prefix):
     return writers
 
 
+@pytest.mark.soak
 def test_what_was_answered_outlives_a_kill(folder):
     path, token = folder
     chance, writers = random.Random(5), []

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import kbkit
 
 WRITER = """
@@ -15,6 +17,7 @@ with kbkit.open(sys.argv[1]) as workspace:
 """
 
 
+@pytest.mark.soak
 def test_a_document_that_is_updated_is_in_every_search_beside_it(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         kb = workspace.create("notes")

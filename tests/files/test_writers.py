@@ -56,6 +56,7 @@ def begin(processes):
         process.stdin.flush()
 
 
+@pytest.mark.soak
 def test_threads_that_write_wait_for_each_others_models(tmp_path, monkeypatch):
     """One that has just done the work of another is no reason to refuse."""
     monkeypatch.setenv("KBKIT_IMPROVE", "wait")
@@ -173,6 +174,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.soak
 def test_what_several_wrote_is_searched_though_one_was_killed(tmp_path):
     """Documents are what the files are, whoever stored which last, and whatever was killed."""
     code = """

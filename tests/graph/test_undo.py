@@ -101,6 +101,7 @@ def test_each_kind_of_edit_is_taken_back_in_one_step(filled, kb, edit):
     assert filled.edits() == edits
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("edit", EDITS)
 def test_it_is_taken_back_after_the_documents_changed(filled, kb, edit, tmp_path):
     """What is left is what there would be if nobody had edited anything."""

@@ -141,6 +141,7 @@ with kbkit.open(sys.argv[1]) as workspace:
 """
 
 
+@pytest.mark.soak
 def test_a_kill_loses_no_vector_that_was_kept(kb, workspace, wordy_config):
     slow = wordy_config(dimensions=32, pause=0.2)
     child = subprocess.Popen(

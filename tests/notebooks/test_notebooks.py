@@ -89,6 +89,7 @@ def test_build_a_knowledge_base(run, tmp_path: Path):
     assert list(site.rglob("index.html"))
 
 
+@pytest.mark.soak
 def test_search_and_rate(run, tmp_path: Path):
     notebook = run("02")
     assert "Security" in notebook.output('"hybrid", "dense", "lexical"')
@@ -105,6 +106,7 @@ def test_search_and_rate(run, tmp_path: Path):
         assert ws["guides"].ratings.to_frame()["score"].tolist() == [2, 5, 5]
 
 
+@pytest.mark.soak
 def test_judge_evaluate_and_tune(run):
     notebook = run("03")
     assert "ndcg@10" in notebook.output("evaluation = kb.feedback.evaluate(questions)")
@@ -131,6 +133,7 @@ def test_files_pdfs_and_openapi(run):
     assert "table.xlsx - " in notebook.output("half.pdf")
 
 
+@pytest.mark.soak
 def test_refresh_and_publish(run):
     notebook = run("05")
     assert "1 new, 1 changed, 1 same, 1 gone" in notebook.output("report = kb.refresh()")
@@ -202,6 +205,7 @@ def test_knowledge(run, tmp_path: Path):
         assert ws.graph.entity("connection pool").made_by == "notebook"
 
 
+@pytest.mark.soak
 def test_files_and_entries(run, tmp_path: Path):
     notebook = run("11")
     assert "firing.md" in notebook.output("print(files.tree())")

@@ -25,7 +25,10 @@ def knowledge_base(folder, texts):
     return kb
 
 
-@pytest.mark.parametrize("case", TEXTS)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[] if case == "nothing" else pytest.mark.soak) for case in TEXTS],
+)
 def test_few_terms_make_a_site(case, tmp_path):
     kb = knowledge_base(tmp_path, TEXTS[case])
     report = kb.export(folder=tmp_path / "out")
@@ -35,6 +38,7 @@ def test_few_terms_make_a_site(case, tmp_path):
     assert bool(list(hits)) == ("term" in case and "no term" not in case)
 
 
+@pytest.mark.soak
 def test_deleted_documents_leave_a_site(tmp_path):
     kb = knowledge_base(tmp_path, ["# Zebra\n\nStripes.\n"])
     assert kb.export(folder=tmp_path / "out").documents == 1

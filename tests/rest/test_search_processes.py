@@ -109,6 +109,7 @@ SEARCHES = [
 ]
 
 
+@pytest.mark.soak
 def test_agents_are_answered_by_the_same_processes(workspace):
     def told(answers):
         """Answers without the marks, which are new in each."""

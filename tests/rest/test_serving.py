@@ -48,7 +48,9 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)]
+)
 def test_a_server_finishes_what_runs_and_ends_with_0(folder, number):
     with served(folder, ignore=number == signal.SIGINT) as (process, url):
         host, port = url.removeprefix("http://").split(":")

@@ -90,6 +90,7 @@ def raw_errors(catalog, folder, damages):
             yield f"{table}.{column} = {damage:.30}: {error!r:.90} ({place.name}:{place.lineno})"
 
 
+@pytest.mark.soak
 def test_a_damaged_column_is_no_raw_error(catalog, tmp_path):
     """One kind of damage for each column; all kinds take longer."""
     found = columns(catalog, MAIN)

@@ -50,6 +50,7 @@ def test_the_index_is_level_at_the_end_without_being_opened_here(lines, workspac
     assert kb.search("nr7x77", mode="dense", limit=1)[0].title == "Number 7"
 
 
+@pytest.mark.soak
 def test_a_child_that_is_killed_costs_time_only(lines, workspace):
     kb = workspace.create("many")
     killed = []

@@ -133,6 +133,7 @@ kbkit.migrate(place, to=to, on_progress=tell)
 
 
 @pytest.mark.parametrize("way", ["to a server", "to a folder"])
+@pytest.mark.soak
 def test_what_was_killed_goes_on(folder, tmp_path, postgres, monkeypatch, way):
     before, url, to = answers(folder), postgres.empty(), tmp_path / "new"
     if way == "to a folder":
@@ -193,6 +194,7 @@ def test_what_changed_since_is_copied_anew(folder, postgres):
 
 
 @pytest.mark.parametrize("way", ["to a server", "to a folder"])
+@pytest.mark.soak
 def test_nobody_writes_meanwhile(folder, tmp_path, postgres, monkeypatch, way):
     monkeypatch.setattr("kbkit.stores.sqlite.database.BUSY_SECONDS", 0.1)
     monkeypatch.setattr("kbkit.stores.postgres.database.BUSY_SECONDS", 1)

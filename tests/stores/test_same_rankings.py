@@ -75,6 +75,7 @@ def of_the_catalog(patched):
     patched.setattr("kbkit.retrieval.retriever._SMALL", 0)
 
 
+@pytest.mark.soak
 def test_guides_rank_alike(tmp_path, postgres, monkeypatch):
     monkeypatch.setenv("KBKIT_IMPROVE", "off")
     folder = tmp_path / "kb"

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum, auto
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -29,6 +30,7 @@ from kbkit.stores.vector_store import Damage
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
+    from chromadb.config import Settings
 
     from kbkit.stores.chroma.collections import Collection
 
@@ -131,7 +133,7 @@ class ChromaStore(ChromaCollections):
 
     def _open(self) -> None:
         chromadb = import_chromadb()
-        settings = chromadb.config.Settings(anonymized_telemetry=False)
+        settings = _settings().model_copy()
         try:
             self._client = chromadb.PersistentClient(str(self.folder), settings=settings)
         except BaseException:
@@ -220,6 +222,13 @@ class ChromaStore(ChromaCollections):
                 f"{self.folder}: Chroma failed ({type(error).__name__}: {_told(error)}); "
                 "`kbkit rebuild` makes it anew from the catalog"
             ) from error
+
+
+@lru_cache(maxsize=1)
+def _settings() -> Settings:
+    """Chroma's settings, which take 15 ms to read from the environment."""
+    settings: Settings = import_chromadb().config.Settings(anonymized_telemetry=False)
+    return settings
 
 
 class _Kind(Enum):

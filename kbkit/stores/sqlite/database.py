@@ -15,6 +15,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError, SQLAlchemyError
+from sqlalchemy.util import LRUCache
 
 from kbkit.errors import KbkitError, WorkspaceError
 from kbkit.models import Chunk, Document
@@ -77,6 +78,20 @@ class _Float(_Checked, sa.Float[Any]):
 _CHECKED = {sa.String: _Text, sa.Integer: _Number, sa.Float: _Float}
 
 
+_COMPILED: LRUCache[Any, Any] = LRUCache(1_000)
+"""Compiled statements of all catalogs of this process."""
+
+
+@lru_cache(maxsize=1)
+def _dialect() -> sa.Dialect:
+    """The dialect of all catalogs: statements are compiled once for each dialect."""
+    engine = sa.create_engine("sqlite://", json_deserializer=_decoded)
+    engine.dialect.colspecs = {**engine.dialect.colspecs, **_CHECKED}
+    engine.connect().close()  # which completes it
+    engine.dispose()
+    return engine.dialect
+
+
 class SqliteDatabase:
     """The catalog's file, opened for this process: a `kbkit.stores.catalog.database.Database`.
 
@@ -102,9 +117,9 @@ class SqliteDatabase:
         self._engine = sa.create_engine(
             f"sqlite:///{path}",
             connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
-            json_deserializer=_decoded,
         )
-        self._engine.dialect.colspecs = {**self._engine.dialect.colspecs, **_CHECKED}
+        self._engine.dialect = _dialect()
+        self._engine.update_execution_options(compiled_cache=_COMPILED)
         sa.event.listen(self._engine, "connect", _prepare)
         sa.event.listen(self._engine, "begin", _begin)
         if sqlite3.sqlite_version_info < (3, 35):

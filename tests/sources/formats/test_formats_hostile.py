@@ -90,6 +90,7 @@ def inside(name: str, data: bytes, chance: random.Random) -> Iterator[tuple[str,
         yield name, samples.zipped({key: body for key, body in parts.items() if key != part})
 
 
+@pytest.mark.soak
 def test_500_corrupted_files_are_survived() -> None:
     files = list(corrupted(random.Random(1)))
     assert len(files) >= 500

@@ -700,6 +700,7 @@ def fold(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.soak
 def test_articles_lose_nothing_against_plain_trafilatura() -> None:
     folder = Path(__file__).parents[4] / "shared/eval/articles"
     if not folder.is_dir():
@@ -739,7 +740,13 @@ def test_a_page_without_a_body_is_read_from_where_its_head_ends(html: str) -> No
     assert re.search(r"First words\.\s+Last words\.\s*$", content)
 
 
-@pytest.mark.parametrize("package", MANUALS)
+@pytest.mark.parametrize(
+    "package",
+    [
+        pytest.param(name, marks=[] if number < 2 else pytest.mark.soak)
+        for number, name in enumerate(MANUALS)
+    ],
+)
 def test_what_real_manuals_keep(package: str) -> None:
     folder = manual(package)
     pages = [path for path in sorted(folder.rglob("*.html")) if path.stat().st_size < 200_000]
