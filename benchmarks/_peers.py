@@ -23,7 +23,7 @@ from _corpora import KEPT, MANUALS, Place
 import kbkit
 from kbkit.embedding import open_embedder
 from kbkit.embedding.base import Embedder, Matrix
-from kbkit.ingest.chunking import embedded_text
+from kbkit.ingest.cutting import embedded_text
 from kbkit.recipes import AnyEmbedding, OnnxEmbedding, StaticEmbedding
 
 Search = Callable[[str, int], list[Place]]

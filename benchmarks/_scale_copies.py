@@ -25,9 +25,8 @@ from _scale_corpus import renamed
 import kbkit
 from kbkit.embedding.base import Embedder
 from kbkit.ingest.cards import REVISION
-from kbkit.ingest.chunking import embedded_text
+from kbkit.ingest.cutting import chunk_id, digest, document_id, embedded_text
 from kbkit.ingest.embedding import embed
-from kbkit.ingest.ids import chunk_id, digest, document_id
 from kbkit.knowledge_base.knowledge_base import handle_of
 from kbkit.models import Chunk, Document, Labels
 from kbkit.stores.catalog import cards, reading, writing

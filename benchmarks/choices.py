@@ -27,7 +27,7 @@ from _materials import Figures, Material, Settings, materials
 
 import kbkit
 from kbkit.ingest import document_writer
-from kbkit.ingest.chunking import embedded_text
+from kbkit.ingest.cutting import embedded_text
 from kbkit.recipes import (
     AnyEmbedding,
     ChunkingSpec,

@@ -24,7 +24,7 @@ import numpy as np
 from _corpora import EVAL, report
 
 from kbkit.embedding import Embedder, open_embedder
-from kbkit.ingest.chunking import chunk, embedded_text
+from kbkit.ingest.cutting import chunk, embedded_text
 from kbkit.models import DocumentType
 from kbkit.recipes import ChunkingSpec, StaticEmbedding
 

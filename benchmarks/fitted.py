@@ -27,7 +27,7 @@ from kbkit.embedding import Embedder, open_embedder
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.embedding.fitted import PRIOR_BELOW, FittedEncoder, fit
 from kbkit.embedding.term_vectors import term_vectors
-from kbkit.ingest.chunking import embedded_text
+from kbkit.ingest.cutting import embedded_text
 from kbkit.recipes import (
     AnyEmbedding,
     KnowledgeBaseSpec,

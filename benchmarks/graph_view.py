@@ -21,8 +21,8 @@ from pathlib import Path
 
 from playwright import sync_api
 
-from kbkit.export.mkdocs.scripts import bundle
-from kbkit.graph.layout import positions
+from kbkit.export.mkdocs.page_head import bundle
+from kbkit.graph.drawing import positions
 from kbkit.web_server import serve_folder
 
 ROUNDS = 3

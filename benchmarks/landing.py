@@ -25,7 +25,7 @@ from urllib.parse import unquote
 import lxml.html
 from _corpora import report, table
 
-from kbkit.ingest.chunking import chunk
+from kbkit.ingest.cutting import chunk
 from kbkit.markdown.opening_words import opening_words
 from kbkit.markdown.plain_text import plain_text
 from kbkit.models import ChunkSpan, DocumentType

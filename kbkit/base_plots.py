@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-from kbkit.arguments import explained
 from kbkit.errors import ConfigError
+from kbkit.validation import explained
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,8 +26,8 @@ from kbkit.models import (
     Rating,
     SourceInfo,
 )
+from kbkit.models.hits import TIME, typed_frame
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
-from kbkit.models.typed import TIME, typed_frame
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import operator
+from collections.abc import Callable, Mapping
+from functools import wraps
 from math import inf
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-from kbkit.errors import ConfigError
+from kbkit.errors import ArgumentError, ConfigError
+from kbkit.models.plain import did_you_mean
 
 
 def is_integer(value: Any, low: int, high: float = inf) -> bool:
@@ -61,3 +65,65 @@ def check_json(name: str, value: Any) -> Any:
 def is_share(value: Any) -> bool:
     """Whether a value is a number above 0, at most 1."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C", bound=type)
+
+
+def explained(kind: C) -> C:
+    """A class whose public methods explain wrong arguments with an `ArgumentError`."""
+    for name, method in vars(kind).copy().items():
+        if not name.startswith("_") and inspect.isfunction(method):
+            setattr(kind, name, explained_method(method))
+    return kind
+
+
+def explained_method(method: Callable[P, R]) -> Callable[P, R]:
+    """A method that explains wrong arguments with an `ArgumentError`."""
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except TypeError:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError:
+                problem = _problem(method.__name__, signature, args[1:], kwargs)
+                raise ArgumentError(problem) from None
+            raise  # it came from within
+
+    return called
+
+
+def _problem(
+    name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> str:
+    """What is wrong with a call, and how to write it; ``args`` without the object itself."""
+    parameters = [p for p in signature.parameters.values() if p.name != "self"]
+    by_position = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    surplus = args[len(by_position) :]
+    if surplus and len(surplus) <= len(by_name):
+        named = [f"{key}={value!r}" for key, value in zip(by_name, surplus, strict=False)]
+        return f"write {name}({', '.join([*by_position, *named])}): {_rule(by_position)}"
+    if surplus:
+        return f"{name}(): has {len(args)} values; {_rule(by_position)}"
+    known = [*by_position, *by_name]
+    for key in kwargs:
+        if key not in known:
+            return f"{name}(): has no argument {key!r}; {did_you_mean(key, known)}"
+        if key in by_position[: len(args)]:
+            return f"{name}(): {key} is given twice, by position and by name; leave one out"
+    missing = [p.name for p in parameters if p.default is p.empty and p.name not in kwargs]
+    missing = [key for key in missing if key not in by_position[: len(args)]]
+    return f"{name}(): give {' and '.join(missing)}"
+
+
+def _rule(by_position: list[str]) -> str:
+    if not by_position:
+        return "everything here is given by name"
+    return f"only {' and '.join(by_position)} may be given without a name"

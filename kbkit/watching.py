@@ -14,7 +14,7 @@ from kbkit.export import ExportReport
 from kbkit.globs import matches, split_glob
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.progress import OnProgress
-from kbkit.sources.disk.walk import walk
+from kbkit.sources.disk.files import walk
 
 if TYPE_CHECKING:
     from kbkit.models import SyncReport

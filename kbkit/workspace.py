@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
-from kbkit.arguments import explained
 from kbkit.config import Settings
 from kbkit.embedding.embedders import Embedders
 from kbkit.engine import LOCAL, open_engine
@@ -38,10 +37,10 @@ from kbkit.recipes import (
 )
 from kbkit.retrieval.context import Leg
 from kbkit.stores.catalog import knowledge_bases, trash
-from kbkit.stores.catalog.built_in import BUILT_IN, ENTRIES, FILES
 from kbkit.stores.catalog.commitments import JOURNAL
+from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES
 from kbkit.stores.stores import Stores
-from kbkit.validation import check_text
+from kbkit.validation import check_text, explained
 from kbkit.workspace_searches import WorkspaceSearches
 
 if TYPE_CHECKING:
@@ -181,7 +180,7 @@ class Workspace(WorkspaceSearches):
         self, name: str, description: str, spec: KnowledgeBaseSpec, known_as: str = ""
     ) -> KnowledgeBase:
         """Make a knowledge base, of an id of its own where one is given."""
-        from kbkit.knowledge_base.new import NewKnowledgeBase
+        from kbkit.knowledge_base.resources import NewKnowledgeBase
 
         new = NewKnowledgeBase.of(self._resources, name, description, spec, known_as)
         with self._stores.database.write() as transaction:
@@ -648,7 +647,7 @@ def create_whole(
         EmbedderError: The embedder failed; there is no knowledge base.
     """
     from kbkit.ingest.pipeline import Pipeline
-    from kbkit.knowledge_base.new import NewKnowledgeBase
+    from kbkit.knowledge_base.resources import NewKnowledgeBase
 
     _check(name)
     spec, resources = KnowledgeBaseSpec(), workspace._resources

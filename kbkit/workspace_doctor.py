@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kbkit.errors import KbkitError
-from kbkit.models.health import Finding, Health, Run
-from kbkit.stores import mended
-from kbkit.stores.catalog import inspection, knowledge_bases, runs, server_inspection
+from kbkit.models.problems import Finding, Health, Run
+from kbkit.stores import locks
+from kbkit.stores.catalog import inspection, knowledge_bases, runs
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 
 if TYPE_CHECKING:
@@ -113,24 +113,24 @@ class Doctor:
     def _servers(self) -> None:
         """What servers keep: jobs, and tokens, which only people take away."""
         with self.stores.database.read() as transaction:
-            names = server_inspection.known_names(transaction)
-            jobs = list(server_inspection.odd_jobs(transaction, names))
-            tokens = list(server_inspection.odd_tokens(transaction, names))
+            names = inspection.known_names(transaction)
+            jobs = list(inspection.odd_jobs(transaction, names))
+            tokens = list(inspection.odd_tokens(transaction, names))
         self._tell("jobs", "", [job.problem for job in jobs], mend=lambda: self._end(jobs))
         for token in tokens:
             remedy = f"run `kbkit token revoke {token.id}`, and make another if it is needed"
             self._tell("tokens", "", [token.problem], remedy)
 
-    def _end(self, jobs: Collection[server_inspection.OddRow]) -> None:
+    def _end(self, jobs: Collection[inspection.OddRow]) -> None:
         with self.stores.database.write() as transaction:
-            server_inspection.end_jobs(transaction, jobs)
+            inspection.end_jobs(transaction, jobs)
 
     def _mended_before(self) -> None:
         """What was found and made anew by itself, until somebody has heard of it and repairs."""
-        for part, problem in mended.notes(self.stores.folder):
+        for part, problem in locks.notes(self.stores.folder):
             self._findings.append(Finding(part, "", problem, _REPAIR, mended=True))
         if self.repair:
-            mended.forget(self.stores.folder)
+            locks.forget(self.stores.folder)
 
     def _outside(self) -> None:
         """Files and entries, which opening the workspace has brought level with their folders."""

@@ -7,7 +7,6 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbkit.arguments import explained
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
 from kbkit.models import About, Answer, Context, Filters, Hits, Mode, Subject, SubjectKind
@@ -18,7 +17,7 @@ from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import search
 from kbkit.stores.stores import Stores
-from kbkit.validation import check_integer
+from kbkit.validation import check_integer, explained
 
 if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever
@@ -182,7 +181,7 @@ class WorkspaceSearches(ABC):
             NotFoundError: A name of a knowledge base is not there.
         """
         handles = [handle_of(self[name]) for name in self._named(kbs)]
-        from kbkit.knowledge_base.subjects import list_subjects
+        from kbkit.knowledge_base.annotations import list_subjects
 
         return list_subjects(self._stores, handles, kind=kind, like=like, limit=limit)
 
@@ -199,7 +198,7 @@ class WorkspaceSearches(ABC):
             NotFoundError: Nothing is called so; the message says what is called nearly so.
         """
         handles = [handle_of(self[name]) for name in self._named(kbs)]
-        from kbkit.knowledge_base.subjects import about
+        from kbkit.knowledge_base.annotations import about
 
         return about(self._stores, handles, query, limit=limit)
 

@@ -10,8 +10,8 @@ import kbkit
 from kbkit.entries import yaml_reader
 from kbkit.errors import NotFoundError
 from kbkit.knowledge_base import handle, handle_of, improving
-from kbkit.retrieval import turns
-from kbkit.stores.later import Later
+from kbkit.retrieval import retriever
+from kbkit.stores.vector_index import Later
 from kbkit.workspace import stores_of
 
 
@@ -95,7 +95,7 @@ def test_who_gathers_hands_over_many_chunks_together(tmp_path):
 def test_a_server_makes_cards_and_annotations_a_moment_later_for_all_that_came(
     workspace, monkeypatch
 ):
-    monkeypatch.setattr("kbkit.stores.later._SECONDS", 3600.0)
+    monkeypatch.setattr("kbkit.stores.vector_index._SECONDS", 3600.0)
     kb, stores = workspace.create("drinks"), stores_of(workspace)
     kb.add("Milk", "Drink it warm.")
     stores.gather()
@@ -152,13 +152,13 @@ def test_long_texts_are_not_kept(size):
 
 
 def test_who_computes_waits_for_a_place_and_leaves_it(monkeypatch):
-    monkeypatch.setattr(turns, "_MOST_SECONDS", 5.0)
+    monkeypatch.setattr(retriever, "_MOST_SECONDS", 5.0)
     inside, most, mutex = [], [], threading.Lock()
     all_there = threading.Barrier(6)
 
     def compute():
         all_there.wait(10)
-        with turns.computing():
+        with retriever.computing():
             with mutex:
                 inside.append(1)
                 most.append(len(inside))
@@ -172,8 +172,8 @@ def test_who_computes_waits_for_a_place_and_leaves_it(monkeypatch):
         thread.join(20)
     assert len(most) == 6
     assert max(most) <= 2
-    assert [turns._places.acquire(blocking=False) for _ in range(3)] == [True, True, False]
-    turns._places.release(2)
+    assert [retriever._places.acquire(blocking=False) for _ in range(3)] == [True, True, False]
+    retriever._places.release(2)
 
 
 def test_a_server_starts_no_process_for_each_document(workspace, monkeypatch):

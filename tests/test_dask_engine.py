@@ -21,7 +21,7 @@ import pytest
 import kbkit
 from kbkit.engine import open_engine, perform
 from kbkit.errors import ClusterError, ConfigError
-from kbkit.sources.html.extract_task import ExtractTask
+from kbkit.sources.html.site_extractor import ExtractTask
 from kbkit.sources.web.downloads import Downloads, PageRequest, RateLimiter
 from kbkit.sources.web.fetch import Response
 from kbkit.stores.catalog import corpus
@@ -254,8 +254,8 @@ PAGE = ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ())
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks at workers more often than is needed otherwise."""
     monkeypatch.setattr("kbkit.dask_engine._LOOK", 0.2)
-    monkeypatch.setattr("kbkit.dask_workers._SILENT", 2)
-    monkeypatch.setattr("kbkit.dask_workers._ANSWER", 2)
+    monkeypatch.setattr("kbkit.dask_engine._SILENT", 2)
+    monkeypatch.setattr("kbkit.dask_engine._ANSWER", 2)
 
 
 def test_a_worker_that_comes_later_without_kbkit_is_left_out(scheduler, quick, caplog):

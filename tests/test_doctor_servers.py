@@ -22,7 +22,7 @@ from kbkit.jobs.tasks import TASKS
 from kbkit.models import JobState
 from kbkit.models.jobs import KINDS
 from kbkit.stores.snapshots import codes
-from kbkit.stores.snapshots.array_files import read_arrays, write_arrays
+from kbkit.stores.snapshots.chunk_table import read_arrays, write_arrays
 
 pytestmark = pytest.mark.local
 JOB = "0" * 32

@@ -15,7 +15,7 @@ import pytest
 
 import kbkit
 from kbkit.processes import Workers, ending_signals
-from kbkit.sources.html.extract_task import ExtractTask
+from kbkit.sources.html.site_extractor import ExtractTask
 from tests.waiting import until
 
 TASKS = """

@@ -7,9 +7,9 @@ import pytest
 
 import kbkit
 from kbkit.errors import ConfigError, ConflictError, ExportError
-from kbkit.knowledge_base.tables import write_chunks, write_documents
+from kbkit.knowledge_base.chunks import write_chunks, write_documents
 from kbkit.sources.base import SourceContext
-from kbkit.sources.disk.parquet import ParquetReader
+from kbkit.sources.disk.tables import ParquetReader
 from kbkit.stores.catalog import corpus
 from kbkit.stores.catalog.packing import unpack
 
@@ -109,7 +109,7 @@ HOSTILE = {
 def test_a_hostile_file_is_one_clear_error_and_takes_nothing_away(
     workspace, tmp_path, kind, monkeypatch
 ):
-    monkeypatch.setattr("kbkit.sources.disk.parquet._MEMORY", 1_500_000_000)
+    monkeypatch.setattr("kbkit.sources.disk.tables._MEMORY", 1_500_000_000)
     path = tmp_path / "a.parquet"
     HOSTILE[kind](path)
     one = workspace["one"]

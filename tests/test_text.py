@@ -12,7 +12,7 @@ from kbkit.errors import ConfigError
 from kbkit.markdown.links import without_link_targets
 from kbkit.text import Analyzer, analyzer
 from kbkit.text.analysis import _tokens
-from kbkit.text.stopwords import stop_words
+from kbkit.text.language import stop_words
 
 ENGLISH = analyzer()
 LANGUAGES = Stemmer.algorithms()

@@ -7,16 +7,104 @@ import hmac
 import re
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import NamedTuple
 
-from kbkit.access.caller import ALL, Caller, Scope
-from kbkit.errors import ConfigError, NotFoundError, TokenError
+from kbkit.errors import ConfigError, ForbiddenError, NotFoundError, TokenError
 from kbkit.models import TokenInfo
 from kbkit.stores.catalog import tokens as token_table
-from kbkit.stores.catalog.built_in import BUILT_IN
+from kbkit.stores.catalog.knowledge_bases import BUILT_IN
 from kbkit.workspace import Workspace, stores_of
+
+
+class Scope(StrEnum):
+    """What a token is good for; each takes in those before it."""
+
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+    @property
+    def implied(self) -> frozenset[Scope]:
+        """It and those that it takes in."""
+        scopes = list(Scope)
+        return frozenset(scopes[: scopes.index(self) + 1])
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks something of a server.
+
+    Attributes:
+        name: What their token is called; ``""`` where none is needed.
+        scopes: What they may do, implied scopes included.
+        kbs: Names of the only knowledge bases that they may use; empty for all. ``files`` and
+            ``entries`` are those of the knowledge filesystem and the entries.
+    """
+
+    name: str
+    scopes: frozenset[Scope]
+    kbs: tuple[str, ...] = ()
+
+    def require(self, scope: Scope) -> None:
+        """Let them do what needs a scope.
+
+        Raises:
+            ForbiddenError: They have not got it.
+        """
+        if scope not in self.scopes:
+            raise ForbiddenError(
+                f"this needs the scope {scope.value}; the token {self.name!r} has "
+                f"{', '.join(each.value for each in Scope if each in self.scopes) or 'none'}",
+                scope.value,
+            )
+
+    def require_kb(self, name: str) -> None:
+        """Let them use a knowledge base.
+
+        Raises:
+            ForbiddenError: It is none of theirs, whether there is one of that name or not.
+        """
+        if self.kbs and name not in self.kbs:
+            raise ForbiddenError(
+                f"the token {self.name!r} is not for {name!r}, but for {', '.join(self.kbs)}"
+            )
+
+    def require_all_kbs(self) -> None:
+        """Let them do what concerns the whole workspace.
+
+        Raises:
+            ForbiddenError: They may use some knowledge bases only.
+        """
+        if self.kbs:
+            raise ForbiddenError(
+                f"this concerns all of the workspace, and the token {self.name!r} is for "
+                f"{', '.join(self.kbs)} only"
+            )
+
+    def restrict(self, kbs: Sequence[str] | None) -> list[str] | None:
+        """The knowledge bases to ask, of those that somebody names; ``None`` for all.
+
+        Raises:
+            ForbiddenError: One of them is none of theirs.
+        """
+        if kbs is None:
+            return list(self.kbs) or None
+        for name in kbs:
+            self.require_kb(name)
+        return list(kbs)
+
+    def visible(self, names: Iterable[str]) -> list[str]:
+        """Those of some knowledge bases that they may know of."""
+        return [name for name in names if not self.kbs or name in self.kbs]
+
+
+ALL = Caller("", frozenset(Scope))
+"""Somebody who may do everything: who works in the folder, or on its own machine."""
+
 
 PREFIX = "kbkit_"
 TOKEN = re.compile(r"kbkit_[0-9a-f]{12}_[A-Za-z0-9_-]{43}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -68,3 +70,53 @@ class Annotator(Protocol):
         Returns:
             One or more annotations for each, in that order.
         """
+
+
+MARK = "\x01"
+"""Stands on both sides of each word."""
+
+_SPACELESS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0002fa1f\U00030000-\U000323af"
+)
+_SPACELESS_CHARACTER = re.compile(f"[{_SPACELESS}]")
+_WORD = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+")
+_WORDS = re.compile(r"(\w+)")
+# letters and digits of twice the width, as Chinese and Japanese texts have them
+_WIDE = re.compile("[\uff01-\uff5e\u3000]")
+
+
+class _Folding(dict[int, str]):
+    """Characters in lower case and in NFKC, as long as each stays one character."""
+
+    def __missing__(self, point: int) -> str:
+        low = unicodedata.normalize("NFKC", chr(point)).lower()
+        self[point] = low if len(low) == 1 else chr(point)
+        return self[point]
+
+
+_FOLDING = _Folding()
+
+
+def folded(text: str) -> str:
+    """A text in lower case with plain spaces, of the same length."""
+    low = text.lower()
+    if len(low) != len(text) or (not low.isascii() and _WIDE.search(low)):
+        low = text.translate(_FOLDING)
+    # one after another: each is a search in C
+    for space in ("\n", "\t", "\r", "\f", "\v", "\xa0", MARK):
+        if space in low:
+            low = low.replace(space, " ")
+    return low
+
+
+def marked(text: str) -> str:
+    """A folded text with marks; a character of a script without spaces is a word."""
+    if text.isascii() or not _SPACELESS_CHARACTER.search(text):
+        return MARK.join(_WORDS.split(text))
+    return _WORD.sub(lambda word: MARK + word[0] + MARK, text)
+
+
+def fold_and_mark(text: str) -> str:
+    """A text folded, with marks around each of its words."""
+    return marked(folded(text))

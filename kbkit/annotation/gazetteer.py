@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
-from kbkit.annotation.base import Mention
-from kbkit.annotation.folding import MARK, fold_and_mark
+from kbkit.annotation.base import MARK, Mention, fold_and_mark
 from kbkit.annotation.spellings import CODE, Spelling, Spellings
 from kbkit.models import EntityType, SubjectKind
 from kbkit.text.subject_keys import subject_key

@@ -19,7 +19,7 @@ from kbkit.annotation.model_answers import (
     quoted,
     read,
 )
-from kbkit.embedding.remote import retry
+from kbkit.embedding.llamaindex import retry
 from kbkit.errors import LanguageModelError
 from kbkit.language_models import (
     CHARACTERS_PER_TOKEN,
@@ -51,7 +51,7 @@ _WAIT = 1.0
 
 
 def open_annotator(spec: LlmAnnotation, database: Database, kb_id: str) -> LlmAnnotator:
-    """The annotator that a recipe names; see `kbkit.annotation.opening.annotator_of`.
+    """The annotator that a recipe names; see `kbkit.annotation.maker.annotator_of`.
 
     Raises:
         LanguageModelError: There is no such model, its package is not installed, or its arguments

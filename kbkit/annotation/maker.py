@@ -16,11 +16,12 @@ from kbkit.annotation.gazetteer import GivenName, NameGazetteer
 from kbkit.annotation.names import REVISION, names_of
 from kbkit.models import Annotation, Progress
 from kbkit.progress import OnProgress
-from kbkit.recipes import NameSpec
+from kbkit.recipes import AnyAnnotation, LlmAnnotation, NameSpec, NoAnnotation, PluginAnnotation
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, names, reading, subjects
 from kbkit.stores.catalog.applying import apply
 from kbkit.stores.catalog.database import Database
 from kbkit.text.subject_keys import subject_key
+from kbkit.third_party import ANNOTATORS, make
 
 CHUNKS = 500
 """Chunks that are annotated at once where what annotates is quick."""
@@ -166,3 +167,33 @@ class AnnotationMaker:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
                 kept += chunk_annotations.put(transaction, self.kb_id, part, subject_key)
         return kept
+
+
+def annotator_of(spec: AnyAnnotation, database: Database, kb_id: str) -> Annotator | None:
+    """Open the annotator that a recipe names.
+
+    Args:
+        spec: The recipe's ``annotation``.
+        database: The catalog, where answers that were paid for are kept.
+        kb_id: The knowledge base whose chunks it is to annotate.
+
+    Returns:
+        It; ``None`` where nothing is to be annotated.
+
+    Raises:
+        ConfigError: A plugin is missing, does not take its options, or is no annotator.
+        LanguageModelError: There is no such model, its package is not installed, or its arguments
+            do not fit.
+    """
+    if isinstance(spec, NoAnnotation):
+        return None
+    if isinstance(spec, PluginAnnotation):
+        plugin: Annotator = make(ANNOTATORS, spec.name, spec.options, ("fingerprint", "annotate"))
+        return plugin
+    if isinstance(spec, LlmAnnotation):
+        from kbkit.annotation.language_model import open_annotator
+
+        return open_annotator(spec, database, kb_id)
+    from kbkit.annotation.rules import RulesAnnotator
+
+    return RulesAnnotator()

@@ -12,9 +12,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kbkit.annotation.marks import (
+from kbkit.annotation.prose_names import of_declarations, of_item, of_prose, of_span, of_spans
+from kbkit.annotation.terms import (
     ADDRESS,
     FLAG,
+    GENERIC,
     IDENTIFIER,
     LINK,
     LITERALS,
@@ -24,17 +26,16 @@ from kbkit.annotation.marks import (
     Mark,
     anchored,
     defined,
-    signature,
-)
-from kbkit.annotation.name_types import looks_like_code, type_of, type_of_kind_word, type_of_word
-from kbkit.annotation.prose_names import of_declarations, of_item, of_prose, of_span, of_spans
-from kbkit.annotation.terms import (
-    GENERIC,
     is_everywhere,
     is_phrase,
     is_single,
     is_term,
+    looks_like_code,
     names_in_term,
+    signature,
+    type_of,
+    type_of_kind_word,
+    type_of_word,
 )
 from kbkit.markdown.blocks import Block, Kind
 from kbkit.markdown.plain_text import inline_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kbkit.annotation.marks import (
+from kbkit.annotation.terms import (
     ADDRESS,
     FLAG,
     LINK,
@@ -15,14 +15,13 @@ from kbkit.annotation.marks import (
     Mark,
     candidate,
     defined,
-    signature,
-)
-from kbkit.annotation.name_types import type_of, type_of_word
-from kbkit.annotation.terms import (
     is_everywhere,
     is_single,
     is_term,
     names_in_term,
+    signature,
+    type_of,
+    type_of_word,
 )
 from kbkit.markdown.blocks import Block, text_anchor
 from kbkit.markdown.plain_text import inline_text

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from kbkit.annotation.base import Gazetteer, Mention, Passage
-from kbkit.annotation.circumstances import contexts_of, domains_of
-from kbkit.annotation.problems import problems_and_resolutions
+from kbkit.annotation.problems import contexts_of, domains_of, problems_and_resolutions
 from kbkit.annotation.statements import Reading, Sentence, read
 from kbkit.markdown.blocks import without_text_anchor
 from kbkit.markdown.plain_text import inline_text, plain_text
@@ -16,7 +15,7 @@ from kbkit.models import Annotation, Frame
 REVISION = 5
 """Counts changes of the rules: what they say of a chunk is said anew."""
 
-_LONGEST = 600
+_MAX_LABEL = 600
 """Characters of a normalised statement."""
 _MOST_SENTENCES = 3
 _MOST_ENTITIES = 40
@@ -142,6 +141,6 @@ def _said(text: str, sentences: Sequence[Sentence]) -> str:
 
 
 def _cut(text: str) -> str:
-    if len(text) <= _LONGEST:
+    if len(text) <= _MAX_LABEL:
         return text
-    return text[:_LONGEST].rpartition(" ")[0].rstrip(" ,;:") + " …"
+    return text[:_MAX_LABEL].rpartition(" ")[0].rstrip(" ,;:") + " …"

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from kbkit.annotation.folding import MARK, fold_and_mark
+from kbkit.annotation.base import MARK, fold_and_mark
 from kbkit.annotation.terms import is_everywhere
 from kbkit.models import EntityType
-from kbkit.text.stopwords import stop_words
+from kbkit.text.language import stop_words
 from kbkit.text.subject_keys import is_identifier, singular
 
 CODE = {

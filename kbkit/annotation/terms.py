@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-from kbkit.text.stopwords import stop_words
+from kbkit.models import EntityType, Name
+from kbkit.text.language import stop_words
 from kbkit.text.subject_keys import singular
 
 _LONGEST = 100
@@ -90,3 +92,192 @@ def names_in_term(text: str) -> tuple[str, ...]:
 def is_single(text: str) -> bool:
     """Whether a term is one word as any other: in lower case but for its first letter."""
     return text.isalpha() and text in {text.lower(), text.capitalize()}
+
+
+_FLAG = re.compile(r"--[A-Za-z][\w-]*|-[A-Za-z]\w{0,30}")
+_ERROR_NAME = re.compile(
+    r"(?:[A-Za-z_]\w*(?:\.|::))*[A-Z]\w*(?:Error|Exception|Warning|Failure|Fault)"
+)
+_ERROR_CODE = re.compile(
+    r"[A-Z]{1,6}-?\d{3,6}|\w+\.[EWCIF]\d{2,4}|(?:[A-Z]+_)?(?:ERR|ERROR|E)_[A-Z0-9_]+"
+)
+_ERRNO = re.compile(r"E[A-Z0-9]{3,12}")
+_NO_ERROR = re.compile(r"(?:RFC|PEP|ISO|UTF|SHA|MD|CVE|IEEE|ANSI|BUG|LATIN|CP)-?\d+")
+_CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_FILE = re.compile(
+    r"(?:~|\.{1,2})?/?(?:[\w.@+-]+/)*[\w.@+-]*\.(?:py|toml|cfg|conf|ini|json|ya?ml|txt|md|rst|html?|js|ts"
+    r"|tsx|css|c|h|hpp|cpp|rs|go|so|dll|exe|sh|bat|log|xml|env|lock|db|sql|pem|key|crt|gz|zip|whl)"
+    r"|(?:~|/)(?:[\w.@+-]+/)+[\w.@+-]*|\.(?:htaccess|htpasswd|gitignore|env|bashrc|profile)"
+)
+_DOTTED_NAME = re.compile(r"[A-Za-z_$@][\w$]*(?:(?:\.|::|->|#)[A-Za-z_~$][\w$!?]*)*(?:\(\))?")
+_DOT_WORD = re.compile(r"\.[a-z0-9][a-z0-9_]+")
+_HYPHENATED = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+")
+_DUNDER = re.compile(r"__\w+__")
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w+)\}?|%([A-Za-z_]\w+)%")
+_ENVIRONMENT = re.compile(r"\benvironment\b|\benv(?:vars?)?\b", re.IGNORECASE)
+_SETTINGS = re.compile(
+    r"\bsettings?\b|\bconfiguration\b|\bconfig\b|\bdirectives?\b|\boptions\b|\bpragmas?\b",
+    re.IGNORECASE,
+)
+_ERRORS = re.compile(
+    r"\berrors?\b|\bexceptions?\b|\bresult codes?\b|\bstatus codes?\b", re.IGNORECASE
+)
+_CODE = re.compile(r"[a-z0-9][A-Z]|_|::|\w\.\w|\(|^[A-Z]{3,}\w*$|^-")
+_KINDS = {
+    EntityType.SETTING: "directive setting pragma parameter",
+    EntityType.COMMAND: "command program utility",
+    EntityType.FLAG: "option flag",
+    EntityType.VARIABLE: "environment variable",
+    EntityType.ERROR: "error exception",
+    EntityType.SCHEMA: "schema",
+    EntityType.FILE: "file",
+    EntityType.TERM: "statement clause operator keyword header object package",
+}
+
+
+def type_of(name: str, path: tuple[str, ...] = ()) -> EntityType | None:
+    """What a word written as code names.
+
+    Args:
+        name: The word, as in a code span.
+        path: The headings above, which tell constants apart.
+
+    Returns:
+        ``None`` where it is no name: an expression, a value, several words.
+    """
+    if not name or name.isspace() or len(name) > 100:
+        return None
+    if _FLAG.fullmatch(name):
+        return EntityType.FLAG
+    if _VARIABLE.fullmatch(name):
+        return EntityType.VARIABLE
+    if is_error(name):
+        return EntityType.ERROR
+    if _ERRNO.fullmatch(name) and any(_ERRORS.search(title) for title in path):
+        return EntityType.ERROR
+    if _FILE.fullmatch(name):
+        return EntityType.FILE
+    if _CONSTANT.fullmatch(name):
+        return _of_constant(path)
+    if _DOT_WORD.fullmatch(name):
+        return EntityType.SYMBOL
+    if _HYPHENATED.fullmatch(name):
+        return EntityType.SETTING if path and _SETTINGS.search(path[-1]) else EntityType.SYMBOL
+    if not _DOTTED_NAME.fullmatch(name):
+        return None
+    if "_" not in name and name.isalpha() and path and _SETTINGS.search(path[-1]):
+        return EntityType.SETTING
+    return EntityType.SYMBOL
+
+
+def looks_like_code(word: str) -> bool:
+    """Whether a word is written as identifiers are and words of a language are not."""
+    return _CODE.search(word) is not None
+
+
+def type_of_word(name: str, path: tuple[str, ...] = ()) -> EntityType | None:
+    """What a word of prose names that is written as code is, else ``None``; see `type_of`."""
+    return type_of(name, path) if looks_like_code(name) else None
+
+
+def is_error(name: str) -> bool:
+    """Whether a name is that of an error, an exception, or the code of one."""
+    return bool(
+        _ERROR_NAME.fullmatch(name)
+        or (_ERROR_CODE.fullmatch(name) and not _NO_ERROR.fullmatch(name))
+    )
+
+
+def _of_constant(path: tuple[str, ...]) -> EntityType:
+    for title in reversed(path):
+        if _ERRORS.search(title):
+            return EntityType.ERROR
+        if _ENVIRONMENT.search(title):
+            return EntityType.VARIABLE
+        if _SETTINGS.search(title):
+            return EntityType.SETTING
+    return EntityType.SYMBOL
+
+
+def type_of_kind_word(word: str) -> EntityType:
+    """What a heading like ``ModMimeUsePathInfo Directive`` says that it names."""
+    low = word.lower()
+    return next((kind for kind, words in _KINDS.items() if low in words), EntityType.SYMBOL)
+
+
+_WORDS_BEFORE = re.compile(
+    r"(?:(?:class|exception|function|method|async|static|abstract|classmethod|staticmethod|property"
+    r"|attribute|data|type|enum|struct|union|macro|const|var|let|def|fn|func|pub|unsafe|extern|impl"
+    r"|trait|interface|module|mod|namespace|new|inline|virtual|public|protected|final|void|int|char"
+    r"|await|export|default|readonly)\s+)+"
+)
+_DOTTED = r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\#)[A-Za-z_~$][\w$!?]*)*"
+_SIGNATURE = re.compile(
+    rf"(?P<before>(?:[\w:<>,*&\[\]]+[ *&]+){{0,6}}?)(?P<name>{_DOTTED})(?:<[^<>()]{{0,40}}>)?"
+    r"(?P<call>\()(?:[^()]|\([^()]*\)){0,400}\)?.{0,60}"
+)
+IDENTIFIER = re.compile(_DOTTED)
+FLAG = re.compile(r"(?<![\w-])(?:--[A-Za-z][\w-]*|-[A-Za-z]\w{0,30})(?![\w-])")
+NUMBER = re.compile(
+    r"\A(?:(?:Chapter|Section|Appendix|Part|§)\s+[\dA-Z]+[.:]?\s+|(?:\d+|[A-Z](?=\.))(?:\.\d+)*\.?\s+)(?=\S)"
+)
+SPAN = re.compile(r"(?<![`\\])(`+)(?!`)(.{1,130}?)(?<!`)\1(?!`)")
+LINK = re.compile(r"(?<![!\\])\[([^\[\]\n]{2,80})\]\(([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\)")
+ADDRESS = re.compile(r"(?:https?|ftp|file|mailto):\S*")
+LITERALS = frozenset(
+    str.split("""
+        true false none null nil self this undefined nan yes no on off 0 1 foo bar baz foo() bar()
+        """)
+)
+STOP_WORDS = stop_words("english")
+
+
+class Mark(NamedTuple):
+    """A name with how much it is one: 0 for definitions, 1 for marks, 2 for candidates."""
+
+    rank: int
+    name: Name
+    chapter: str = ""
+
+
+def defined(name: str, kind: EntityType, anchor: str = "", *, confirmed: bool = True) -> Mark:
+    """A name that a document says what it is, there."""
+    return Mark(0 if confirmed else 2, Name(name, kind, True, anchor, confirmed))
+
+
+def signature(text: str) -> str:
+    """The identifier that a heading consists of or declares, or ``""``."""
+    text = text.strip("` ")
+    stripped = _WORDS_BEFORE.sub("", text, count=1) if not IDENTIFIER.fullmatch(text) else text
+    if found := IDENTIFIER.fullmatch(
+        stripped.partition("(")[0].partition(" = ")[0].partition(": ")[0].strip()
+    ):
+        called = "(" in stripped or " = " in stripped
+        if called or " " not in stripped:
+            return found[0]
+    if found := _SIGNATURE.fullmatch(text):
+        before = found["before"].split()
+        prose = [word for word in before if word.lower() in STOP_WORDS]
+        glued = text[found.start("call") - 1] != " "
+        return found["name"] if glued and not prose else ""
+    return ""
+
+
+def anchored(signed: str, anchor: str) -> str:
+    """The qualified name that an anchor gives a signature, or ``""``."""
+    if not IDENTIFIER.fullmatch(anchor):
+        return ""
+    if anchor == signed:
+        return anchor
+    for separator in (".", "::", "#"):
+        if anchor.endswith(separator + signed):
+            return anchor
+        last = re.split(r"\.|::|->|#", signed)[-1]
+        if anchor.endswith(separator + last):
+            return anchor
+    return ""
+
+
+def candidate(name: str, kind: EntityType) -> Mark:
+    """What only looks like a name."""
+    return Mark(2, Name(name, kind, confirmed=False))

@@ -17,8 +17,8 @@ from kbkit.models import BundleInfo, Progress
 from kbkit.models.documents import image_names_of
 from kbkit.progress import OnProgress
 from kbkit.stores.catalog import bundled, knowledge_bases
-from kbkit.stores.catalog.built_in import BUILT_IN, ENTRIES, FILES
 from kbkit.stores.catalog.bundled import Values
+from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES
 from kbkit.stores.stores import Stores
 
 

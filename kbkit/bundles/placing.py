@@ -21,8 +21,8 @@ from kbkit.entries.store import EntryStore
 from kbkit.errors import BundleError, ConflictError, FilesError, KbkitError
 from kbkit.files.store import FileStore
 from kbkit.stores.catalog import commitments
-from kbkit.stores.catalog.built_in import ENTRIES, FILES
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_bases import ENTRIES, FILES
 from kbkit.stores.stores import Stores
 
 LOCK = "restore"

@@ -14,7 +14,7 @@ from kbkit.bundles import signing
 from kbkit.bundles.placing import LOCK, Placement, settle
 from kbkit.bundles.reader import BundleReader
 from kbkit.errors import BundleError, ConfigError, ImpossibleError, KbkitError
-from kbkit.ingest.ids import chunk_id
+from kbkit.ingest.cutting import chunk_id
 from kbkit.models import Image, Progress, Restoration
 from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseSpec, parse_source

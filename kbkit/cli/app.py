@@ -26,23 +26,23 @@ EXIT_NOTHING_READ = 3
 EXIT_BELOW_FLOOR = 4
 
 _MODULES = (
-    ("bundles", "bundle backup restore"),
-    ("doctor", "doctor rebuild runs"),
+    ("workspace", "bundle backup restore"),
+    ("workspace", "doctor rebuild runs"),
     ("manage", "new add list show documents chunks refresh improve expand annotate"),
-    ("mcp", "mcp"),
-    ("migrate", "migrate"),
+    ("workspace", "mcp"),
+    ("workspace", "migrate"),
     ("publish", "build notebook export serve-site watch panel"),
     ("query", "search context eval tune fidelity"),
     ("recipes", "init"),
     ("serve", "serve"),
     ("subjects", "subjects about"),
-    ("trash", "delete undelete trash compact rename describe"),
+    ("subjects", "delete undelete trash compact rename describe"),
     ("config", "config"),
     ("entries", "entries"),
     ("files", "files"),
-    ("graph_edits", "graph"),
-    ("kept_sources", "sources"),
-    ("models", "models"),
+    ("graph", "graph"),
+    ("sources", "sources"),
+    ("workspace", "models"),
     ("recipes", "recipes"),
     ("serve", "token"),
 )
@@ -206,7 +206,7 @@ def name_values(commands: typer.Typer) -> None:
     """Call the values of options and arguments what they are, not by their types in Python."""
     # the name of an argument says enough; newer versions of typer add the type to it
     TyperArgument.display_type_rich = lambda self, ctx: ""  # type: ignore[method-assign]
-    TyperArgument._usage_display_name = _usage_name  # type: ignore[method-assign]  # no {NAME}
+    TyperArgument._usage_display_name = _usage_name  # type: ignore[assignment, method-assign]
     callbacks = [command.callback for command in commands.registered_commands]
     if commands.registered_callback is not None:
         callbacks.append(commands.registered_callback.callback)

@@ -159,7 +159,7 @@ def documents(
     with open_workspace(context) as workspace:
         found = workspace[name].documents
         if output is not None:
-            from kbkit.knowledge_base.tables import write_documents
+            from kbkit.knowledge_base.chunks import write_documents
 
             say(f"wrote {pluralize(write_documents(found, output))} into {output}")
             return
@@ -199,7 +199,7 @@ def chunks(
     with open_workspace(context) as workspace:
         found = workspace[name].chunks
         if output is not None:
-            from kbkit.knowledge_base.tables import write_chunks
+            from kbkit.knowledge_base.chunks import write_chunks
 
             count = write_chunks(found, output, vectors=vectors)
             say(f"wrote {pluralize(count, 'chunk')} into {output}")

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from kbkit.cli.app import AsJson, app, open_workspace
+from kbkit.cli.app import AsJson, Name, app, open_workspace
 from kbkit.models.plain import plain, pluralize
-from kbkit.terminal import print_figures, print_json, say
+from kbkit.terminal import print_figures, print_json, print_table, say
 
 Within = Annotated[
     list[str] | None, typer.Option("--kb", help="Only in this knowledge base (default: all).")
@@ -87,3 +87,153 @@ def about(
         typer.echo(f"\n{place}{kind}\n    {said}")
     if found.entities:
         typer.echo(f"\nbeside it: {', '.join(plain(each.name) for each in found.entities)}")
+
+
+Documents = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--document",
+        metavar="URI",
+        help="Only this document: URI, id or file path. Repeatable.",
+        show_default=False,
+    ),
+]
+
+
+@app.command()
+def delete(
+    context: typer.Context,
+    name: Name,
+    documents: Documents = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Move a knowledge base or documents to the trash."""
+    with open_workspace(context) as workspace:
+        kb = workspace[name]
+        if documents:
+            for document in documents:
+                uri = kb.documents[document].uri
+                kb.documents.delete(uri)
+                say(f"deleted {uri}; `kbkit undelete {name} --document {uri}` brings it back")
+            return
+        info = kb.info()
+        if not yes:
+            typer.confirm(f"Delete {name} with its {pluralize(info.documents)}?", abort=True)
+        workspace.delete(name)
+    say(f"deleted {name}; `kbkit undelete {name}` brings it back until `kbkit compact`")
+
+
+@app.command()
+def undelete(
+    context: typer.Context,
+    name: Name,
+    documents: Documents = None,
+    to: Annotated[
+        str, typer.Option(metavar="NAME", help="A new name, if the old one is taken.")
+    ] = "",
+) -> None:
+    """Restore a knowledge base or documents from the trash."""
+    if documents and to:
+        raise typer.BadParameter("--to goes with a knowledge base, not with --document")
+    with open_workspace(context) as workspace:
+        if not documents:
+            kb = workspace.undelete(name, to=to)
+            say(f"{kb.name} is back, with {pluralize(kb.info().documents)}")
+            return
+        kb = workspace[name]
+        for document in documents:
+            found = kb.documents.undelete(document)
+            if found is None:
+                say(f"{document} comes back with the next `kbkit refresh {name}`")
+            else:
+                say(f"{found.uri} is back")
+
+
+@app.command()
+def trash(
+    context: typer.Context,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="List documents of this knowledge base (default: knowledge bases).",
+                       show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """List the trash."""
+    from rich.table import Table
+    from rich.text import Text
+
+    inside: dict[str, int] = {}
+    with open_workspace(context) as workspace:
+        if name is None:
+            table = Table("id", "deleted (UTC)", "documents", "name", box=None)
+            found = workspace.trash()
+            for one in found:
+                table.add_row(
+                    one.id[:8], f"{one.deleted_at:%Y-%m-%d %H:%M}", f"{one.documents:,}", one.name
+                )
+            values = [one.to_dict() for one in found]
+            inside = {kb: len(workspace[kb].documents.trash()) for kb in workspace}
+        else:
+            table = Table("deleted (UTC)", "title", "URI", box=None)
+            deleted = workspace[name].documents.trash()
+            for each in deleted:
+                table.add_row(f"{each.deleted_at:%Y-%m-%d %H:%M}", Text(each.title), Text(each.uri))
+            values = [each.to_dict() for each in deleted]
+    if as_json:
+        print_json(values)
+        return
+    if values:
+        print_table(table)
+    elif not any(inside.values()):
+        say("the trash is empty")
+    for kb_name, count in inside.items():
+        if count:
+            say(f"documents of {kb_name}: {count:,}; `kbkit trash {kb_name}` lists them")
+
+
+@app.command()
+def compact(
+    context: typer.Context,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Empty the trash for good and free disk space."""
+    with open_workspace(context) as workspace:
+        if not yes:
+            typer.confirm("Nothing deleted can be brought back then. Go on?", abort=True, err=True)
+        done = workspace.compact()
+    if as_json:
+        print_json(done.to_dict())
+        return
+    say(
+        f"emptied the trash: {pluralize(done.documents)}, "
+        f"{pluralize(done.knowledge_bases, 'knowledge base')}, "
+        f"{pluralize(done.files, 'file')} or folders, {done.entries:,} entries, "
+        f"{pluralize(done.images, 'picture')}; "
+        f"the workspace is {done.bytes / 1e6:,.1f} MB smaller"
+    )
+
+
+@app.command()
+def rename(
+    context: typer.Context,
+    name: Name,
+    to: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.", show_default=False)],
+) -> None:
+    """Rename a knowledge base."""
+    with open_workspace(context) as workspace:
+        workspace.rename(name, to=to)
+    say(f"{name} is called {to} now")
+
+
+@app.command()
+def describe(
+    context: typer.Context,
+    name: Name,
+    description: Annotated[str, typer.Argument(help="Its description.", show_default=False)],
+) -> None:
+    """Change the description of a knowledge base."""
+    with open_workspace(context) as workspace:
+        workspace.describe(name, description=description)
+    say(f"{name}: {description}")

@@ -15,9 +15,17 @@ from kbkit.client.calls import (
     steps,
     url,
 )
-from kbkit.client.collections import KNOWLEDGE, AsyncList, CollectionCalls, Named, RemoteList
+from kbkit.client.collections import (
+    KNOWLEDGE,
+    AsyncList,
+    CollectionCalls,
+    Named,
+    Part,
+    RemoteList,
+    listed,
+    part_of,
+)
 from kbkit.client.graph import RemoteGraph
-from kbkit.client.pages import Part, listed, part_of
 from kbkit.client.work import OnProgress, Stop, asking, worked
 from kbkit.models import (
     AnnotatedChunk,

@@ -14,9 +14,9 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 from urllib.parse import quote
 
-from kbkit.arguments import explained_method
 from kbkit.errors import KbkitError
 from kbkit.models.values import from_dict, to_json
+from kbkit.validation import explained_method
 
 if TYPE_CHECKING:
     import httpx

@@ -23,9 +23,11 @@ from kbkit.client.collections import (
     KNOWLEDGE,
     AsyncCollection,
     CollectionCalls,
+    Part,
     RemoteCollection,
+    listed,
+    part_of,
 )
-from kbkit.client.pages import Part, listed, part_of
 from kbkit.errors import NotFoundError
 from kbkit.models import Chunk, Rating, RatingTotal, Target
 from kbkit.models.values import from_dict

@@ -11,9 +11,11 @@ from kbkit.client.collections import (
     KNOWLEDGE,
     AsyncCollection,
     CollectionCalls,
+    Part,
     RemoteCollection,
+    listed,
+    part_of,
 )
-from kbkit.client.pages import Part, listed, part_of
 from kbkit.client.work import OnProgress, Stop, asking, worked
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kbkit.arguments import explained
 from kbkit.client.calls import (
     AsyncTransport,
     Awaited,
@@ -19,13 +18,12 @@ from kbkit.client.calls import (
     url,
 )
 from kbkit.client.chunks import RemoteRatings
-from kbkit.client.collections import KNOWLEDGE, Named
-from kbkit.client.pages import listed
+from kbkit.client.collections import KNOWLEDGE, Named, listed
 from kbkit.client.work import OnProgress, asking, worked
 from kbkit.errors import ConfigError, ConflictError
 from kbkit.models import Mode, Rating
 from kbkit.recipes import Question, RetrievalSpec
-from kbkit.validation import check_text
+from kbkit.validation import check_text, explained
 
 if TYPE_CHECKING:
     import httpx

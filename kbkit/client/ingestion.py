@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from kbkit import errors
-from kbkit.client.archives import unpack
 from kbkit.client.calls import LONG, Request, Steps, given, reads_nothing, steps, url
 from kbkit.client.collections import KNOWLEDGE
 from kbkit.client.documents import matching
 from kbkit.client.files import reads_bytes
 from kbkit.client.uploads import batches, split
-from kbkit.client.work import OnProgress, Stop, asking, worked
+from kbkit.client.work import OnProgress, Stop, asking, unpack, worked
 from kbkit.errors import ConfigError, ConflictError
 from kbkit.models import (
     ExportReport,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from kbkit.arguments import explained
 from kbkit.base_plots import AsyncPlots, Plots
 from kbkit.client.annotations import AsyncAnnotations, RemoteAnnotations, RemoteHandle
 from kbkit.client.calls import (
@@ -53,6 +52,7 @@ from kbkit.models import (
     Target,
 )
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
+from kbkit.validation import explained
 
 if TYPE_CHECKING:
     import httpx

@@ -12,10 +12,12 @@ from kbkit.client.collections import (
     KNOWLEDGE,
     AsyncCollection,
     CollectionCalls,
+    Part,
     RemoteCollection,
+    listed,
+    part_of,
 )
 from kbkit.client.documents import matching
-from kbkit.client.pages import Part, listed, part_of
 from kbkit.client.uploads import split
 from kbkit.errors import ConfigError
 from kbkit.models import SourceInfo

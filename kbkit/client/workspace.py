@@ -6,17 +6,16 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from kbkit.arguments import explained
 from kbkit.client.calls import Awaited, Blocking
 from kbkit.client.entries import AsyncEntries, RemoteEntries
 from kbkit.client.files import AsyncFiles, RemoteFiles
 from kbkit.client.graph import AsyncGraph, RemoteGraph
 from kbkit.client.knowledge_base import AsyncKnowledgeBase, RemoteKnowledgeBase
-from kbkit.client.subjects import names
 from kbkit.client.transport import AsyncTransport, Transport
-from kbkit.client.workspace_calls import WorkspaceCalls
+from kbkit.client.workspace_calls import WorkspaceCalls, names
 from kbkit.extras import whole
 from kbkit.models import Filters, Mode
+from kbkit.validation import explained
 
 if TYPE_CHECKING:
     import pandas as pd

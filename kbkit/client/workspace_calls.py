@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import builtins
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Generic, TypeVar
+from uuid import uuid4
 
-from kbkit.client.bundles import BundleCalls
 from kbkit.client.calls import (
+    LONG,
     Request,
     Steps,
     call,
     given,
     reads,
     reads_json,
+    reads_many,
     reads_nothing,
     steps,
     url,
 )
-from kbkit.client.collections import KNOWLEDGE
+from kbkit.client.collections import KNOWLEDGE, listed
 from kbkit.client.documents import matching
 from kbkit.client.knowledge_base import asked, filters_of, searched
-from kbkit.client.pages import listed
 from kbkit.client.served import Served, only_local
-from kbkit.client.subjects import SubjectCalls
-from kbkit.client.work import worked
-from kbkit.errors import ConflictError
+from kbkit.client.work import OnProgress, worked
+from kbkit.errors import BundleError, ConfigError, ConflictError
 from kbkit.models import (
+    About,
     Answer,
+    BundleArchive,
+    BundleInfo,
     Compaction,
     Context,
     DeletedKnowledgeBase,
@@ -37,12 +44,138 @@ from kbkit.models import (
     Hits,
     KnowledgeBaseInfo,
     Mode,
+    Restoration,
     Run,
+    Subject,
+    SubjectKind,
 )
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, RetrievalSpec
+from kbkit.validation import check_text
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
+
+
+class SubjectCalls:
+    """What is asked of the subjects of knowledge bases."""
+
+    @call
+    def subjects(
+        self,
+        *,
+        kind: str | SubjectKind | None = None,
+        like: str = "",
+        kbs: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> Request[list[Subject]]:
+        """Subjects that chunks speak of, those that most speak of first."""
+        asked = {"kind": kind, "like": check_text("like", like), "kbs": names(kbs), "limit": limit}
+        return Request("GET", "/api/knowledge/subjects", reads_many(Subject), asked)
+
+    @call
+    def about(
+        self, query: str, *, kbs: Sequence[str] | None = None, limit: int = 20
+    ) -> Request[About]:
+        """What speaks of a subject: chunks, documents, and entities beside it."""
+        asked = {"query": check_text("query", query), "kbs": names(kbs), "limit": limit}
+        return Request("GET", "/api/knowledge/about", reads(About), asked)
+
+
+def names(kbs: Sequence[str] | None) -> list[str] | None:
+    """Names of knowledge bases, or ``None`` for all.
+
+    Raises:
+        ConfigError: An empty list names none.
+    """
+    if kbs is None:
+        return None
+    if not kbs:
+        raise ConfigError("kbs is empty: name a knowledge base, or leave kbs out for all")
+    return [kbs] if isinstance(kbs, str) else list(kbs)
+
+
+class BundleCalls:
+    """How knowledge bases of a workspace go elsewhere; see `kbkit.Workspace`."""
+
+    @steps
+    def bundle(
+        self,
+        place: str | Path,
+        *,
+        kbs: Sequence[str] | None = None,
+        sign: str | Path | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Steps[BundleInfo]:
+        """Have the server write knowledge bases into one file, and fetch it to this machine.
+
+        It is signed here: the key stays where it is.
+        """
+        from kbkit.bundles import signing
+        from kbkit.bundles.writer import NewFile, bundle_path
+
+        began = time.monotonic()
+        if sign is not None:
+            signing.private_key(sign)
+        path = bundle_path(place)
+        body = {"kbs": names(kbs), "wait": on_progress is None}
+        found = yield from worked(
+            BundleArchive, _posting("bundles", json=body, timeout=60.0), on_progress=on_progress
+        )
+        if found is None:
+            raise ConflictError("the bundle was ended at the server; make it again")
+        with NewFile(path) as file:
+            at = url(f"{KNOWLEDGE}/bundles/{{}}", found.archive)
+            yield Request("GET", at, reads_nothing, timeout=LONG, into=file)
+            if sign is not None:
+                file.sign(partial(signing.sign, key_file=sign))
+            file.finish()
+        return BundleInfo(
+            str(path), found.knowledge_bases, found.documents, found.chunks, path.stat().st_size,
+            found.sha256, sign is not None, found.skipped, round(time.monotonic() - began, 3),
+        )  # fmt: skip
+
+    @steps
+    def restore(
+        self,
+        path: str | Path,
+        *,
+        name: str = "",
+        verify: str | Path | None = None,
+        trust: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> Steps[Restoration]:
+        """Send a bundle of this machine to the server, which stores all of it or nothing.
+
+        Sources that read the server's disk stay disabled, even of somebody trusted.
+        """
+        from kbkit.bundles import signing
+
+        form = {"name": name, "trust": str(bool(trust)).lower()}
+        form |= {"wait": str(on_progress is None).lower()}
+        if verify is not None:
+            form["verify"] = signing.public_pem(verify)
+        fields = [(key, (None, value)) for key, value in form.items() if value]
+        with _opened(path) as file:
+            parts = [*fields, ("bundle", ("bundle.zip", file))]
+            request = _posting("restore", files=parts, timeout=LONG)
+            found = yield from worked(Restoration, request, on_progress=on_progress)
+        if found is None:
+            raise ConflictError("the restoration was ended at the server; restore the bundle again")
+        return replace(found, bundle=str(path))
+
+
+def _opened(path: str | Path) -> BinaryIO:
+    try:
+        return Path(path).open("rb")
+    except OSError as error:
+        raise BundleError(f"{path}: cannot be read ({error.strerror})") from error
+
+
+def _posting(work: str, **asked: Any) -> Request[None]:
+    """Asks for work, whose answer may be sent for twice."""
+    headers = {"Idempotency-Key": uuid4().hex}
+    return Request("POST", f"{KNOWLEDGE}/{work}", reads_nothing, headers=headers, **asked)
+
 
 K = TypeVar("K")
 

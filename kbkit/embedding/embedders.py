@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from kbkit.embedding import open_embedder
-from kbkit.embedding.base import Embedder
-from kbkit.embedding.spread import SpreadEmbedder
-from kbkit.engine import Engine, LocalEngine
-from kbkit.errors import ConfigError, EmbedderError
+from kbkit.embedding.base import Embedder, Matrix, Vector, batch_size
+from kbkit.engine import Engine, LocalEngine, Pool, perform
+from kbkit.errors import ConfigError, EmbedderError, KbkitError
 from kbkit.recipes import (
     AnyEmbedding,
     LlamaIndexEmbedding,
@@ -17,6 +21,115 @@ from kbkit.recipes import (
     OnnxEmbedding,
     StaticEmbedding,
 )
+
+_SECONDS = 1_800.0
+"""Of a thousand texts at most, which slow models embed one or two of in a second."""
+_LEAST = 16
+"""Texts that are worth sending to a worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedTask:
+    """Texts to embed; a `kbkit.processes.Task`.
+
+    Attributes:
+        spec: Names the embedder.
+        fingerprint: That it must have.
+    """
+
+    spec: AnyEmbedding
+    fingerprint: str
+    texts: tuple[str, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Longest that it may take."""
+        return _SECONDS
+
+    def perform(self) -> Matrix | EmbedderError:
+        """Embed them, or say why not."""
+        try:
+            embedder = _open(self.spec)
+            if embedder.fingerprint != self.fingerprint:
+                return EmbedderError(
+                    f"a worker of the cluster has the embedder {embedder.fingerprint}, not "
+                    f"{self.fingerprint}; install the same version there"
+                )
+            return embedder.embed_passages(self.texts)
+        except KbkitError as error:
+            return EmbedderError(f"on a worker of the cluster: {error}")
+
+    def broken(self, reason: str) -> EmbedderError:
+        """Texts on which workers ended."""
+        return EmbedderError(f"texts cannot be embedded: {reason}")
+
+
+class SpreadEmbedder:
+    """Has workers embed passages, and embeds queries here.
+
+    Args:
+        embedder: The same, here.
+        spec: Names it.
+        pool: Has the workers.
+    """
+
+    def __init__(self, embedder: Embedder, spec: AnyEmbedding, pool: Pool) -> None:
+        self._embedder = embedder
+        self._spec = spec
+        self._pool = pool
+        self.batch_size = batch_size(embedder) * pool.count
+
+    def __getattr__(self, name: str) -> Any:
+        """What else an embedder of its kind can do."""
+        return getattr(self._embedder, name)
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the embedder."""
+        return self._embedder.fingerprint
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        return self._embedder.dimensions
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """Embed texts, by all workers at once.
+
+        Raises:
+            ClusterError: The cluster was lost.
+            EmbedderError: A worker has another embedder or none, or it failed.
+        """
+        if len(texts) < _LEAST:
+            return self._embedder.embed_passages(texts)
+        size = max(_LEAST, -(-len(texts) // self._pool.count))
+        made = perform(
+            self._pool,
+            (
+                EmbedTask(self._spec, self.fingerprint, tuple(texts[start : start + size]))
+                for start in range(0, len(texts), size)
+            ),
+        )
+        for each in made:
+            if isinstance(each, EmbedderError):
+                raise each
+        return np.concatenate(made)
+
+    def embed_query(self, text: str) -> Vector:
+        """Embed a question, here."""
+        return self._embedder.embed_query(text)
+
+
+_opened: dict[str, Embedder] = {}
+"""Those of a worker, by what names them."""
+
+
+def _open(spec: AnyEmbedding) -> Embedder:
+    key = spec.model_dump_json(exclude={"text"})
+    if key not in _opened:
+        _opened[key] = open_embedder(spec)
+    return _opened[key]
+
 
 _log = logging.getLogger(__name__)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import sqrt
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kbkit.embedding.base import Matrix
 from kbkit.embedding.files import check_sha256, distribution_file
-from kbkit.embedding.onnx_messages import tensors
+from kbkit.embedding.integer_products import tensors
 from kbkit.errors import EmbedderError
 
 MINILM_MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -184,3 +187,76 @@ def _layer(held: dict[str, NDArray[Any]], number: int, matrices: list[str]) -> L
 
 def _norm(held: dict[str, NDArray[Any]], name: str) -> Norm:
     return Norm(held[f"{name}.LayerNorm.weight"], held[f"{name}.LayerNorm.bias"])
+
+
+_HEADS = 12
+_ALONE = 4 * 65_536
+"""Multiplications of a product that OpenBLAS makes in one thread: with more, others of its threads
+would wait for further ones with the processor in hand, long after."""
+_LEAST = 1e-12
+"""Added to variances, as BERT does."""
+_ERF_STEP = 0.3275911
+_ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
+
+
+def token_vectors(weights: Weights, ids: Sequence[int]) -> Matrix:
+    """What the model makes of a text.
+
+    Args:
+        weights: Those of MiniLM.
+        ids: Its tokens, those of its start and end with them.
+
+    Returns:
+        A row for each token; shape ``(tokens, 384)``.
+    """
+    rows = weights.words[ids] * weights.word_scales[ids, None]
+    rows += weights.places[: len(ids)] * weights.place_scales[: len(ids), None]
+    rows = _normed(rows + weights.kind, weights.norm)
+    for layer in weights.layers:
+        rows = _normed(
+            rows + _product(_attended(rows, layer), layer.attention), layer.attention_norm
+        )
+        hidden = _product(rows, layer.up)
+        hidden *= 0.5 + 0.5 * _erf(hidden / sqrt(2))
+        rows = _normed(rows + _product(hidden, layer.down), layer.norm)
+    return rows
+
+
+def _attended(rows: Matrix, layer: Layer) -> Matrix:
+    """What each token takes over from all."""
+    split = _product(rows, layer.inputs).reshape(len(rows), 3, _HEADS, -1)
+    queries, keys, values = split.transpose(1, 2, 0, 3)  # each of shape (heads, tokens, width)
+    weights = queries @ keys.transpose(0, 2, 1) / sqrt(queries.shape[2])
+    weights = np.exp(weights - weights.max(axis=2, keepdims=True))
+    weights /= weights.sum(axis=2, keepdims=True)
+    attended: Matrix = (weights @ values).transpose(1, 0, 2).reshape(rows.shape)
+    return attended
+
+
+def _product(rows: Matrix, product: Product) -> Matrix:
+    found = np.empty((len(rows), len(product.values)), np.float32)
+    step = max(1, _ALONE // rows.size)
+    for start in range(0, len(product.values), step):
+        part = product.values[start : start + step].astype(np.float32)
+        np.matmul(rows, part.T, out=found[:, start : start + step])
+    found *= product.scales
+    found += product.biases
+    return found
+
+
+def _normed(rows: Matrix, norm: Norm) -> Matrix:
+    rows = rows - rows.mean(axis=1, keepdims=True)
+    rows /= np.sqrt(np.square(rows).mean(axis=1, keepdims=True) + _LEAST)
+    rows *= norm.weights
+    rows += norm.biases
+    return rows
+
+
+def _erf(numbers: Matrix) -> Matrix:
+    sizes = np.abs(numbers)
+    step = 1 / (1 + _ERF_STEP * sizes)
+    series = np.zeros_like(step)
+    for factor in _ERF:
+        series = (series + np.float32(factor)) * step
+    found: Matrix = np.copysign(1 - series * np.exp(-sizes * sizes), numbers)
+    return found

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kbkit.config import Settings
 from kbkit.embedding.files import sha256
@@ -137,3 +141,207 @@ def read_lock(folder: Path) -> Mapping[str, Any] | None:
             f"{path}: cannot be read ({error}); delete it and fetch the model again"
         ) from error
     return lock
+
+
+Pooling = Literal["mean", "cls"]
+
+MODULES = "modules.json"
+_MOST_BYTES = 5_000_000
+_MAX_LENGTH = 8192
+_QUERY_NAMES = ("query", "retrieval.query", "search_query")
+_PASSAGE_NAMES = ("document", "passage", "retrieval.passage", "search_document")
+_ACTIVATIONS = ("identity", "tanh")
+
+
+@dataclass(frozen=True, slots=True)
+class DenseLayer:
+    """A linear layer behind the pooling.
+
+    Attributes:
+        weight: Shape ``(out, in)``.
+        bias: Shape ``(out,)``; zeros where the model has none.
+        activation: ``identity`` or ``tanh``.
+    """
+
+    weight: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    activation: str
+
+    def __call__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Vectors behind the layer."""
+        made: NDArray[np.float32] = vectors @ self.weight.T + self.bias
+        if self.activation == "tanh":
+            np.tanh(made, out=made)
+        return made
+
+    @property
+    def digest(self) -> str:
+        """Names its numbers."""
+        parts = (self.weight.tobytes(), self.bias.tobytes(), self.activation.encode())
+        return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """What a model's own files say; ``None`` where they say nothing.
+
+    Attributes:
+        max_length: Tokens read of a text.
+        query_prefix: Put before each query.
+        passage_prefix: Put before each passage.
+        vocabulary: Number of tokens that the model has vectors for.
+        dense: Layers behind the pooling, in order.
+    """
+
+    pooling: Pooling | None = None
+    max_length: int | None = None
+    query_prefix: str | None = None
+    passage_prefix: str | None = None
+    vocabulary: int | None = None
+    dense: tuple[DenseLayer, ...] = ()
+
+
+def module_folders(modules: Any, where: str) -> dict[str, str]:
+    """The folders of a model's modules, by kind, as its ``modules.json`` lists them.
+
+    Args:
+        modules: What the file holds.
+        where: Named in errors.
+
+    Raises:
+        EmbedderError: It is no list of modules, has one that kbkit does not know, or names a folder
+            outside of the model's.
+    """
+    found: dict[str, str] = {}
+    if not isinstance(modules, list) or len(modules) > 20:
+        raise EmbedderError(f"{where}: not a list of modules; fetch the model again")
+    for module in modules:
+        kind = str(module.get("type", "")).rpartition(".")[2] if isinstance(module, dict) else ""
+        if kind not in ("Transformer", "Pooling", "Dense", "Normalize"):
+            raise EmbedderError(
+                f"{where}: has the module {kind[:60] or '?'!r}, which kbkit cannot run; choose a "
+                "model of Transformer, Pooling, Dense and Normalize"
+            )
+        folder = str(module.get("path", ""))
+        if folder and not is_inside(folder):
+            raise EmbedderError(f"{where}: names a folder outside of the model ({folder[:80]!r})")
+        found[f"{kind}{len(found)}" if kind == "Dense" else kind] = folder
+    return found
+
+
+def is_inside(path: str) -> bool:
+    """Whether a path of a model's files, with slashes, stays inside of the model's folder."""
+    parts = PurePosixPath(path).parts
+    return (
+        bool(parts)
+        and not path.startswith("/")
+        and ".." not in parts
+        and not any(character in path for character in "\\:\0")
+        and path.isprintable()
+    )
+
+
+def read_config(folder: Path) -> ModelConfig:
+    """Read the configuration of a model's folder; where files are missing it says nothing.
+
+    Raises:
+        EmbedderError: A file is damaged, or asks for what kbkit cannot do.
+    """
+    transformer = _read(folder / "config.json")
+    sentence = _read(folder / "sentence_bert_config.json")
+    tokenizer = _read(folder / "tokenizer_config.json")
+    told = _read(folder / "config_sentence_transformers.json")
+    modules: dict[str, str] = {}
+    if (folder / MODULES).is_file():
+        modules = module_folders(_load(folder / MODULES), str(folder / MODULES))
+    pooling = folder / modules.get("Pooling", "1_Pooling") / "config.json"
+    prompts = told.get("prompts")
+    prompts = prompts if isinstance(prompts, Mapping) else {}
+    lengths = (
+        sentence.get("max_seq_length"),
+        tokenizer.get("model_max_length"),
+        transformer.get("max_position_embeddings"),
+    )
+    length = next((n for n in lengths if isinstance(n, int) and 8 <= n <= 10**6), None)
+    vocabulary = transformer.get("vocab_size")
+    layers = [path for kind, path in modules.items() if kind.startswith("Dense")]
+    return ModelConfig(
+        pooling=_pooling(pooling),
+        max_length=min(length, _MAX_LENGTH) if length else None,
+        query_prefix=_prompt(prompts, _QUERY_NAMES),
+        passage_prefix=_prompt(prompts, _PASSAGE_NAMES),
+        vocabulary=vocabulary if isinstance(vocabulary, int) and vocabulary > 0 else None,
+        dense=tuple(_dense(folder / path) for path in layers),
+    )
+
+
+def _prompt(prompts: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    return next((str(prompts[name])[:1_000] for name in names if name in prompts), None)
+
+
+def _pooling(path: Path) -> Pooling | None:
+    told = _read(path)
+    modes = {name for name, value in told.items() if name.startswith("pooling_mode_") and value}
+    if isinstance(told.get("pooling_mode"), str):
+        modes = {f"pooling_mode_{told['pooling_mode']}"}
+    if not modes:
+        return None
+    if modes <= {"pooling_mode_mean_tokens", "pooling_mode_mean"}:
+        return "mean"
+    if modes <= {"pooling_mode_cls_token", "pooling_mode_cls"}:
+        return "cls"
+    names = ", ".join(sorted(modes))[:200]
+    raise EmbedderError(
+        f"{path}: pools by {names}, which kbkit cannot do; choose a model that pools by mean or by "
+        "the first token"
+    )
+
+
+def _dense(folder: Path) -> DenseLayer:
+    told = _read(folder / "config.json")
+    activation = str(told.get("activation_function", "")).rpartition(".")[2].lower()
+    if activation not in _ACTIVATIONS:
+        raise EmbedderError(
+            f"{folder / 'config.json'}: has the activation {activation[:60]!r}, which kbkit cannot "
+            "compute; choose a model whose dense layer is linear or tanh"
+        )
+    path = folder / "model.safetensors"
+    if not path.is_file():
+        raise EmbedderError(
+            f"{path}: the weights of a dense layer are missing (pickled ones are never read); "
+            "fetch a model that has them as safetensors"
+        )
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        tensors = load_file(path)
+        weight = tensors["linear.weight"].astype(np.float32)
+        bias = tensors.get("linear.bias", np.zeros(len(weight))).astype(np.float32)
+    except (KeyError, OSError, TypeError, SafetensorError) as error:
+        raise EmbedderError(
+            f"{path}: not the weights of a dense layer ({error}); fetch the model again"
+        ) from error
+    if weight.ndim != 2 or bias.shape != weight.shape[:1]:
+        raise EmbedderError(f"{path}: weights and bias do not fit; fetch the model again")
+    return DenseLayer(weight, bias, activation)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    found = _load(path)
+    if not isinstance(found, dict):
+        raise EmbedderError(f"{path}: not a JSON object; fetch the model again")
+    return found
+
+
+def _load(path: Path) -> Any:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise EmbedderError(f"{path}: too large for a configuration; fetch the model again")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise EmbedderError(
+            f"{path}: cannot be read ({str(error)[:200]}); fetch the model again"
+        ) from error

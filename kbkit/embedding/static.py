@@ -10,7 +10,7 @@ for its files in the wrong folder, offers to download, and configures logging.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -21,10 +21,13 @@ from numpy.typing import NDArray
 
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.embedding.files import checked_bytes, distribution_file
+from kbkit.embedding.fitted import FittedEncoder
+from kbkit.embedding.term_vectors import term_vectors
 from kbkit.errors import EmbedderError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
+
 
 WEIGHTS_SHA256 = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 TOKENIZER_SHA256 = frozenset(
@@ -233,3 +236,25 @@ def _load(weights: Path, tokenizer: Path) -> tuple[_Table, _Tokens]:
     encoder.no_truncation()
     vectors.flags.writeable = False
     return vectors, _Tokens(encoder)
+
+
+def word_encoder(
+    texts: Iterable[str], terms_of: Callable[[str], Sequence[str]]
+) -> FittedEncoder | None:
+    """The static vectors of words, whose sum is nearly what the static embedder makes of a query.
+
+    Args:
+        texts: Hold the words.
+        terms_of: The analyzer.
+
+    Returns:
+        ``None`` where there are no words, or no static vectors on this machine.
+    """
+    try:
+        model = StaticEmbedder()
+    except EmbedderError:
+        return None
+    found = term_vectors(model, texts, terms_of)
+    if not found:
+        return None
+    return FittedEncoder(model.fingerprint, tuple(found), np.stack(list(found.values())), {})

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kbkit.entries.folders import read_folder
+from kbkit.entries.learning import read_folder
 from kbkit.entries.skill_file import MOST_TAGS, NAME, new_skill, scalar
 from kbkit.entries.slugs import slug_fault, slug_of, unique
 from kbkit.entries.store import PROMPT, README, StoredEntry

@@ -9,17 +9,21 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
 
-from kbkit.arguments import explained
 from kbkit.config import Settings
 from kbkit.entries import agent_skills, learning, skill_folders
-from kbkit.entries.checks import checked, checked_files, checked_status
-from kbkit.entries.documents import title_of
+from kbkit.entries.documents import (
+    checked,
+    checked_files,
+    checked_status,
+    entry_of,
+    info_of,
+    title_of,
+)
 from kbkit.entries.index import EntryIndex
 from kbkit.entries.lookup import EntryLookup
 from kbkit.entries.skill_file import NAME, edited, new_skill
 from kbkit.entries.slugs import check_slug, slug_of, unique
 from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry, says_else
-from kbkit.entries.values import entry_of, info_of
 from kbkit.errors import (
     ConfigError,
     MissingPathError,
@@ -42,9 +46,9 @@ from kbkit.models import (
 )
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.retrieval.context import LEAST_TOKENS, Findings
-from kbkit.stores.catalog.built_in import ENTRIES
+from kbkit.stores.catalog.knowledge_bases import ENTRIES
 from kbkit.stores.stores import Stores
-from kbkit.validation import check_integer, check_text
+from kbkit.validation import check_integer, check_text, explained
 
 SORTS = ("rating", "updated", "title")
 """What a list of entries may be in the order of."""

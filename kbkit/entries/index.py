@@ -27,8 +27,8 @@ from kbkit.knowledge_base.improving import Improving
 from kbkit.models import EntrySource, EntryStatus, EntrySyncReport, Problem, Progress, Vote
 from kbkit.progress import OnProgress
 from kbkit.stores.catalog import entries, knowledge_bases, ratings, writing
-from kbkit.stores.catalog.built_in import ENTRIES
 from kbkit.stores.catalog.entries import EntryRecord
+from kbkit.stores.catalog.knowledge_bases import ENTRIES
 from kbkit.stores.stores import Stores
 
 _BATCH = 100

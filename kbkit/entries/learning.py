@@ -3,23 +3,144 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from kbkit.entries.folders import read_folder, refuse_credentials
 from kbkit.entries.index import EntryIndex
 from kbkit.entries.skill_file import NAME, SkillFile, edited, read_skill
 from kbkit.entries.slugs import slug_fault, slug_of, unique
 from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry, says_else
 from kbkit.entries.votes import with_rating
-from kbkit.errors import ConflictError, EntryFormatError, FilesError, MissingPathError
+from kbkit.errors import ConflictError, EntryFormatError, FilesError, MissingPathError, SecretsError
+from kbkit.files.store import FileStore
 from kbkit.models import EntryRating, EntrySource, Problem
 from kbkit.stores.catalog import entries as catalog
 from kbkit.stores.locks import Locks
 from kbkit.stores.stores import Stores
+
+_RULES: tuple[tuple[str, str], ...] = (
+    ("a private key", r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"),
+    ("an access key of AWS", r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
+    (
+        "a secret key of AWS",
+        r"(?i:aws_?secret_?(?:access_?)?key)[\"']?\s*[=:]\s*[\"']?[0-9A-Za-z/+]{40}\b",
+    ),
+    ("a token of GitHub", r"\b(?:gh[opsur]_[0-9A-Za-z]{36,}|github_pat_[0-9A-Za-z_]{22,})"),
+    ("a token of GitLab", r"\bglpat-[0-9A-Za-z_-]{20,}"),
+    ("a token of Slack", r"\bxox[abeoprs]-[0-9A-Za-z-]{10,}|\bxapp-[0-9]-[0-9A-Za-z-]{10,}"),
+    ("a webhook of Slack", r"hooks\.slack\.com/services/T\w{6,}/B\w{6,}/\w{16,}"),
+    ("a key of a language model's service", r"\bsk-(?:[a-z]{2,10}[0-9]{0,2}-)?[0-9A-Za-z_-]{20,}"),
+    ("a key of Google", r"\bAIza[0-9A-Za-z_-]{35}"),
+    ("a key of Stripe", r"\b[rs]k_(?:live|test)_[0-9A-Za-z]{16,}"),
+    ("a token of Hugging Face", r"\bhf_[0-9A-Za-z]{30,}"),
+    ("a token of npm", r"\bnpm_[0-9A-Za-z]{36}"),
+    ("a token of PyPI", r"\bpypi-[0-9A-Za-z_-]{50,}"),
+    ("a signed token", r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"),
+    (
+        "a password in an address",
+        r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{1,100}:(?![<${*%]|x{3,}|pass|secret|\.{3})"
+        r"[^\s/@\"'<>]{3,200}@[\w.-]",
+    ),
+    (
+        "a password or a key",
+        r"(?i:passw(?:or)?d|secret|token|api_?-?key|access_?key)\w{0,20}[\"']?\s{0,5}[=:]\s{0,5}"
+        r"[\"'](?=[^\"'\s]{0,200}[0-9])(?=[^\"'\s]{0,200}[A-Za-z])[^\"'\s<>{}$]{16,200}[\"']",
+    ),
+)
+_ANY = [(kind, re.compile(rule)) for kind, rule in _RULES]
+
+
+class Credential(NamedTuple):
+    """Where something stands that looks like a key or a password.
+
+    Attributes:
+        kind: What it looks like.
+        line: From 1.
+    """
+
+    kind: str
+    line: int
+
+
+def find_credential(data: bytes) -> Credential | None:
+    """The first thing in a file that looks like a key or a password; ``None`` without any."""
+    text = data.decode("latin-1")  # keys are ASCII, whatever else a file holds
+    found = [
+        (match.start(), kind) for kind, rule in _ANY if (match := rule.search(text)) is not None
+    ]
+    if not found:
+        return None
+    at, kind = min(found)
+    return Credential(kind, text.count("\n", 0, at) + 1)
+
+
+MOST_FILES = 500
+"""Files of a folder that is taken in."""
+MOST_BYTES = 20_000_000
+"""Bytes of all of them."""
+
+
+def read_folder(folder: Path, locks: Locks) -> dict[str, bytes]:
+    """The files of a folder, by path within it; hidden ones are left out.
+
+    Args:
+        folder: Where it is.
+        locks: Of the workspace; none of them is held.
+
+    Raises:
+        MissingPathError: It is not there.
+        PathOutsideError: It is a link, or has one in it.
+        EntryFormatError: It is too large, or has names that cannot be one on every system.
+        FilesError: It cannot be read.
+    """
+    store = FileStore(folder, locks)
+    wrong: list[str] = []
+    found: dict[str, bytes] = {}
+    names: dict[str, str] = {}
+    size = 0
+    store.stat("")  # says what is wrong with the folder itself
+    for item in store.walk("", lambda path, why: wrong.append(f"{folder / path}: {why}")):
+        if wrong:
+            raise EntryFormatError(f"{wrong[0]}; nothing was taken over")
+        if names.setdefault(item.path.casefold(), item.path) != item.path:
+            raise EntryFormatError(
+                f"{folder / item.path}: differs from another only in capitals, which some systems "
+                "take for the same name; nothing was taken over"
+            )
+        if item.is_folder:
+            continue
+        size += item.about.st_size
+        if size > MOST_BYTES or len(found) >= MOST_FILES:
+            raise EntryFormatError(
+                f"{folder}: has more than {MOST_FILES} files or {MOST_BYTES / 1e6:g} MB; leave out "
+                "what is not needed to do the task again"
+            )
+        try:
+            found[item.path] = store.read(item.path).data
+        except FilesError as error:
+            raise type(error)(f"{folder}: {error}") from None
+    if wrong:
+        raise EntryFormatError(f"{wrong[0]}; nothing was taken over")
+    return found
+
+
+def refuse_credentials(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Refuse files that hold keys or passwords.
+
+    Raises:
+        SecretsError: One does; names the file and the line, and does not repeat it.
+    """
+    for path, data in sorted(files.items()):
+        if (found := find_credential(data)) is not None:
+            raise SecretsError(
+                f"{folder / path}: line {found.line} has what looks like {found.kind}; take it "
+                "out, have it read from the environment, and learn the folder again"
+            )
+
 
 FOLDER = ".knowledge"
 """What a task leaves is in a folder of this name."""

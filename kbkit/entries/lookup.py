@@ -14,9 +14,8 @@ from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import Context, ContextPiece, EntryRating, EntryStatus, Hit
 from kbkit.models.plain import pluralize, quotation_mark
 from kbkit.models.scores import MAX_QUERY_LENGTH
-from kbkit.retrieval.citations import cut
 from kbkit.retrieval.context import Fact, Findings
-from kbkit.retrieval.quoting import fenced, instructions, one_line
+from kbkit.retrieval.quoting import cut, fenced, instructions, one_line
 from kbkit.stores.catalog import entries as catalog
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.entries import PRIOR_SCORE, PRIOR_VOTES, EntryRecord

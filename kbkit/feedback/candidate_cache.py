@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from kbkit.embedding.base import Matrix
 from kbkit.feedback.evaluation_set import EvaluationQuery, EvaluationSet, Searchable, matching_page
-from kbkit.feedback.measures import DEPTH
-from kbkit.feedback.statistics import Values
+from kbkit.feedback.statistics import DEPTH, Values
 from kbkit.models import Mode, Progress
 from kbkit.progress import OnProgress
 from kbkit.recipes import RetrievalSpec

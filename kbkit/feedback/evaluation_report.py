@@ -11,8 +11,14 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from kbkit.errors import ConfigError
-from kbkit.feedback.measures import DEPTH, Measures
-from kbkit.feedback.statistics import Difference, Values, confidence_interval, difference
+from kbkit.feedback.statistics import (
+    DEPTH,
+    Difference,
+    Measures,
+    Values,
+    confidence_interval,
+    difference,
+)
 from kbkit.models import Mode
 from kbkit.models.values import Value
 

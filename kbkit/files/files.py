@@ -9,7 +9,6 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from kbkit.arguments import explained
 from kbkit.errors import (
     ConfigError,
     IsFolderError,
@@ -17,22 +16,20 @@ from kbkit.errors import (
     NotTextError,
     NotUniqueError,
 )
-from kbkit.files.disk_look import DiskLook
 from kbkit.files.index import FileIndex, saying_done
-from kbkit.files.memory_tool import MemoryTool
-from kbkit.files.paths import joined, parts_of
+from kbkit.files.memory_tool import MemoryTool, inserted, numbered, replaced, with_newline
+from kbkit.files.paths import DiskLook, joined, parts_of
 from kbkit.files.prompt import MOST as MOST_FOLDERS
 from kbkit.files.prompt import prompt
 from kbkit.files.shown import ROOT, ShownKnowledgeBases
 from kbkit.files.store import FileStore, Item, Stored, version
-from kbkit.files.text import inserted, numbered, replaced, with_newline
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import DeletedFile, FileInfo, FileKind, FileLink, FileTree, SyncReport
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.retrieval.context import Fact, Findings
 from kbkit.stores.stores import Stores
-from kbkit.validation import check_text
+from kbkit.validation import check_text, explained
 
 FOLDER = "files"
 """The folder of a workspace that they are in."""

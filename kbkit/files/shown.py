@@ -12,10 +12,9 @@ from kbkit.export.pages.paths import assign_paths
 from kbkit.files.paths import joined
 from kbkit.models import FileInfo, FileKind
 from kbkit.stores.catalog import files, knowledge_bases, reading
-from kbkit.stores.catalog.built_in import FILES
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.files import Page
-from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.knowledge_bases import FILES, KnowledgeBaseRow
 
 ROOT = "kb"
 """The name at the root under which knowledge bases are shown."""

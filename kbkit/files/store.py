@@ -28,9 +28,8 @@ from kbkit.errors import (
     ReadOnlyPathError,
     VersionConflictError,
 )
-from kbkit.files.directory import MOST_BYTES, Directory, refuse_link
+from kbkit.files.directory import MOST_BYTES, TRASH, Directory, Trash, refuse_link
 from kbkit.files.paths import MOST_DEPTH, collision_key, fault, joined, parts_of
-from kbkit.files.trash import TRASH, Trash
 from kbkit.models import DeletedFile, FileKind
 from kbkit.stores.locks import Locks
 

@@ -16,10 +16,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.graph.cooccurrence import co_occurrence
-from kbkit.graph.extraction import REVISION, DocumentNames, Section, facts_of
-from kbkit.graph.keys import named
-from kbkit.ingest.ids import document_id
+from kbkit.graph.extraction import REVISION, DocumentNames, Section, co_occurrence, facts_of, named
+from kbkit.ingest.cutting import document_id
 from kbkit.markdown.plain_text import plain_text
 from kbkit.models import EntityType, StatedRelation
 from kbkit.recipes import GraphSpec

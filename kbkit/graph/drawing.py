@@ -4,14 +4,253 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+from scipy.spatial import cKDTree
+
 from kbkit.graph.exporting import node_id
-from kbkit.graph.layout import Place, positions
 from kbkit.graph.walking import widened
 from kbkit.models import GraphLayout, LayoutEdge, LayoutNode, Target, TargetKind
-from kbkit.stores.catalog import edges as edge_rows
-from kbkit.stores.catalog import targets as target_rows
+from kbkit.stores.catalog import names as target_rows
+from kbkit.stores.catalog import relations as edge_rows
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.edges import Edge
+from kbkit.stores.catalog.relations import Edge
+
+Floats = NDArray[np.float64]
+Place = tuple[float, float]
+"""x and y of the middle of a node."""
+
+LENGTH = 46.0
+"""How far neighbours are from one another, about; as pixels at the scale 1."""
+GAP = 5.0
+"""What is left free between two nodes at least."""
+_PIVOTS = 40
+_ROUNDS = 90
+_GRAVITY = 0.08
+_ROWS = 256
+_MOST_WORK = 2e8  # of pairs of nodes
+_WIDTH = 1.35  # of the whole, of its height: pictures lie
+_ANGLE = np.pi * (3 - 5**0.5)
+
+
+def positions(
+    radii: Mapping[str, float],
+    edges: Sequence[tuple[str, str, float]],
+    before: Mapping[str, Place] | None = None,
+) -> dict[str, Place]:
+    """The places of nodes: the same for the same graph, in whatever order it is given.
+
+    Args:
+        radii: How large each node is drawn, by id.
+        edges: Two different nodes each, and how strong they are related, above 0 to 1. Which way
+            an edge points does not matter; several between two nodes add up.
+        before: Where nodes were in a picture of much the same graph. If that says where most of
+            them were, these stay, and the others come near what they are related to.
+
+    Returns:
+        x and y of the middle of each node, in the unit of the radii; of a new picture the middle
+        is 0, 0, and no two nodes overlap in it.
+    """
+    ids = sorted(radii)
+    if not ids:
+        return {}
+    place = {known: number for number, known in enumerate(ids)}
+    sizes = np.array([radii[known] for known in ids], dtype=float)
+    weights = _matrix(len(ids), [(place[a], place[b], weight) for a, b, weight in edges])
+    stayed = {place[known]: where for known, where in (before or {}).items() if known in place}
+    if 2 * len(stayed) > len(ids):
+        return dict(zip(ids, _completed(stayed, weights, sizes), strict=True))
+    _, parts = csgraph.connected_components(weights, directed=False)
+    drawn = [
+        _component(weights[members][:, members], sizes[members])
+        for members in (np.flatnonzero(parts == part) for part in range(parts.max() + 1))
+    ]
+    spread = np.zeros((len(ids), 2))
+    for part, where in enumerate(_packed(drawn, [sizes[parts == p] for p in range(len(drawn))])):
+        spread[parts == part] = drawn[part] + where
+    spread = _apart(spread, sizes)
+    spread -= (spread.min(axis=0) + spread.max(axis=0)) / 2
+    return {
+        known: (round(float(x), 1), round(float(y), 1))
+        for known, (x, y) in zip(ids, spread, strict=True)
+    }
+
+
+def _completed(
+    stayed: Mapping[int, Place], weights: sparse.csr_matrix, sizes: Floats
+) -> list[Place]:
+    """The places of nodes that stay, and free ones near their neighbours for the others."""
+    spread = np.full((len(sizes), 2), np.nan)
+    spread[list(stayed)] = list(stayed.values())
+    placed = np.isfinite(spread[:, 0])
+    reach = np.sqrt(np.arange(4 * len(sizes) + 16))[:, None]
+    angle = _ANGLE * np.arange(len(reach))
+    spiral = reach * np.column_stack([np.cos(angle), np.sin(angle)])
+    # what is related to most first, since others may be related to it
+    for number in sorted(np.flatnonzero(~placed), key=lambda each: (-weights[each].nnz, each)):
+        row = weights[number]
+        near = placed[row.indices]
+        beside, pull = spread[row.indices[near]], row.data[near]
+        middle = np.average(beside, axis=0, weights=pull) if near.any() else (0.0, 0.0)
+        spots = middle + (sizes[number] + GAP) * spiral
+        distance, owner = cKDTree(spread[placed]).query(spots, k=min(4, int(placed.sum())))
+        away = (distance - sizes[placed][owner]).reshape(len(spots), -1).min(axis=1) - sizes[number]
+        spread[number] = np.round(spots[np.argmax(away >= GAP / 2)], 1)
+        placed[number] = True
+    return [(float(x), float(y)) for x, y in spread]
+
+
+def _matrix(count: int, edges: Sequence[tuple[int, int, float]]) -> sparse.csr_matrix:
+    """Symmetric weights; the order of edges makes no difference, not even in the last bit."""
+    rows = sorted((min(a, b), max(a, b), weight) for a, b, weight in edges if a != b)
+    if not rows:
+        return sparse.csr_matrix((count, count))
+    first, second, weight = map(np.array, zip(*rows, strict=True))
+    half = sparse.coo_matrix((weight, (first, second)), shape=(count, count)).tocsr()
+    return half + half.T
+
+
+def _component(weights: sparse.csr_matrix, sizes: Floats) -> Floats:
+    """The places of nodes that hang together."""
+    count = len(sizes)
+    if count == 1:
+        return np.zeros((1, 2))
+    if count == 2:
+        half = max(LENGTH, sizes.sum() + GAP) / 2
+        return np.array([[-half, 0.0], [half, 0.0]])
+    spread = _relaxed(_begin(weights), weights)
+    spread *= max(LENGTH / _edge_length(spread, weights), 0.7 * LENGTH / _room(spread))
+    return _turned(_apart(spread, sizes))
+
+
+def _begin(weights: sparse.csr_matrix) -> Floats:
+    """Pivot MDS: distances to some nodes that lie far from one another, in two dimensions."""
+    count = weights.shape[0]
+    lengths = weights.copy()
+    lengths.data = 1.5 - np.minimum(lengths.data, 1.0)
+    pivot = int(np.argmax(np.diff(weights.indptr)))
+    distances = np.empty((count, min(_PIVOTS, count)))
+    nearest = np.full(count, np.inf)
+    for column in range(distances.shape[1]):
+        distances[:, column] = csgraph.dijkstra(lengths, directed=False, indices=pivot)
+        nearest = np.minimum(nearest, distances[:, column])
+        pivot = int(np.argmax(nearest))
+    squares = distances**2
+    centred = (
+        squares - squares.mean(axis=0) - squares.mean(axis=1, keepdims=True) + squares.mean()
+    ) / -2
+    _, vectors = np.linalg.eigh(centred.T @ centred)
+    found = centred @ vectors[:, -2:][:, ::-1]
+    spread = found / (np.abs(found).max(axis=0) + 1e-12)
+    angle = _ANGLE * np.arange(count)  # those that are alike are not quite at one place
+    begun: Floats = spread + 1e-3 * np.column_stack([np.cos(angle), np.sin(angle)])
+    return begun
+
+
+def _relaxed(spread: Floats, weights: sparse.csr_matrix) -> Floats:
+    """Let forces move the nodes; each round moves them less far."""
+    count = len(spread)
+    mass = 1 + np.diff(weights.indptr)
+    pull = weights.multiply(1 / weights.data.mean()).tocsr()
+    strength = np.asarray(pull.sum(axis=1))
+    # in units of which two nodes with one edge rest at a distance of some
+    spread = (spread * count**0.5 * 2).astype(np.float32)
+    heavy = mass.astype(np.float32)
+    rounds = int(np.clip(_MOST_WORK / count**2, 40, 4 * _ROUNDS))
+    step = 0.25 * count**0.5
+    for number in range(rounds):
+        square = np.einsum("ij,ij->i", spread, spread)
+        force = pull @ spread - strength * spread - _GRAVITY * heavy[:, None] * spread
+        for start in range(0, count, _ROWS):  # of all at once the processor's cache has no room
+            rows = slice(start, start + _ROWS)
+            near = square[rows, None] + square - 2 * (spread[rows] @ spread.T)
+            np.maximum(near, 0.01, out=near)
+            np.divide(heavy, near, out=near)
+            total = near.sum(axis=1, keepdims=True)
+            force[rows] += heavy[rows, None] * (spread[rows] * total - near @ spread)
+        length = np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 1e-9)
+        reach = step * (1 - number / rounds) ** 1.5 + 0.01
+        moved = force * (np.minimum(length / heavy[:, None], reach) / length)
+        spread = spread + moved.astype(np.float32)
+    return spread.astype(float)
+
+
+def _edge_length(spread: Floats, weights: sparse.csr_matrix) -> float:
+    """How long edges are, mostly."""
+    edges = sparse.triu(weights).tocoo()
+    return float(np.median(np.linalg.norm(spread[edges.row] - spread[edges.col], axis=1))) or 1.0
+
+
+def _room(spread: Floats) -> float:
+    """How far the next node is, mostly."""
+    distance, _ = cKDTree(spread).query(spread, k=2)
+    return float(np.median(distance[:, 1])) or 1.0
+
+
+def _apart(spread: Floats, sizes: Floats) -> Floats:
+    """Push nodes apart that overlap, half of the way each."""
+    spread = spread.copy()
+    for number in range(1, 500):
+        if number % 25 == 0:  # too close to be pushed apart
+            spread *= 1.1
+        pairs = cKDTree(spread).query_pairs(2 * sizes.max() + GAP, output_type="ndarray")
+        pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+        first, second = pairs[:, 0], pairs[:, 1]
+        way = spread[second] - spread[first]
+        distance = np.linalg.norm(way, axis=1)
+        lacking = sizes[first] + sizes[second] + GAP - distance
+        close = lacking > 0.2
+        if not close.any():
+            break
+        first, second, way = first[close], second[close], way[close]
+        distance, lacking = distance[close], lacking[close]
+        way[distance < 1e-6] = (1.0, 0.0)
+        push = way / np.maximum(distance, 1e-6)[:, None] * (lacking / 2 + 0.1)[:, None]
+        np.add.at(spread, first, -push)
+        np.add.at(spread, second, push)
+    return spread
+
+
+def _turned(spread: Floats) -> Floats:
+    """Turned so that it is wider than it is high, and about 0, 0."""
+    spread = spread - spread.mean(axis=0)
+    _, axes = np.linalg.eigh(spread.T @ spread)
+    turned: Floats = spread @ axes[:, ::-1]
+    # an axis may point either way: the side with more nodes is on the right, and below
+    signs: Floats = np.where(np.sum(turned**3, axis=0) < 0, -1.0, 1.0)
+    turned *= signs
+    return turned
+
+
+def _packed(drawn: Sequence[Floats], sizes: Sequence[Floats]) -> list[Floats]:
+    """Where components stand: the largest in the middle, the others as near as they fit."""
+    reach = [
+        float((np.linalg.norm(spread, axis=1) + size).max())
+        for spread, size in zip(drawn, sizes, strict=True)
+    ]
+    order = sorted(range(len(drawn)), key=lambda part: (-len(drawn[part]), part))
+    found: list[Floats] = [np.zeros(2)] * len(drawn)
+    if len(drawn) == 1:
+        return found
+    area = reach[order[0]] ** 2 + 3 * sum((reach[part] + LENGTH) ** 2 for part in order[1:])
+    step = min(reach) + GAP
+    numbers = np.arange(min(int(2 * area / step**2) + 50, 40_000))
+    radius = np.sqrt(2 * area / len(numbers) * (numbers + 1))
+    angle = _ANGLE * numbers
+    spots = np.column_stack([_WIDTH * radius * np.cos(angle), radius * np.sin(angle)])
+    free = np.full(len(spots), np.inf)
+    for rank, part in enumerate(order):
+        if rank:
+            wanted = reach[part] + LENGTH / 2
+            fits = np.flatnonzero(free >= wanted)
+            found[part] = spots[fits[0]] if len(fits) else spots[-1] * (1 + rank / len(order))
+        taken = drawn[part] + found[part]
+        distance, _ = cKDTree(taken).query(spots)
+        free = np.minimum(free, distance - sizes[part].max())
+    return found
+
 
 SMALLEST, LARGEST = 4.0, 18.0
 """Radii of nodes."""

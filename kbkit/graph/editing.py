@@ -8,17 +8,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from kbkit.arguments import explained
 from kbkit.errors import ConfigError, ImpossibleError, NotFoundError
-from kbkit.graph.keys import named
+from kbkit.graph.extraction import named
 from kbkit.models import Entity, GraphEdit, Relation, Target, TargetKind
-from kbkit.stores.catalog import entities, graph_edits, merges, reading, relations
-from kbkit.stores.catalog import targets as target_rows
+from kbkit.stores.catalog import entities, graph_edits, names, reading, relations
+from kbkit.stores.catalog import names as target_rows
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_edits import noted
 from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.stores import Stores
-from kbkit.validation import check_integer, check_text, is_share
+from kbkit.validation import check_integer, check_text, explained, is_share
 
 _LONGEST = 500
 """Characters of a name."""
@@ -236,7 +235,7 @@ class Editing:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
             first, second = _called(transaction, pair)
             with noted(transaction, f"merged {second!r} into {first!r}", by, pair=pair):
-                merges.merge(transaction, *pair, made_by=by)
+                names.merge(transaction, *pair, made_by=by)
             return entities.get(transaction, pair[0])
 
     def refuse(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> None:
@@ -251,7 +250,7 @@ class Editing:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
             first, second = _called(transaction, pair)
             with noted(transaction, f"refused to merge {second!r} and {first!r}", by, pair=pair):
-                merges.refuse(transaction, *pair, made_by=by)
+                names.refuse(transaction, *pair, made_by=by)
 
     def edits(self, *, by: str | None = None, limit: int = 20) -> list[GraphEdit]:
         """What people changed in the graph and `undo` takes back, the last first.

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
+from math import log
 from typing import Any
 from urllib.parse import unquote
 
 from kbkit.annotation.terms import is_single
-from kbkit.graph import verbs
-from kbkit.graph.links import SPOTS, beside, links_of, resolved
-from kbkit.graph.section_names import SectionNames
+from kbkit.graph import prose
+from kbkit.graph.prose import SPOTS, SectionNames, beside, links_of, resolved
 from kbkit.markdown.links import WIKI_LINK
-from kbkit.models import EntityType, StatedRelation
-from kbkit.stores.catalog.graph import DefinedName, Fact
-from kbkit.stores.catalog.subjects import entity_id
+from kbkit.models import EntityType, StatedRelation, SubjectKind
+from kbkit.recipes import GraphSpec
+from kbkit.stores.catalog.graph import CO_OCCURS, DefinedName, Fact
+from kbkit.stores.catalog.subjects import SubjectName, entity_id
+from kbkit.text.subject_keys import subject_key
+from kbkit.validation import check_text
 
 REVISION = 4
 """Raised when the same text gives other relations."""
@@ -197,7 +202,7 @@ def facts_of(
         yield from _of_api(section, text, owners)
     for sentence in _SENTENCES.split(text):
         if (
-            verbs.CUE.search(sentence)
+            prose.CUE.search(sentence)
             and not sentence.lstrip("> ").startswith(("#", "|"))
             and not _CODE.search(sentence)
         ):
@@ -294,10 +299,130 @@ def _of_sentence(
     marked, found = names.marked(sentence)
     if not found:
         return
-    for source, relation, target in verbs.said(marked):
-        sources = topics if source == verbs.OWNER else [found[source]]
-        kind = "owner" if source == verbs.OWNER else "sentence"
+    for source, relation, target in prose.said(marked):
+        sources = topics if source == prose.OWNER else [found[source]]
+        kind = "owner" if source == prose.OWNER else "sentence"
         kind = "bases" if relation == "inherits" else kind
         for known in sources:
             if known != found[target] and names.may(known, relation, found[target]):
                 yield _fact(section, known, relation, found[target], kind)
+
+
+MOST_IN_SECTION = 40
+"""Names of a section that counts; one with more is a list."""
+_IN_EXAMPLES = re.compile(r"-\w$|/|[A-Za-z]:[\\/]")
+"""Flags of one letter and paths stand beside each other in examples, whatever those are of."""
+_EVIDENCE = 3
+_SHRINK = 2
+_DECIMALS = 3
+
+
+def co_occurrence(
+    sections: Sequence[Sequence[int]],
+    mentions: Mapping[int, Sequence[str]],
+    names: Mapping[str, str],
+    spec: GraphSpec,
+) -> list[Fact]:
+    """The relations of what stands together.
+
+    Args:
+        sections: ``chunks.seq`` of the chunks of each section, in an order that lasts.
+        mentions: Ids of the entities in each chunk.
+        names: What those are called. ``Path.glob`` and ``glob`` stand together anyway.
+        spec: What is too weak or too much.
+
+    Returns:
+        Evidence of these relations, up to three sections of each.
+    """
+    least = spec.least_sections
+    found_in = [
+        sorted({known for seq in seqs for known in mentions.get(seq, ())}) for seqs in sections
+    ]
+    counted = [
+        (index, found) for index, found in enumerate(found_in) if 0 < len(found) <= MOST_IN_SECTION
+    ]
+    single = Counter(known for _, found in counted for known in found)
+    common = {
+        known
+        for known, count in single.items()
+        if count >= least and not _IN_EXAMPLES.match(names[known])
+    }
+    together: Counter[tuple[str, str]] = Counter()
+    for _, found in counted:
+        together.update(combinations([known for known in found if known in common], 2))
+    strong = sorted(
+        (
+            (-weight, pair)
+            for pair, count in together.items()
+            if count >= least
+            and (weight := _weight(single[pair[0]], single[pair[1]], count, len(counted)))
+            >= spec.co_occurrence
+            and not _alike(names[pair[0]], names[pair[1]])
+        )
+    )
+    degree: Counter[str] = Counter()
+    kept: dict[tuple[str, str], float] = {}
+    for minus, pair in strong:
+        if max(degree[pair[0]], degree[pair[1]]) < spec.co_occurrences:
+            degree.update(pair)
+            kept[pair] = round(-minus, _DECIMALS)
+    return _evidence(kept, counted, sections, mentions)
+
+
+def _alike(first: str, second: str) -> bool:
+    """Whether one name is the other's end, or its beginning."""
+    short, long = sorted((_bare(first), _bare(second)), key=len)
+    return long.startswith(short) or long.endswith(short)
+
+
+def _bare(name: str) -> str:
+    return "".join(char for char in name.partition("(")[0].lower() if char.isalnum())
+
+
+def _weight(first: int, second: int, both: int, sections: int) -> float:
+    """NPMI, less for few sightings; 0 to 1."""
+    if both == sections:
+        return 0.0
+    npmi = log(both * sections / (first * second)) / log(sections / both)
+    return min(npmi * both / (both + _SHRINK), 0.99)
+
+
+def _evidence(
+    kept: Mapping[tuple[str, str], float],
+    counted: Sequence[tuple[int, Sequence[str]]],
+    sections: Sequence[Sequence[int]],
+    mentions: Mapping[int, Sequence[str]],
+) -> list[Fact]:
+    """The first sections that show each pair; their weights add up to what gives the pair's."""
+    shown: dict[tuple[str, str], list[int]] = {}
+    partners: dict[str, set[str]] = {}
+    for first, second in kept:
+        partners.setdefault(first, set()).add(second)
+    for index, found in counted:
+        there = set(found)
+        for first in found:
+            for second in partners.get(first, set()) & there:
+                seqs = shown.setdefault((first, second), [])
+                if len(seqs) < _EVIDENCE:
+                    seqs.append(_chunk(sections[index], mentions, first, second))
+    return [
+        Fact(seq, "entity", first, CO_OCCURS, "entity", second,
+             kept[first, second] / (1 - kept[first, second]) / len(seqs))
+        for (first, second), seqs in shown.items()
+        for seq in seqs
+    ]  # fmt: skip
+
+
+def _chunk(
+    seqs: Sequence[int], mentions: Mapping[int, Sequence[str]], first: str, second: str
+) -> int:
+    """The chunk of a section that has both names, else the first that has one."""
+    with_first = [seq for seq in seqs if first in mentions.get(seq, ())]
+    both = [seq for seq in with_first if second in mentions.get(seq, ())]
+    return (both or with_first)[0]
+
+
+def named(name: str) -> SubjectName:
+    """A name of an entity with its normal form, ``""`` where it names nothing."""
+    text = " ".join(check_text("name", name).split())
+    return SubjectName(SubjectKind.ENTITY, subject_key(SubjectKind.ENTITY, text), text)

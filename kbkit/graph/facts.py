@@ -19,9 +19,9 @@ from kbkit.models import (
     TargetKind,
 )
 from kbkit.retrieval.context import SAID, Fact, Findings
-from kbkit.retrieval.query_entities import entities_in
+from kbkit.retrieval.query import entities_in
 from kbkit.retrieval.retriever import Retriever
-from kbkit.stores.catalog import entities, gaps, names, reading
+from kbkit.stores.catalog import entities, graph, names, reading
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable
 
@@ -125,7 +125,7 @@ def passages(
     if target.kind is TargetKind.ENTITY:
         found += _defined(transaction, kbs, [entities.get(transaction, target.id)]).values()
     if target.kind is not TargetKind.CHUNK:
-        ids = gaps.first_chunks(transaction, target.kind, target.id, limit)
+        ids = graph.first_chunks(transaction, target.kind, target.id, limit)
     places = reading.places_by_id(transaction, ids)
     there = reading.get_chunks(transaction, [seq for seq, _ in places.values()])
     found += [_hit(kbs[kb_id], *there[seq]) for seq, kb_id in places.values() if kb_id in kbs]

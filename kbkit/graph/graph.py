@@ -7,15 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbkit.arguments import explained
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.graph import facts
 from kbkit.graph.building import build_waiting
-from kbkit.graph.drawing import drawing
+from kbkit.graph.drawing import Place, drawing
 from kbkit.graph.editing import Editing, Named
 from kbkit.graph.exporting import as_frame, as_json, as_networkx, write
-from kbkit.graph.gap_finding import find_gaps
-from kbkit.graph.layout import Place
+from kbkit.graph.gaps import find_gaps
 from kbkit.graph.suggestions import suggestions
 from kbkit.graph.walking import shortest_path, widened
 from kbkit.models import (
@@ -30,19 +28,19 @@ from kbkit.models import (
     Target,
     TargetKind,
 )
-from kbkit.stores.catalog import edges as edge_rows
-from kbkit.stores.catalog import entities, knowledge_bases, merges, relations
-from kbkit.stores.catalog import targets as target_rows
+from kbkit.stores.catalog import entities, knowledge_bases, names, relations
+from kbkit.stores.catalog import names as target_rows
+from kbkit.stores.catalog import relations as edge_rows
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.gaps import named_entities
+from kbkit.stores.catalog.graph import named_entities
 from kbkit.stores.stores import Stores
-from kbkit.validation import check_integer, check_text
+from kbkit.validation import check_integer, check_text, explained
 
 if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-    from kbkit.stores.catalog.edges import Edge
+    from kbkit.stores.catalog.relations import Edge
 
 MOST_DRAWN = 2_000
 """Nodes of a picture."""
@@ -270,7 +268,7 @@ class Graph(Editing):
             ids = [knowledge_bases.get(transaction, name).id
                    for name in knowledge_bases.names(transaction)]  # fmt: skip
             named, _ = named_entities(transaction, ids)
-            decided = merges.decided(transaction)
+            decided = names.decided(transaction)
         return suggestions(named, decided)[:limit]
 
     def layout(

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from kbkit.models import EntityType, MergeSuggestion
-from kbkit.stores.catalog.gaps import NamedEntity
-from kbkit.text.stopwords import stop_words
+from kbkit.stores.catalog.graph import NamedEntity
+from kbkit.text.language import stop_words
 
 MIN_SPELLING = 90.0
 """Similarity of two spellings, 0 to 100 (normalized Indel similarity of rapidfuzz)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from kbkit.models import Target
-from kbkit.stores.catalog.edges import Edge
+from kbkit.stores.catalog.relations import Edge
 
 Reached = tuple[Target, int, Edge | None]
 """What a walk came to, after how many relations, and by which; none at the start."""

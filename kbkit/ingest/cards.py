@@ -1,19 +1,33 @@
 """Cards: what each document is, in a few lines, so that search can ask for documents as a whole.
 
 A card is the title, the description (`kbkit.ingest.descriptions`) and the outline of the headings.
-It is made of the document alone, behind the ingest that stored it (`kbkit.ingest.card_vectors`).
+It is made of the document alone, behind the ingest that stored it (`kbkit.ingest.cards`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+
+from kbkit.embedding.base import Embedder
+from kbkit.errors import EmbedderError
+from kbkit.ingest.cutting import digest
 from kbkit.ingest.descriptions import LENGTH as DESCRIPTION_LENGTH
-from kbkit.ingest.ids import digest
+from kbkit.ingest.descriptions import describe_missing
+from kbkit.ingest.embedding import embed
 from kbkit.markdown.blocks import Block, Kind
 from kbkit.markdown.plain_text import plain_text
 from kbkit.markdown.structure import Outline, outline
+from kbkit.models import Document, Progress
+from kbkit.progress import OnProgress
+from kbkit.stores.catalog import cards, expansions, knowledge_bases, questions
+from kbkit.stores.catalog.cards import NewCard
+from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.expansions import ExpansionRow
 
 REVISION = 2
 """Of the form of cards: one more with each change of what `card_text` gives, so that those that
@@ -88,3 +102,185 @@ def _first_text(content: str, blocks: Sequence[Block]) -> str:
 
 def _without_number(title: str) -> str:
     return _NUMBER.sub("", " ".join(title.split()), count=1) if _NUMBER.match(title) else title
+
+
+_AT_ONCE = 24
+"""Cards that a model embeds in about a second."""
+_SAMPLE = 8
+"""Cards whose time tells what the others will take."""
+_FEW = 0.1
+"""Share of the documents that may lack a vector of the model while its vectors are searched: they
+count as the mean of the others."""
+_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class CardsLeft:
+    """What a model has not embedded yet.
+
+    Attributes:
+        cards: Documents whose card it has not.
+        seconds: What that will take, about.
+    """
+
+    cards: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CardMaker:
+    """Makes the cards of one knowledge base.
+
+    Attributes:
+        database: The catalog.
+        kb_id: The knowledge base.
+        model: What is to embed them.
+        static: Opens what embeds them until the model has.
+    """
+
+    database: Database
+    kb_id: str
+    model: Embedder
+    static: Callable[[], Embedder]
+
+    def make(
+        self,
+        *,
+        wait: bool = True,
+        renew: bool = True,
+        on_progress: OnProgress | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> CardsLeft:
+        """Make the cards that are missing or of an older form, and have all of them searched.
+
+        Args:
+            wait: Embed all by the model, rather than what takes a second. What is embedded stays,
+                should it be stopped or killed.
+            renew: Also make those of an older form anew.
+            on_progress: Called after some cards.
+            stop: Asked often; true ends the work cleanly.
+
+        Raises:
+            EmbedderError: An embedder failed; static vectors serve then, where it was the model.
+            NotFoundError: The knowledge base was deleted.
+        """
+        written = self._write(REVISION if renew else 0)
+        changed = written > 0
+        missing = self._missing(self.model)
+        quick = self._is_static or len(missing) <= _AT_ONCE
+        if not quick:
+            self._settle(changed=changed)
+            changed = False
+        # no sample for one document after the other, while many others wait
+        sample = _SAMPLE if written > _AT_ONCE else 0
+        at_once = missing if wait or quick else dict(list(missing.items())[:sample])
+        start = time.perf_counter()
+        made = self._embed(self.model, at_once, on_progress, stop)
+        seconds = time.perf_counter() - start
+        left = self._settle(changed=changed or made > 0)
+        return CardsLeft(left, left * seconds / made if made else 0.0)
+
+    @property
+    def _is_static(self) -> bool:
+        return self.model.fingerprint.startswith("static:")
+
+    def _write(self, least: int) -> int:
+        """Write the texts of cards that are missing or of a form before one; gives how many."""
+        describe_missing(self.database, self.kb_id)
+        written = 0
+        while True:
+            with self.database.read() as transaction:
+                found = cards.outdated(transaction, self.kb_id, least, _BATCH)
+                said = expansions.of(transaction, [document.id for document in found])
+            if not found:
+                return written
+            made = {each.id: _card(each, said.get(each.id)) for each in found}
+            with self.database.write() as transaction:
+                knowledge_bases.get_by_id(transaction, self.kb_id)
+                put = cards.put(transaction, self.kb_id, REVISION, made)
+            written += put
+            if put == len(found) < _BATCH:
+                return written
+
+    def _missing(self, embedder: Embedder) -> dict[str, str]:
+        with self.database.read() as transaction:
+            return cards.lacking(transaction, self.kb_id, embedder.fingerprint)
+
+    def _settle(self, *, changed: bool) -> int:
+        """Have the vectors searched that should be, in one commit; gives how many the model lacks.
+
+        Those of the model, if it has embedded all, or nearly all and they are searched already;
+        else static ones.
+
+        Args:
+            changed: Whether there are cards or vectors that there were not.
+        """
+        model = self.model.fingerprint
+        with self.database.read() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self.kb_id)
+            total, left = cards.counts(transaction, self.kb_id, model)
+        chosen = model
+        if left and (row.card_embedder != model or left > total * _FEW):
+            try:
+                static = self.static()
+            except EmbedderError:  # then words alone find documents, until the model is done
+                return left
+            changed |= self._embed(static, self._missing(static)) > 0
+            chosen = static.fingerprint
+        if changed or (chosen, model) != (row.card_embedder, row.card_model):
+            with self.database.write() as transaction:
+                knowledge_bases.get_by_id(transaction, self.kb_id)
+                cards.search_with(transaction, self.kb_id, chosen, model)
+        return left
+
+    def _embed(
+        self,
+        embedder: Embedder,
+        texts: Mapping[str, str],
+        on_progress: OnProgress | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> int:
+        """Embed texts and keep their vectors; gives how many it came to."""
+        keys, made = list(texts), 0
+        while made < len(keys) and not stop():
+            part = keys[made : made + _BATCH]
+            packed = embed(embedder, {key: texts[key] for key in part})
+            with self.database.write() as transaction:
+                knowledge_bases.get_by_id(transaction, self.kb_id)
+                cards.add_vectors(transaction, self.kb_id, embedder.fingerprint, packed)
+            made += len(part)
+            if on_progress is not None:
+                on_progress(Progress("cards", made, len(keys), "cards"))
+        return made
+
+
+def _card(document: Document, expansion: ExpansionRow | None) -> NewCard:
+    title, content = document.title, document.content
+    if expansion is not None and expansion.text_hash == text_hash(title, content):
+        text = expanded_text(title, expansion.card, expansion.questions)
+    else:
+        text = card_text(title, content, document.description) or document.uri
+    return NewCard(document.content_hash, text, digest(text))
+
+
+def embed_questions(database: Database, kb_id: str, embedder: Embedder) -> None:
+    """Embed the questions that have no vector yet.
+
+    Args:
+        database: The catalog.
+        kb_id: The knowledge base.
+        embedder: Of its cards, with which queries are compared too.
+
+    Raises:
+        EmbedderError: The embedder failed.
+        NotFoundError: The knowledge base was deleted.
+    """
+    fingerprint = embedder.fingerprint
+    with database.read() as transaction:
+        lacking = questions.lacking(transaction, kb_id, fingerprint)
+    if not lacking:
+        return
+    vectors = np.array([embedder.embed_query(question) for question in lacking], np.float32)
+    with database.write() as transaction:
+        knowledge_bases.get_by_id(transaction, kb_id)
+        questions.put(transaction, kb_id, fingerprint, lacking, vectors)

@@ -2,18 +2,96 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kbkit.ingest.chunking import chunk, embedded_text
 from kbkit.ingest.descriptions import describe, is_index
-from kbkit.ingest.ids import chunk_id, digest
-from kbkit.markdown.structure import outline
-from kbkit.models import Chunk, ChunkSpan, Document, DocumentState
-from kbkit.recipes import KnowledgeBaseSpec
+from kbkit.ingest.spans import cut, strategy_for
+from kbkit.markdown.links import without_link_targets
+from kbkit.markdown.structure import Outline, outline, without_anchors
+from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, DocumentType
+from kbkit.recipes import ChunkingSpec, KnowledgeBaseSpec
 from kbkit.stores.catalog.chunk_writing import NewChunk
 from kbkit.text import analyzer
+
+_PAGE_SIZE = 3000
+
+
+def chunk(
+    content: str,
+    document_type: DocumentType,
+    spec: ChunkingSpec,
+    form: str = "",
+    *,
+    structure: Outline | None = None,
+) -> list[ChunkSpan]:
+    """Cut a document into chunks.
+
+    A chunk that opens with headings stands under the last of them: ``heading_path`` and
+    ``anchor`` are that heading's. Headings without an anchor of their own get the one that
+    MkDocs would give. Page marks are form feeds or lines ``<!-- page N -->``.
+
+    Args:
+        content: Markdown; any text will do.
+        document_type: What ``auto`` chooses the strategy by.
+        spec: Strategy, most characters of a chunk, and overlap.
+        form: The document's ``format`` (``pdf``, ``docx``, ``code``), which ``auto`` heeds first.
+        structure: The outline of the content, where it is known already.
+
+    Returns:
+        Spans by start, each with text, none longer than ``spec.size`` characters (`size_for`).
+    """
+    if not content or content.isspace():
+        return []
+    structure = structure or outline(content)
+    auto = spec.strategy == "auto"
+    strategy = strategy_for(structure, document_type, form) if auto else spec.strategy
+    size = size_for(spec, form)
+    return list(cut(content, structure, strategy, size, spec.overlap, lines=auto))
+
+
+def size_for(spec: ChunkingSpec, form: str) -> int:
+    """Most characters of a chunk.
+
+    Pages of a PDF may take 3,000 where a recipe leaves strategy and size as they are.
+    """
+    default = spec.strategy == "auto" and spec.size == ChunkingSpec().size
+    return _PAGE_SIZE if default and form == "pdf" else spec.size
+
+
+def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
+    """What search reads of a chunk: title, heading path, and the text as a person sees it.
+
+    Anchors of headings and targets of links are left out: addresses are long, and would be found
+    for words that nobody reads there.
+
+    Args:
+        title: The document's title; not said again by a heading path that begins with it.
+        heading_path: Headings above the chunk, outermost first.
+        text: The chunk.
+    """
+    headings = heading_path[1:] if tuple(heading_path[:1]) == (title,) else heading_path
+    lines = (title, " > ".join(headings), without_link_targets(without_anchors(text)))
+    return "\n".join(line for line in lines if line)
+
+
+def document_id(kb_id: str, uri: str) -> str:
+    """The id of a document that is stored for the first time under a URI."""
+    return digest(f"{kb_id}\0{uri}")
+
+
+def chunk_id(document_id: str, heading_path: Sequence[str], text: str, occurrence: int) -> str:
+    """The id of a chunk; ``occurrence`` counts those before it that are alike, from 0."""
+    return digest(json.dumps([document_id, heading_path, text, occurrence]))
+
+
+def digest(text: str) -> str:
+    """A hash of text, 32 hexadecimal digits."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
 
 _SECONDS = 600.0
 

@@ -1,13 +1,28 @@
-"""Vectors of texts: none is embedded twice, and what was done is kept when a batch fails."""
+"""Embed and batch the documents of an ingest."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from types import TracebackType
+from typing import Self
 
 from kbkit.embedding.base import Embedder, batch_size
+from kbkit.engine import Engine, LocalEngine
+from kbkit.models import Document, IngestReport, Labels, Problem, SourceDocument
+from kbkit.models.fidelity import POOR, fidelity_score, losses, poor_site
+from kbkit.models.ingest_report import MOST_DOCUMENTS
+from kbkit.recipes import KnowledgeBaseSpec
+from kbkit.sources.base import SourceEvent
 from kbkit.stores.catalog import packing, pending_vectors
 from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.writing import NewDocument, StoredVersion
+from kbkit.stores.images import ImageStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +85,201 @@ def embed(embedder: Embedder, texts: Mapping[str, str]) -> dict[str, bytes]:
     """
     matrix = embedder.embed_passages(list(texts.values()))
     return dict(zip(texts, packing.pack(matrix), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a document comes from; empty for one that was added by hand.
+
+    Attributes:
+        labels: What a person says of it now; ``None`` leaves what was said before.
+        undeleted: It comes out of the trash.
+        stored: The document as the catalog had it, where nobody looked at its source: its state
+            and the time when it was fetched stay, and nothing is done if it changed meanwhile.
+        expected: Content hash that the document must have now, or nothing is done; ``None`` for
+            any.
+    """
+
+    source_id: str | None = None
+    run_id: int | None = None
+    event: SourceEvent | None = None
+    labels: Labels | None = None
+    stored: Document | None = None
+    undeleted: bool = False
+    expected: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """The knowledge base that documents go to, and how it works.
+
+    Attributes:
+        embedder: The one whose vectors its chunks have.
+        reopen: Gives that again when another process has changed it.
+        images: Where pictures go, if they are kept.
+        engine: Where documents are cut.
+    """
+
+    database: Database
+    kb_id: str
+    spec: KnowledgeBaseSpec
+    embedder: Embedder
+    reopen: Callable[[], Embedder] | None = None
+    images: ImageStore | None = None
+    engine: Engine = field(default_factory=LocalEngine)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Documents that are cut and embedded, and not stored yet.
+
+    Attributes:
+        same: Those that are as they were.
+        new: Those that are new or changed.
+        before: What was known of them, by id, which must still hold when they are stored.
+        cut: The new ones with their chunks.
+        texts: What is embedded of those, by hash.
+        vectors: Of these.
+    """
+
+    same: list[tuple[Document, Origin]]
+    new: list[tuple[Document, Origin]]
+    before: Mapping[str, StoredVersion]
+    cut: list[NewDocument]
+    texts: Mapping[str, str]
+    vectors: Vectors
+
+
+_SECONDS = 0.5
+"""Longest that anything waits."""
+
+
+class Batch(ABC):
+    """Work that is written together; used as a ``with`` block, at whose end all is written.
+
+    Args:
+        limit: Size, in any unit, at which it is written.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._since = 0.0
+
+    def flush(self) -> None:
+        """Write all that waits."""
+        if self._size:
+            self._size = 0
+            self._write()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.flush()
+
+    def _grow(self, size: int) -> None:
+        """Take note of new work, and write when it is time."""
+        now = time.monotonic()
+        self._since = self._since if self._size else now
+        self._size += max(1, size)
+        if self._size >= self._limit or now - self._since >= _SECONDS:
+            self.flush()
+
+    @abstractmethod
+    def _write(self) -> None:
+        """Write all that waits, in one transaction."""
+
+
+_WORST = 3  # pages that a warning names
+
+
+@dataclass(slots=True)
+class RunCounters:
+    """What a run has done so far; becomes an `IngestReport`."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    failed: list[Problem] = field(default_factory=list)
+    skipped: list[Problem] = field(default_factory=list)
+    seconds: Counter[str] = field(default_factory=Counter)
+    interrupted: bool = False
+    kept: Counter[str] = field(default_factory=Counter)
+    wanted: Counter[str] = field(default_factory=Counter)
+    poorly_read: list[Problem] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    scores: list[tuple[float, str]] = field(default_factory=list)
+    failed_sources: list[Problem] = field(default_factory=list)
+    documents: list[str] = field(default_factory=list)
+
+    def read(self, document_ids: Iterable[str]) -> None:
+        """Note documents that are stored now as their source has them."""
+        self.documents += islice(document_ids, MOST_DOCUMENTS - len(self.documents))
+
+    def measured(self, document: SourceDocument) -> None:
+        """Take in how faithfully a document was read, if that was measured or is noted."""
+        if document.note:
+            self.notes.append(Problem(document.uri, document.note))
+        if not document.fidelity:
+            return
+        self.kept["pages"] += 1
+        self.wanted["pages"] += 1
+        for kind, (kept, wanted) in document.fidelity.items():
+            self.kept[kind] += kept
+            self.wanted[kind] += wanted
+        score = fidelity_score(document.fidelity)
+        self.scores.append((score, document.uri))
+        if score < POOR:
+            self.poorly_read.append(Problem(document.uri, losses(document.fidelity)))
+
+    def judge(self, place: str, before: Mapping[str, tuple[int, int]]) -> None:
+        """Warn of a source whose pages were poorly read.
+
+        Args:
+            place: What the source reads.
+            before: Figures of the sources that were read before it.
+        """
+        scores, self.scores = sorted(self.scores), []
+        if reason := poor_site(self.fidelity(before) if scores else {}):
+            worst = ", ".join(uri for _, uri in scores[:_WORST])
+            said = f"{reason} ({len(scores):,} pages measured; worst: {worst})"
+            self.warnings.append(Problem(place, said))
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the time of a block to a stage."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] += time.perf_counter() - start  # type: ignore[assignment]
+
+    def report(self) -> IngestReport:
+        """The counters as a report."""
+        return IngestReport(
+            **dict(self.counts),  # type: ignore[arg-type]  # all of them are numbers
+            failed=tuple(self.failed),
+            skipped=tuple(self.skipped),
+            seconds={stage: round(value, 3) for stage, value in self.seconds.items()},
+            interrupted=self.interrupted,
+            fidelity=self.fidelity({}),
+            poorly_read=tuple(self.poorly_read),
+            notes=tuple(self.notes),
+            warnings=tuple(self.warnings),
+            failed_sources=tuple(self.failed_sources),
+            documents=tuple(dict.fromkeys(self.documents)),
+        )
+
+    def fidelity(self, before: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+        """Kept and wanted things of the pages that were measured after some others."""
+        found = {}
+        for kind, wanted in self.wanted.items():
+            kept_before, wanted_before = before.get(kind, (0, 0))
+            if wanted > wanted_before or not before:
+                found[kind] = (self.kept[kind] - kept_before, wanted - wanted_before)
+        return found

@@ -11,11 +11,9 @@ from kbkit.config import Settings
 from kbkit.embedding.base import Embedder
 from kbkit.engine import Engine, LocalEngine
 from kbkit.errors import SourceError
-from kbkit.ingest.counters import RunCounters
 from kbkit.ingest.descriptions import correct_shared, stated
-from kbkit.ingest.document_writer import DocumentWriter
-from kbkit.ingest.event_writer import EventWriter
-from kbkit.ingest.prepared import Destination, Origin
+from kbkit.ingest.document_writer import DocumentWriter, EventWriter
+from kbkit.ingest.embedding import Destination, Origin, RunCounters
 from kbkit.ingest.whole_writer import WholeWriter
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.progress import OnProgress

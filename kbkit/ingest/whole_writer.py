@@ -6,9 +6,8 @@ from collections.abc import Callable
 from types import TracebackType
 
 from kbkit.errors import ConflictError
-from kbkit.ingest.counters import RunCounters
 from kbkit.ingest.document_writer import DocumentWriter
-from kbkit.ingest.prepared import Destination, Prepared
+from kbkit.ingest.embedding import Destination, Prepared, RunCounters
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.index_writer import IndexWriter
 

@@ -5,9 +5,97 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from kbkit.jobs import bundles, exports, knowledge, maintenance, measures
+from kbkit.feedback.judgements import Judgements
+from kbkit.jobs import bundles, exports, knowledge
+from kbkit.jobs.stopping import Stopped, stopping
+from kbkit.models import Mode
+from kbkit.models.values import to_json
 from kbkit.progress import OnProgress
+from kbkit.recipes import Question, RetrievalSpec
 from kbkit.workspace import Workspace
+
+
+def doctor(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    """Examine all that is kept, and mend nothing. No arguments."""
+    told: Mapping[str, Any] = to_json(workspace.doctor())
+    return told
+
+
+def evaluate(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    """Measure how well search answers.
+
+    Arguments: ``kb``; ``questions`` or ``judgements``; ``mode``, ``retrieval``, ``against``, ``k``;
+    ``improve``, whether models are waited for first.
+    """
+    try:
+        return evaluated(workspace, arguments, stopping(on_progress, stop))
+    except Stopped:
+        return {}
+
+
+def evaluated(
+    workspace: Workspace, arguments: Mapping[str, Any], on_progress: OnProgress
+) -> Mapping[str, Any]:
+    """What an evaluation finds, as JSON values; see `evaluate`."""
+    retrieval, against = arguments.get("retrieval"), arguments.get("against")
+    found = workspace[arguments["kb"]].feedback.evaluate(
+        _ground_truth(arguments),
+        mode=arguments.get("mode", Mode.HYBRID),
+        retrieval=None if retrieval is None else RetrievalSpec.model_validate(retrieval),
+        against=RetrievalSpec.model_validate(against) if isinstance(against, Mapping) else against,
+        k=arguments.get("k", 10),
+        wait=arguments.get("improve", False),
+        on_progress=on_progress,
+    )
+    told: Mapping[str, Any] = to_json(found.to_dict())
+    return told
+
+
+def tune(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    """Learn the weights of search.
+
+    Arguments: ``kb``; ``questions`` or ``judgements``; ``others``, each with ``kb`` and the same;
+    ``keep``, ``seed``, ``improve``.
+    """
+    others: dict[Any, Any] = {
+        workspace[each["kb"]]: _ground_truth(each) for each in arguments.get("others", ())
+    }
+    try:
+        report = workspace[arguments["kb"]].feedback.tune(
+            _ground_truth(arguments),
+            others=others or None,
+            keep=arguments.get("keep", False),
+            seed=arguments.get("seed", 0),
+            wait=arguments.get("improve", False),
+            on_progress=stopping(on_progress, stop),
+        )
+    except Stopped:
+        return {}
+    told: Mapping[str, Any] = to_json(report.to_dict())
+    return told
+
+
+def _ground_truth(arguments: Mapping[str, Any]) -> list[Question] | Judgements | None:
+    if questions := arguments.get("questions"):
+        return [Question.model_validate(each) for each in questions]
+    judgements = arguments.get("judgements")
+    return None if judgements is None else Judgements.of(judgements)
+
 
 Stop = Callable[[], bool]
 
@@ -45,10 +133,10 @@ TASKS: dict[str, Task] = {
     "improve": knowledge.improve,
     "annotate": knowledge.annotate,
     "expand": knowledge.expand,
-    "evaluate": measures.evaluate,
-    "tune": measures.tune,
+    "evaluate": evaluate,
+    "tune": tune,
     "export": exports.export,
-    "doctor": maintenance.doctor,
+    "doctor": doctor,
     "bundle": bundles.bundle,
     "restore": bundles.restore,
 }

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from kbkit.arguments import explained
 from kbkit.errors import (
     ConfigError,
     ConflictError,
@@ -14,10 +13,10 @@ from kbkit.errors import (
     NotFoundError,
     VersionConflictError,
 )
+from kbkit.ingest.embedding import Origin
 from kbkit.ingest.expansion import Expander
 from kbkit.ingest.expansion import remove as remove_expansions
 from kbkit.ingest.pipeline import Stop
-from kbkit.ingest.prepared import Origin
 from kbkit.knowledge_base.document_collection import DocumentCollection
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
@@ -35,7 +34,7 @@ from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import ExpandSpec
 from kbkit.sources.places import published_uri
 from kbkit.stores.catalog import reading, trash, writing
-from kbkit.validation import check_json, check_text
+from kbkit.validation import check_json, check_text, explained
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM

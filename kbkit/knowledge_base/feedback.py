@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from kbkit.arguments import explained
 from kbkit.feedback.agreement import Agreement, agreement
 from kbkit.feedback.evaluate import evaluate
 from kbkit.feedback.evaluation_report import Evaluation
@@ -24,7 +23,7 @@ from kbkit.knowledge_base.ratings import Ratings
 from kbkit.models import Mode
 from kbkit.progress import OnProgress
 from kbkit.recipes import Question, RetrievalSpec
-from kbkit.validation import check_text
+from kbkit.validation import check_text, explained
 
 
 class HasFeedback(Protocol):

@@ -32,25 +32,16 @@ from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import search
 from kbkit.sources.places import published_uri
-from kbkit.stores.catalog import (
-    annotated_chunks,
-    chunk_annotations,
-    knowledge_bases,
-    ratings,
-    reading,
-    runs,
-)
-from kbkit.stores.catalog.built_in import BUILT_IN, ENTRIES, FILES
-from kbkit.stores.catalog.configs import spec_of
+from kbkit.stores.catalog import chunk_annotations, knowledge_bases, ratings, reading, runs
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
-from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES, KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.text.language import is_english
 from kbkit.validation import check_text
 
 if TYPE_CHECKING:
-    from kbkit.ingest.card_vectors import CardMaker
+    from kbkit.ingest.cards import CardMaker
     from kbkit.knowledge_base.resources import Resources
 
 _judged_english = lru_cache(maxsize=8)(is_english)
@@ -132,7 +123,7 @@ class Handle:
         changes = self.stores.database.changes()
         if self._site_revision is None or self._site_revision[0] != changes:
             with self.stores.database.read() as transaction:
-                state = annotated_chunks.graph_state(transaction, self.id)
+                state = reading.graph_state(transaction, self.id)
                 state += self._sections_state(transaction)
             self._site_revision = changes, state
         return (*self.revision(), self._site_revision[1])
@@ -283,7 +274,7 @@ class Handle:
     @property
     def cards(self) -> CardMaker:
         """What makes its cards."""
-        from kbkit.ingest.card_vectors import CardMaker
+        from kbkit.ingest.cards import CardMaker
 
         return CardMaker(
             self.stores.database,
@@ -299,7 +290,7 @@ class Handle:
         """
         row = self.row()
         if self._spec_of(row).learning.questions:
-            from kbkit.ingest.questions import embed_questions
+            from kbkit.ingest.cards import embed_questions
 
             with suppress(ConfigError, EmbedderError):
                 embed_questions(self.stores.database, self.id, self.card_embedder(row))

@@ -18,12 +18,11 @@ from kbkit.errors import (
     LanguageModelError,
 )
 from kbkit.graph.building import build_waiting
-from kbkit.ingest.card_vectors import CardsLeft
-from kbkit.ingest.chunking import embedded_text
+from kbkit.ingest.cards import CardsLeft
+from kbkit.ingest.cutting import embedded_text
+from kbkit.ingest.embedding import Destination
 from kbkit.ingest.pipeline import Stop
-from kbkit.ingest.prepared import Destination
-from kbkit.ingest.reembed import reembed
-from kbkit.ingest.statement_vectors import embed_statements
+from kbkit.ingest.reembed import embed_statements, reembed
 from kbkit.knowledge_base.annotations import maker_of
 from kbkit.models import Improvement, IngestReport, Progress
 from kbkit.processes import start_module
@@ -37,7 +36,7 @@ from kbkit.stores.catalog import (
     reading,
     statement_vectors,
 )
-from kbkit.stores.catalog.configs import spec_of
+from kbkit.stores.catalog.knowledge_bases import spec_of
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base.handle import Handle

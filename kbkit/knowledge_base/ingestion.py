@@ -13,7 +13,7 @@ from kbkit.errors import ConfigError, ImpossibleError
 from kbkit.ingest.pipeline import Pipeline, Stop, disk_place
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.improving import Improving
-from kbkit.knowledge_base.spec_checks import check_spec
+from kbkit.knowledge_base.resources import check_spec
 from kbkit.models import IngestReport, SourceDocument
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import (
@@ -25,8 +25,8 @@ from kbkit.sources import open_reader
 from kbkit.sources.base import SourceEvent
 from kbkit.sources.places import DiskPlace
 from kbkit.stores.catalog import graph, knowledge_bases, runs, writing
-from kbkit.stores.catalog.configs import spec_of
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_bases import spec_of
 from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.catalog.runs import SourceRow
 from kbkit.text import REVISION

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbkit.arguments import explained
 from kbkit.errors import ConfigError
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.resources import Resources
@@ -31,8 +30,8 @@ from kbkit.recipes import (
     parse_embedding,
 )
 from kbkit.stores.catalog import knowledge_bases
-from kbkit.stores.catalog.built_in import BUILT_IN, ENTRIES, FILES
-from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES, KnowledgeBaseRow
+from kbkit.validation import explained
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from kbkit.arguments import explained
 from kbkit.errors import NotFoundError
 from kbkit.feedback.rating import rate, unrate
 from kbkit.frames import collection_html, ratings_frame
 from kbkit.knowledge_base.handle import Handle
 from kbkit.models import Rating, RatingTotal, Target
 from kbkit.stores.catalog import ratings
-from kbkit.validation import check_integer
+from kbkit.validation import check_integer, explained
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kbkit.arguments import explained
 from kbkit.errors import ConfigError
 from kbkit.knowledge_base.handle import Handle
 from kbkit.models import Answer, Chunk, Filters, Hits, Mode, RelatedChunk
@@ -14,8 +13,8 @@ from kbkit.retrieval.answering import ask
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.searching import similar
 from kbkit.stores.catalog import reading
-from kbkit.stores.catalog.related import related
-from kbkit.validation import check_integer
+from kbkit.stores.catalog.subjects import related
+from kbkit.validation import check_integer, explained
 
 if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbkit.arguments import explained
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.frames import collection_html, sources_frame
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import SourceInfo
 from kbkit.stores.catalog.runs import SourceRow
-from kbkit.validation import check_text
+from kbkit.validation import check_text, explained
 
 if TYPE_CHECKING:
     import pandas as pd

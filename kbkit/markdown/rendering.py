@@ -22,7 +22,6 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
-from kbkit.markdown.admonitions import shown_as
 from kbkit.markdown.blocks import without_text_anchor
 from kbkit.markdown.definition_lists import make_definition_lists
 from kbkit.markdown.footnotes import link_notes
@@ -31,6 +30,7 @@ from kbkit.markdown.highlighting import code_block, colour
 from kbkit.markdown.links import SAFE_SCHEMES
 from kbkit.markdown.page_parts import mark_breadcrumbs, mark_meta_line, mark_onwards
 from kbkit.markdown.structure import anchors, split_anchor
+from kbkit.markdown.writing import shown_as
 
 _OWN_ID = re.compile(r"__(?!.*__$)")
 _PERMALINK = '<a class="headerlink" href="#%s" title="Permanent link">¶</a>'

@@ -14,9 +14,9 @@ from kbkit import replies
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.mcp.arguments import Cursor, Limit, MaxTokens
 from kbkit.mcp.core import Passages
-from kbkit.mcp.long_work import LongWork
+from kbkit.mcp.submissions import LongWork
 from kbkit.mcp.tools import Tools, result
-from kbkit.stores.catalog.built_in import BUILT_IN
+from kbkit.stores.catalog.knowledge_bases import BUILT_IN
 
 if TYPE_CHECKING:
     from kbkit.models import KnowledgeBaseInfo
@@ -125,7 +125,7 @@ def add(tools: Tools) -> None:
     ) -> Annotated[CallToolResult, AddedDocuments]:
         """Add documents to a collection, cut and searchable at once; the same source is renewed."""
         from kbkit.mcp import submissions
-        from kbkit.mcp.additions import store
+        from kbkit.mcp.submissions import store
 
         work = LongWork(context)
         kb = tools.workspace[_own(tools, collection_name)]
@@ -195,7 +195,7 @@ def _created(
     tools: Tools, name: str, documents: Any, description: str, work: LongWork
 ) -> CallToolResult:
     """Make a collection; one whose documents cannot be stored is not made."""
-    from kbkit.mcp import additions, submissions
+    from kbkit.mcp import submissions
     from kbkit.recipes import check_name
 
     workspace = tools.workspace
@@ -209,7 +209,7 @@ def _created(
             "add_kb_documents"
         )
     given = submissions.read(documents, tools, work) if documents else submissions.Submission()
-    report = additions.create(workspace, name, given.documents, work, description=description)
+    report = submissions.create(workspace, name, given.documents, work, description=description)
     return result(replies.added_reply(name, report, given.skipped))
 
 

@@ -15,16 +15,20 @@ from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    PARSE_ERROR,
     CallToolResult,
     Completion,
     CompletionArgument,
     CompletionContext,
+    ErrorData,
     GetPromptResult,
     InputRequiredResult,
+    JSONRPCError,
     PromptReference,
     Resource,
     ResourceTemplate,
@@ -32,22 +36,74 @@ from mcp_types import (
     TextContent,
 )
 from mcp_types import Tool as ToolListing
-from pydantic import AnyUrl
+from pydantic import AnyUrl, ValidationError
 
 from kbkit import __version__, replies
 from kbkit.mcp import collections, core, entries, files, graph, memory, resources, skills
-from kbkit.mcp.callers import LOCAL, Caller, current_caller
-from kbkit.mcp.faults import MOST_TOKENS, explained, reason
-from kbkit.mcp.malformed import Messages
-from kbkit.mcp.options import USUAL_TOKENS, check_sets
-from kbkit.mcp.prompts import usage
-from kbkit.mcp.resources import Page, Resources, current_page
+from kbkit.mcp.arguments import USUAL_TOKENS, check_sets
+from kbkit.mcp.resources import Page, Resources, current_page, usage
 from kbkit.mcp.skills import Skills
-from kbkit.mcp.tools import LazyWorkspace, Searches, Tools
+from kbkit.mcp.tools import (
+    LOCAL,
+    MOST_TOKENS,
+    Caller,
+    LazyWorkspace,
+    Searches,
+    Tools,
+    current_caller,
+    explained,
+    reason,
+)
 from kbkit.validation import check_integer
 
 if TYPE_CHECKING:
     from kbkit.workspace import Workspace
+
+
+class Messages:
+    """The messages of a client; what is none is answered, without an id since it has none.
+
+    Args:
+        read: Gives messages, and an exception for what is none.
+        write: Where answers go.
+    """
+
+    def __init__(self, read: Any, write: Any) -> None:
+        self._read = read
+        self._write = write
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._read, name)
+
+    async def __aenter__(self) -> Messages:
+        await self._read.__aenter__()
+        return self
+
+    async def __aexit__(self, *raised: Any) -> bool | None:
+        closed: bool | None = await self._read.__aexit__(*raised)
+        return closed
+
+    def __aiter__(self) -> Messages:
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        while isinstance(item := await self._read.__anext__(), Exception):
+            answer = JSONRPCError(jsonrpc="2.0", id=None, error=_fault(item))
+            await self._write.send(SessionMessage(answer))
+        message: SessionMessage = item
+        return message
+
+
+def _fault(error: Exception) -> ErrorData:
+    kinds = (
+        {fault["type"] for fault in error.errors(include_url=False, include_context=False)}
+        if isinstance(error, ValidationError)
+        else set()
+    )
+    if "json_invalid" in kinds:
+        return ErrorData(code=PARSE_ERROR, message="the line is not JSON; send one message a line")
+    said = 'the line is no message of JSON-RPC 2.0: {"jsonrpc": "2.0", "id": ..., "method": ...}'
+    return ErrorData(code=INVALID_REQUEST, message=said)
 
 
 def _add_files(tools: Tools) -> None:

@@ -28,8 +28,7 @@ from mcp_types import (
 
 from kbkit import replies
 from kbkit.errors import KbkitError, NotFoundError
-from kbkit.mcp.callers import current_caller
-from kbkit.mcp.faults import reason
+from kbkit.mcp.tools import current_caller, reason
 
 if TYPE_CHECKING:
     from kbkit.mcp.tools import Tools

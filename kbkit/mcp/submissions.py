@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from anyio import from_thread
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from kbkit.errors import ConfigError, PathOutsideError, SourceError
-from kbkit.models import DocumentType, Problem, SourceDocument
+from kbkit.models import DocumentType, IngestReport, Problem, Progress, SourceDocument
 
 if TYPE_CHECKING:
-    from kbkit.mcp.long_work import LongWork
+    from kbkit.knowledge_base import KnowledgeBase
     from kbkit.mcp.tools import Tools
+    from kbkit.workspace import Workspace
+
 
 MOST_DOCUMENTS = 2_000
 """Documents that one call adds; more are work for ``kbkit add``."""
@@ -235,3 +242,132 @@ def _read_files(path: str, tools: Tools, work: LongWork, found: Submission) -> N
 def _clean(text: str) -> str:
     """Text that can be stored: without NUL and lone surrogates."""
     return text.encode("utf-8", "replace").decode().replace("\0", "")
+
+
+def store(
+    kb: KnowledgeBase, documents: Mapping[str, SourceDocument], work: LongWork
+) -> IngestReport:
+    """Add documents to a knowledge base, all in one moment.
+
+    Args:
+        kb: Where to.
+        documents: By URI; one that is there is replaced.
+        work: Hears of each, and may be cancelled: then all is as it was.
+
+    Raises:
+        ToolError: It was cancelled before they were stored.
+        KbkitError: They cannot be stored; all is as it was.
+    """
+    from kbkit.knowledge_base import ingestion_of
+
+    told = _Told(work, len(documents))
+    report = ingestion_of(kb).take_whole(documents.values(), on_progress=told, stop=work.cancelled)
+    return told.ended(report)
+
+
+def create(
+    workspace: Workspace,
+    name: str,
+    documents: Mapping[str, SourceDocument],
+    work: LongWork,
+    *,
+    description: str,
+) -> IngestReport:
+    """Make a knowledge base that holds documents from its first moment.
+
+    Args:
+        workspace: Where.
+        name: Its name.
+        documents: By URI.
+        work: Hears of each, and may be cancelled: then there is no knowledge base.
+        description: What it is about.
+
+    Raises:
+        ToolError: It was cancelled before it was made.
+        KbkitError: It cannot be made.
+    """
+    from kbkit.workspace import create_whole
+
+    told = _Told(work, len(documents))
+    report = create_whole(
+        workspace, name, documents.values(), description=description, on_progress=told,
+        stop=work.cancelled,
+    )  # fmt: skip
+    return told.ended(report)
+
+
+class _Told:
+    """Has a client hear of each document, and of the end when they are stored."""
+
+    def __init__(self, work: LongWork, documents: int) -> None:
+        self._work = work
+        work.total = work.done + documents + 1
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.stage == "store":
+            self._work.step(progress.message)
+
+    def ended(self, report: IngestReport) -> IngestReport:
+        """The report.
+
+        Raises:
+            ToolError: It was cancelled, and nothing is stored.
+        """
+        if report.interrupted:
+            raise ToolError("cancelled; nothing was added")
+        self._work.step("stored")
+        return report
+
+
+_TELL_SECONDS = 0.1
+"""Between two times that a client is told: more often only keeps both busy."""
+
+
+class LongWork:
+    """What a tool does that takes long; it runs on a thread of the server's.
+
+    Args:
+        context: Of the request.
+
+    Attributes:
+        total: Steps in all, as far as known.
+    """
+
+    def __init__(self, context: Context[Any, Any]) -> None:
+        self._context = context
+        self._done = 0
+        self._told_at = float("-inf")
+        self.total: int | None = None
+
+    @property
+    def done(self) -> int:
+        """Steps so far."""
+        return self._done
+
+    def cancelled(self) -> bool:
+        """Whether the client does not want it any more, or has gone."""
+        try:
+            from_thread.check_cancelled()
+        except asyncio.CancelledError:
+            return True
+        return False
+
+    def step(self, message: str = "") -> None:
+        """One step is done.
+
+        Args:
+            message: What it was about.
+        """
+        self._done += 1
+        now = time.monotonic()
+        if now - self._told_at < _TELL_SECONDS and self._done != self.total:
+            return
+        self._told_at = now
+        if self.cancelled():
+            return
+        try:
+            from_thread.run(
+                self._context.report_progress, float(self._done), self.total, message[:200]
+            )
+        except asyncio.CancelledError:  # `cancelled` says so from now on
+            return

@@ -3,23 +3,53 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import ValidationError
 
 from kbkit import replies
-from kbkit.errors import PathOutsideError
-from kbkit.mcp.callers import Caller, Scope, current_caller
+from kbkit.errors import KbkitError, PathOutsideError
 
 if TYPE_CHECKING:
     from kbkit.models import Context, Hits, KnowledgeBaseInfo
     from kbkit.replies import Budget, Reply
     from kbkit.workspace import Workspace
+
+
+Scope = Literal["read", "write", "admin"]
+
+
+class Caller(Protocol):
+    """Who calls."""
+
+    @property
+    def scopes(self) -> Collection[str]:
+        """What they may do: ``read``, ``write``, ``admin``."""
+
+    @property
+    def kbs(self) -> Collection[str] | None:
+        """Knowledge bases that they are limited to; none: to nothing, files and entries neither."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCaller:
+    """Who started the server, on the same machine: may do what it has tools for."""
+
+    scopes: Collection[str] = ("read", "write", "admin")
+    kbs: Collection[str] | None = None
+
+
+LOCAL = LocalCaller()
+current_caller: ContextVar[Caller] = ContextVar("current_caller", default=LOCAL)
+"""Who sent the message that is being answered."""
+
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -276,3 +306,44 @@ def _without_titles(schema: Any) -> Any:
         for name, value in schema.items()
         if name != "title"
     }
+
+
+MOST_TOKENS = 400
+"""Of an error: more would only repeat what was given."""
+
+
+def reason(error: BaseException) -> str:
+    """What is behind an error, as far as that may be told."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KbkitError):
+        cause = cause.__cause__
+    return replies.problem_text(cause or error, MOST_TOKENS)
+
+
+def explained(name: str, error: ToolError, declared: Mapping[str, Declared], most: int) -> str:
+    """What is wrong with a call, in so many tokens.
+
+    Args:
+        name: Of the tool.
+        error: What it raised.
+        declared: The tools there are.
+        most: Most tokens.
+    """
+    cause = error.__cause__
+    if isinstance(cause, ValidationError):
+        properties = declared[name].tool.parameters
+        said = f"{name}: " + "; ".join(_fault(each, properties) for each in cause.errors(
+            include_url=False, include_input=False, include_context=False
+        ))  # fmt: skip
+        return replies.shortened(said, most)
+    return replies.problem_text(cause if isinstance(cause, KbkitError) else error, most)
+
+
+def _fault(fault: Any, schema: dict[str, Any]) -> str:
+    place = [str(part) for part in fault["loc"]]
+    if fault["type"] != "extra_forbidden":
+        return f"{'.'.join(place)}: {fault['msg']}"
+    known = schema["properties"]
+    if place[:-1]:  # in a condition of its own
+        known = schema["$defs"]["Conditions"]["properties"]
+    return f"{'.'.join(place)[:80]}: is not known; there are {', '.join(known)}"

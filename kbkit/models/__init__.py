@@ -24,8 +24,7 @@ if TYPE_CHECKING:
         Subject,
         SubjectKind,
     )
-    from kbkit.models.answers import Answer
-    from kbkit.models.context import Citation, Context, ContextPiece
+    from kbkit.models.answers import Answer, Citation, Context, ContextPiece
     from kbkit.models.documents import (
         Chunk,
         ChunkSpan,
@@ -73,12 +72,11 @@ if TYPE_CHECKING:
         Relation,
         Step,
     )
-    from kbkit.models.health import Finding, Health, Run
     from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
     from kbkit.models.ingest_report import ImportReport, IngestReport, Progress
-    from kbkit.models.jobs import Job, JobError, JobProgress, JobState
+    from kbkit.models.jobs import Job, JobError, JobProgress, JobState, TokenInfo
     from kbkit.models.licenses import License
-    from kbkit.models.problems import Problem
+    from kbkit.models.problems import Finding, Health, Problem, Run
     from kbkit.models.reports import (
         AnnotationReport,
         BundleArchive,
@@ -100,7 +98,6 @@ if TYPE_CHECKING:
         SourceInfo,
     )
     from kbkit.models.targets import Target, TargetKind
-    from kbkit.models.tokens import TokenInfo
     from kbkit.models.values import Value, from_dict, schema, to_json
 
 _HOME = {
@@ -112,7 +109,7 @@ _HOME = {
     "Chunk": "documents",
     "ChunkSpan": "documents",
     "ChunkSummary": "annotations",
-    "Citation": "context",
+    "Citation": "answers",
     "Compaction": "reports",
     "RestoredKnowledgeBase": "reports",
     "Restoration": "reports",
@@ -122,8 +119,8 @@ _HOME = {
     "Migration": "reports",
     "ExportReport": "reports",
     "SiteArchive": "reports",
-    "Context": "context",
-    "ContextPiece": "context",
+    "Context": "answers",
+    "ContextPiece": "answers",
     "DeletedDocument": "reports",
     "DeletedFile": "files",
     "DeletedKnowledgeBase": "reports",
@@ -153,9 +150,9 @@ _HOME = {
     "GapKind": "graph",
     "GraphEdit": "graph",
     "GraphLayout": "graph",
-    "Finding": "health",
-    "Health": "health",
-    "Run": "health",
+    "Finding": "problems",
+    "Health": "problems",
+    "Run": "problems",
     "Hit": "hits",
     "Hits": "hits",
     "Image": "documents",
@@ -194,7 +191,7 @@ _HOME = {
     "SyncReport": "files",
     "Target": "targets",
     "TargetKind": "targets",
-    "TokenInfo": "tokens",
+    "TokenInfo": "jobs",
     "Value": "values",
     "Vote": "entries",
     "from_dict": "values",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
@@ -16,11 +16,36 @@ from typing_extensions import TypedDict
 from kbkit.extras import whole
 from kbkit.models.documents import Chunk, DocumentState, DocumentType
 from kbkit.models.plain import plain, plain_lines, pluralize
-from kbkit.models.typed import TIME, typed_frame
 from kbkit.models.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+TIME = "datetime64[us, UTC]"
+"""Type of a column of UTC times."""
+
+
+def typed_frame(
+    rows: Sequence[Mapping[str, Any]], types: Mapping[str, str | Sequence[str]]
+) -> pd.DataFrame:
+    """Rows as a DataFrame.
+
+    Args:
+        rows: Values by column; other values are left out.
+        types: Type of each column, in order: a dtype's name, or the categories there may be.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    with whole("A DataFrame"):
+        import pandas as pd
+
+    columns = {}
+    for name, dtype in types.items():
+        wanted = dtype if isinstance(dtype, str) else pd.CategoricalDtype(list(dtype))
+        columns[name] = pd.Series([row[name] for row in rows], dtype=wanted)
+    return pd.DataFrame(columns)
 
 
 _PDF = re.compile(r"\.pdf(?:\?|$)", re.IGNORECASE)

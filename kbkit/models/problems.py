@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from kbkit.models.values import Value
 
@@ -31,3 +33,69 @@ def by_reason(problems: Iterable[Problem]) -> list[str]:
         first + (f" and {len(others):,} more" if others else "") + f": {reason}"
         for reason, (first, *others) in reasons.items()
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding(Value):
+    """Something that is not as it should be.
+
+    Attributes:
+        part: Of the workspace: ``catalog``, ``configuration``, ``vectors``, ``words``,
+            ``embedder``, ``index``, ``snapshot``, ``jobs``, ``tokens``, ``files`` or ``entries``.
+        kb: Name of the knowledge base; empty where it is of all.
+        problem: What is wrong.
+        remedy: What to do.
+        mended: Whether that was done.
+    """
+
+    part: str
+    kb: str
+    problem: str
+    remedy: str
+    mended: bool = False
+
+    def __str__(self) -> str:
+        where = f"{self.kb}: " if self.kb else ""
+        return f"{where}{self.problem}; {'mended' if self.mended else self.remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Health(Value):
+    """What `Workspace.doctor` found.
+
+    Attributes:
+        findings: What is not as it should be, in order of what rests on what.
+        knowledge_bases: Number of those that were looked at.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    knowledge_bases: int = 0
+
+    @property
+    def sound(self) -> bool:
+        """Whether all is as it should be, perhaps since it was mended."""
+        return all(finding.mended for finding in self.findings)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.findings)) or "sound"
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Value):
+    """One reading of a source.
+
+    Attributes:
+        kb: Name of the knowledge base.
+        source: Address, path or name of what was read.
+        started_at: When it began.
+        finished_at: When it ended; ``None`` while it goes on, and where it was cut off.
+        seconds: How long that took; 0 where it has not ended.
+        counts: How many documents were added, updated and so on.
+    """
+
+    kb: str
+    source: str
+    started_at: datetime
+    finished_at: datetime | None
+    seconds: float
+    counts: Mapping[str, Any]

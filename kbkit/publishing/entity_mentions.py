@@ -10,7 +10,7 @@ import numpy as np
 from kbkit.export.index.packing import Integers
 from kbkit.models import SubjectKind
 from kbkit.models.plain import plain
-from kbkit.stores.catalog import annotated_chunks
+from kbkit.stores.catalog import reading
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.snapshots.snapshot import Snapshot
 
@@ -70,8 +70,8 @@ def entity_mentions(transaction: Transaction, kb_id: str, snapshot: Snapshot) ->
         kb_id: The knowledge base.
         snapshot: Of the version that the transaction sees.
     """
-    said = annotated_chunks.mentions(transaction, kb_id)
-    subjects = annotated_chunks.names(transaction) if said else {}
+    said = reading.mentions(transaction, kb_id)
+    subjects = reading.names(transaction) if said else {}
     groups: dict[str, list[str]] = {}
     for known in said:
         subject = subjects.get(known)

@@ -23,11 +23,11 @@ from kbkit.graph.graph import MOST_DRAWN, Graph
 from kbkit.models import Entity, Gap, GapKind, GraphLayout, LayoutNode, Target, TargetKind
 from kbkit.models.plain import plain
 from kbkit.publishing.entity_mentions import EntityMentions
-from kbkit.stores.catalog import edges as edge_rows
 from kbkit.stores.catalog import entities, graph, reading
-from kbkit.stores.catalog import targets as target_rows
+from kbkit.stores.catalog import names as target_rows
+from kbkit.stores.catalog import relations as edge_rows
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.edges import Edge
+from kbkit.stores.catalog.relations import Edge
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.stores.stores import Stores

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -14,17 +15,24 @@ from numpy.typing import NDArray
 
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.onnx import minilm_fingerprint
-from kbkit.embedding.words import word_encoder
+from kbkit.embedding.static import word_encoder
 from kbkit.errors import EmbedderError
-from kbkit.export.index import IndexContent, IndexedCards, IndexedChunk, IndexedDocument
+from kbkit.export.index import (
+    IndexContent,
+    IndexedAnnotations,
+    IndexedCards,
+    IndexedChunk,
+    IndexedDocument,
+    IndexedSubject,
+)
+from kbkit.export.index.packing import Integers
 from kbkit.markdown.plain_text import plain_text
-from kbkit.models import Chunk, Document, DocumentState, RatingTotal
+from kbkit.models import Chunk, Document, DocumentState, Frame, RatingTotal, SubjectKind
+from kbkit.models.plain import plain
 from kbkit.models.plain import plain as one_line
-from kbkit.publishing.index_annotations import indexed_annotations
-from kbkit.publishing.learned_words import with_questions
+from kbkit.recipes import NameSpec
 from kbkit.retrieval.fusion import rating_prior
 from kbkit.stores.catalog import (
-    annotated_chunks,
     corpus,
     knowledge_bases,
     query_encoders,
@@ -32,14 +40,133 @@ from kbkit.stores.catalog import (
     ratings,
     reading,
 )
-from kbkit.stores.catalog.configs import spec_of
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.query_encoders import EncoderRow, EncoderTarget
 from kbkit.stores.catalog.reading import heading_text
-from kbkit.stores.snapshots.snapshot import Snapshot
+from kbkit.stores.catalog.subjects import entity_id
+from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.stores.stores import Stores
 from kbkit.text import analyzer
+
+ENTITIES = 3
+"""Most entities that a hit shows."""
+
+
+def indexed_annotations(
+    transaction: Transaction, kb_id: str, seqs: Sequence[int], curated: Sequence[NameSpec] = ()
+) -> IndexedAnnotations | None:
+    """What the annotations of some chunks say.
+
+    Args:
+        transaction: Reads.
+        kb_id: The knowledge base.
+        seqs: ``chunks.seq`` of the chunks, in the order of the index.
+        curated: Names that its recipe gives. Other names for what the chunks name are those of
+            other knowledge bases, or of people, and are not published.
+
+    Returns:
+        ``None`` where none of them is annotated.
+    """
+    numbers = {seq: number for number, seq in enumerate(seqs)}
+    masks = np.zeros(len(seqs), np.int64)
+    first: list[Frame | None] = [None] * len(seqs)
+    bits = {frame: 1 << place for place, frame in enumerate(Frame)}
+    for seq, position, frame in reading.iter_frames(transaction, kb_id):
+        if seq in numbers:
+            masks[numbers[seq]] |= bits[frame]
+            if position == 0:
+                first[numbers[seq]] = frame
+    given = {entity_id(name) for spec in curated for name in (spec.name, *spec.aliases)}
+    subjects, entities = _subjects(transaction, kb_id, numbers, given)
+    if not masks.any() and not subjects:
+        return None
+    return IndexedAnnotations(masks, first, entities, subjects)
+
+
+def _subjects(
+    transaction: Transaction, kb_id: str, numbers: dict[int, int], given: AbstractSet[str]
+) -> tuple[list[IndexedSubject], list[tuple[str, ...]]]:
+    """All subjects by each of their names, and the entities that each chunk shows.
+
+    Those are the ones that the fewest other chunks name, as in
+    `kbkit.stores.catalog.chunk_annotations.summaries`.
+    """
+    said = reading.mentions(transaction, kb_id)
+    names = reading.names(transaction)
+    rows: dict[str, Integers] = {}
+    for known, found in said.items():
+        there = [numbers[seq] for seq in found if seq in numbers]
+        if there and known in names:
+            rows[known] = np.sort(np.array(there, np.int64))
+    shown: list[list[tuple[int, str]]] = [[] for _ in numbers]
+    groups: dict[str, list[str]] = {}
+    for known, own in rows.items():
+        subject = names[known]
+        groups.setdefault(subject.root, []).append(known)
+        if subject.kind is SubjectKind.ENTITY:
+            for number in own.tolist():
+                shown[number].append((len(own), plain(subject.name)))
+    for known in (given & names.keys()) - rows.keys():
+        if names[known].root in groups:
+            groups[names[known].root].append(known)
+    found_subjects = []
+    for held in groups.values():
+        named = [rows[known] for known in held if known in rows]
+        own = named[0] if len(named) == 1 else np.unique(np.concatenate(named))
+        for known in held:
+            subject = names[known]
+            if name := plain(subject.name):
+                found_subjects.append(IndexedSubject(subject.key, subject.kind, name, own))
+    entities = [tuple(name for _, name in sorted(each)[:ENTITIES] if name) for each in shown]
+    return found_subjects, entities
+
+
+def with_questions(
+    snapshot: Snapshot, asked: Mapping[str, Sequence[int]], language: str
+) -> Snapshot:
+    """A snapshot whose chunks hold the words of their questions once more.
+
+    Lengths stay, so that other queries find the chunks as before.
+
+    Args:
+        snapshot: Of the knowledge base.
+        asked: The questions, and ``seq`` of the chunks of each.
+        language: Of the analyzer.
+    """
+    of = analyzer(language)
+    rows = {int(seq): row for row, seq in enumerate(snapshot.seqs)}
+    pairs = {
+        (term, rows[seq])
+        for question, seqs in asked.items()
+        for term in of.query_terms(question)
+        for seq in seqs
+        if seq in rows
+    }
+    if not pairs:
+        return snapshot
+    terms = sorted({*snapshot.terms, *(term for term, _ in pairs)})
+    places = {term: place for place, term in enumerate(terms)}
+    moved = np.array([places[term] for term in snapshot.terms], np.int64)
+    held = np.repeat(moved, np.diff(snapshot.starts)) * len(snapshot) + snapshot.rows
+    more = np.array([places[term] * len(snapshot) + row for term, row in pairs], np.int64)
+    keys, which = np.unique(np.concatenate([held, more]), return_inverse=True)
+    once = np.ones(len(more), np.int64)
+    counts = np.bincount(which, np.concatenate([snapshot.counts.astype(np.int64), once]))
+    return replace(
+        snapshot,
+        terms=terms,
+        starts=np.searchsorted(keys, np.arange(len(terms) + 1) * len(snapshot)),
+        rows=(keys % len(snapshot)).astype(np.int32),
+        counts=np.minimum(counts, np.iinfo(np.uint16).max).astype(np.uint16),
+        title_terms=_moved(snapshot.title_terms, moved),
+        heading_terms=_moved(snapshot.heading_terms, moved),
+    )
+
+
+def _moved(lists: Lists, moved: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Lists:
+    return Lists(lists.starts, moved[lists.values].astype(np.int32))
+
 
 _STATIC = "static:"
 _NONE = RatingTotal(0, 0.0)
@@ -85,7 +212,7 @@ def index_state(
         asked = _published_questions(transaction, row)
         # when documents were fetched changes no version
         listed = list(reading.iter_listed(transaction, kb_id))
-        annotated = annotated_chunks.state(transaction, kb_id)
+        annotated = reading.state(transaction, kb_id)
     parts: list[object] = [version("kbkit"), row.id, row.name, row.version, row.embedder]
     parts += [row.card_embedder, row.cards_version]
     parts += [encoder and encoder.fitted_at.isoformat() for encoder in encoders]

@@ -38,11 +38,11 @@ from kbkit.export.index.packing import (
 from kbkit.export.index.terms import UNIT, utf16_key
 from kbkit.export.index.writer import FORMAT, index_folder
 from kbkit.models import Filters, Frame, Mode
-from kbkit.publishing.index_filters import IndexFilters
 from kbkit.publishing.index_vectors import (
     CARD_CLUSTERS,
     CHUNK_CLUSTERS,
     MODEL_CLUSTERS,
+    IndexFilters,
     IndexVectors,
 )
 from kbkit.recipes import RetrievalSpec

@@ -2,35 +2,128 @@
 
 from __future__ import annotations
 
+import posixpath
 import time
-from collections.abc import Callable, Sequence
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
+from urllib.parse import quote
 
 from kbkit.errors import EmbedderError
 from kbkit.export import ExportReport, build_site, export_pages, write_project, write_standalone
-from kbkit.export.facts import GraphFacts, SiteSection
+from kbkit.export.facts import Download, GraphFacts, SiteSection
 from kbkit.export.index import is_written, remove_index, write_index
 from kbkit.export.index.stemmers import check_stemmers
 from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.project import DOCS
 from kbkit.export.pages.graph_page import kept_pages
+from kbkit.export.pages.paths import safe_name
 from kbkit.export.pages.writer import remove_pages
-from kbkit.models import Progress
+from kbkit.markdown.links import WIKI_LINK
+from kbkit.markdown.structure import slug
+from kbkit.markdown.wiki_links import resolve_wiki_links
+from kbkit.models import Document, Progress
 from kbkit.progress import OnProgress
-from kbkit.publishing.archives import Attachments, downloads
 from kbkit.publishing.facts import gather_facts
 from kbkit.publishing.graph_facts import GraphView, look_at_graph
 from kbkit.publishing.index_content import index_content, index_state, to_fit
-from kbkit.publishing.stored_documents import StoredDocuments
 from kbkit.retrieval.encoder_fitting import is_outdated
-from kbkit.stores.catalog import annotated_chunks, entries, knowledge_bases
-from kbkit.stores.catalog.built_in import BUILT_IN, ENTRIES
-from kbkit.stores.catalog.configs import spec_of
+from kbkit.stores.catalog import entries, files, knowledge_bases, reading
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES, spec_of
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.stores.stores import Stores
+
+FOLDER = "downloads"
+"""Folder of the archives in an export."""
+
+Attachments = Callable[[str], Mapping[str, bytes]]
+"""Gives the files of a document by their paths within it, by the document's URI."""
+
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+"""The earliest that an archive can say: what did not change makes the same archive."""
+
+
+def downloads(documents: Mapping[str, str], attachments: Attachments) -> dict[str, Download]:
+    """The archive of each document that has files.
+
+    Args:
+        documents: URI of each document, by its id.
+        attachments: Gives the files of each.
+    """
+    found = {}
+    for known, uri in documents.items():
+        if files := attachments(uri):
+            sizes = tuple((path, len(data)) for path, data in sorted(files.items()))
+            name = safe_name(uri)
+            found[known] = Download(
+                f"{FOLDER}/{name}.zip",
+                sizes,
+                partial(_archive, name, attachments, uri),
+                "an Agent Skill as ZIP" if "SKILL.md" in files else "ZIP",
+            )
+    return found
+
+
+def _archive(name: str, attachments: Attachments, uri: str) -> bytes:
+    """All files of a document, in a folder of their own."""
+    target = BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        for path, data in sorted(attachments(uri).items()):
+            info = zipfile.ZipInfo(f"{name}/{path}", _LONG_AGO)
+            archive.writestr(info, data, zipfile.ZIP_DEFLATED)
+    return target.getvalue()
+
+
+class StoredDocuments:
+    """The documents of a knowledge base as one transaction sees them, however often they are read.
+
+    They are read as they are asked for, so that a large knowledge base is never held whole. In the
+    files of a workspace, links by name are links to the files that they mean; entries have their
+    category, and what keeps them from being used, among their tags.
+    """
+
+    def __init__(self, transaction: Transaction, kb_id: str) -> None:
+        self._transaction = transaction
+        self._kb_id = kb_id
+
+    def __iter__(self) -> Iterator[Document]:
+        for document in reading.iter_documents(self._transaction, self._kb_id, gone=False):
+            if self._kb_id == FILES:
+                yield self._linked(document)
+            elif self._kb_id == ENTRIES:
+                yield _labelled(document)
+            else:
+                yield document
+
+    def _linked(self, document: Document) -> Document:
+        if "[[" not in document.content:
+            return document
+        path = document.uri
+        leads = {link.target: link.leads_to for link in files.links(self._transaction, path)}
+
+        def address(name: str, heading: str) -> str | None:
+            target = leads.get(name) or leads.get(f"/{name}")
+            if not target:
+                return None
+            href = quote(posixpath.relpath(target, posixpath.dirname(path) or "."))
+            return f"{href}#{quote(slug(heading))}" if heading else href
+
+        about = WIKI_LINK.sub(lambda match: match[3] or match[1], document.description)
+        content = resolve_wiki_links(document.content, address)
+        return replace(document, content=content, description=about)
+
+
+def _labelled(document: Document) -> Document:
+    """An entry whose category, and status where it is not to be used, are tags."""
+    said = [document.metadata.get("category"), document.metadata.get("status")]
+    more = [each for each in said if isinstance(each, str) and each not in ("", "active")]
+    return replace(document, tags=tuple(dict.fromkeys((*document.tags, *more))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +245,7 @@ class Publisher:
         """What is drawn of its graph, if that is to have a page; what the folder has, if it is."""
         with self.stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
-            known = annotated_chunks.graph_state(transaction, self.kb_id)
+            known = reading.graph_state(transaction, self.kb_id)
         site = spec_of(row).site
         if not (site.graph if self.graph is None else self.graph):
             return None

@@ -18,7 +18,7 @@ from kbkit.recipe_drafts.descriptions import draft_of_description, slug
 from kbkit.recipe_drafts.draft import Draft, Exclusion
 from kbkit.recipe_drafts.generators import generator_of, known_exclusions
 from kbkit.recipe_drafts.sites import draft_of_site, title_of
-from kbkit.sources.disk.walk import walk
+from kbkit.sources.disk.files import walk
 from kbkit.sources.formats import FORMATS
 from kbkit.sources.html.dom import parse
 from kbkit.sources.json_yaml import load_values

@@ -28,8 +28,7 @@ from kbkit.sources.html.licenses import page_license
 from kbkit.sources.json_yaml import load_values
 from kbkit.sources.web.downloads import RateLimiter
 from kbkit.sources.web.fetch import Fetcher, Response
-from kbkit.sources.web.robots import Robots
-from kbkit.sources.web.sitemaps import read_sitemaps
+from kbkit.sources.web.robots import Robots, read_sitemaps
 from kbkit.sources.web.urls import Scope, canonical, origin
 
 POLITE = 0.2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from kbkit.recipes.annotation import (
     AnyAnnotation,
+    ExpandSpec,
+    LanguageModelSpec,
     LlmAnnotation,
     NameSpec,
     NoAnnotation,
@@ -12,7 +14,6 @@ from kbkit.recipes.annotation import (
 )
 from kbkit.recipes.base import Spec
 from kbkit.recipes.demands import demands, require_trust
-from kbkit.recipes.language_models import ExpandSpec, LanguageModelSpec
 from kbkit.recipes.loading import (
     golden_questions,
     load_questions,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kbkit.errors import TrustError
-from kbkit.models.references import variables
+from kbkit.models.documents import variables
 from kbkit.recipes.annotation import LlmAnnotation, PluginAnnotation
 from kbkit.recipes.schema import LlamaIndexEmbedding, OnnxEmbedding, PluginEmbedding, Recipe
 from kbkit.recipes.sources import FetchSpec, FilesSource, PackageSource, PluginSource

@@ -17,11 +17,9 @@ from pydantic import (
 )
 
 from kbkit.models.licenses import TEXT_LENGTH
-from kbkit.recipes.annotation import AnyAnnotation, NoAnnotation, RulesAnnotation
-from kbkit.recipes.base import HttpUrl, Spec, check_license
-from kbkit.recipes.language_models import ExpandSpec
+from kbkit.recipes.annotation import AnyAnnotation, ExpandSpec, NoAnnotation, RulesAnnotation
+from kbkit.recipes.base import HttpUrl, Spec, VersionedSpec, check_license
 from kbkit.recipes.sources import AnySource
-from kbkit.recipes.versions import VersionedSpec
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 

@@ -11,48 +11,63 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kbkit.replies.collections import added_reply, collection_reply
-    from kbkit.replies.contexts import context_reply
-    from kbkit.replies.documents import document_reply
-    from kbkit.replies.entries import entries_reply, entry_reply
-    from kbkit.replies.files import file_reply, folder_reply
-    from kbkit.replies.graph import about_reply, entities_reply, relation_reply, steps_reply
-    from kbkit.replies.knowledge_bases import knowledge_bases_reply
+    from kbkit.replies.knowledge_bases import (
+        added_reply,
+        collection_reply,
+        knowledge_bases_reply,
+        usage_text,
+    )
     from kbkit.replies.limits import LEAST_TOKENS
-    from kbkit.replies.memory import memory_reply
-    from kbkit.replies.passages import SOUGHT, search_reply
-    from kbkit.replies.problems import problem_text
+    from kbkit.replies.passages import (
+        SOUGHT,
+        context_reply,
+        document_reply,
+        index_reply,
+        next_address,
+        read_on,
+        search_reply,
+    )
     from kbkit.replies.reply import Budget, Reply, read_cursor, shortened, write_cursor
-    from kbkit.replies.resources import index_reply, next_address, read_on
-    from kbkit.replies.usage import usage_text
+    from kbkit.replies.workspace import (
+        about_reply,
+        entities_reply,
+        entries_reply,
+        entry_reply,
+        file_reply,
+        folder_reply,
+        memory_reply,
+        problem_text,
+        relation_reply,
+        steps_reply,
+    )
 
 _HOME = {
     "Budget": "reply",
     "LEAST_TOKENS": "limits",
     "Reply": "reply",
     "SOUGHT": "passages",
-    "about_reply": "graph",
-    "added_reply": "collections",
-    "collection_reply": "collections",
-    "context_reply": "contexts",
-    "document_reply": "documents",
-    "entities_reply": "graph",
-    "entries_reply": "entries",
-    "entry_reply": "entries",
-    "file_reply": "files",
-    "folder_reply": "files",
-    "index_reply": "resources",
+    "about_reply": "workspace",
+    "added_reply": "knowledge_bases",
+    "collection_reply": "knowledge_bases",
+    "context_reply": "passages",
+    "document_reply": "passages",
+    "entities_reply": "workspace",
+    "entries_reply": "workspace",
+    "entry_reply": "workspace",
+    "file_reply": "workspace",
+    "folder_reply": "workspace",
+    "index_reply": "passages",
     "knowledge_bases_reply": "knowledge_bases",
-    "memory_reply": "memory",
-    "next_address": "resources",
-    "problem_text": "problems",
+    "memory_reply": "workspace",
+    "next_address": "passages",
+    "problem_text": "workspace",
     "read_cursor": "reply",
-    "read_on": "resources",
-    "relation_reply": "graph",
+    "read_on": "passages",
+    "relation_reply": "workspace",
     "search_reply": "passages",
     "shortened": "reply",
-    "steps_reply": "graph",
-    "usage_text": "usage",
+    "steps_reply": "workspace",
+    "usage_text": "knowledge_bases",
     "write_cursor": "reply",
 }
 

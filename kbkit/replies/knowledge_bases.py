@@ -1,17 +1,14 @@
-"""Knowledge bases for an agent."""
+"""Lists of knowledge bases and collections for an agent, and how to use them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kbkit.models import KnowledgeBaseInfo
+from kbkit.models import Document, IngestReport, KnowledgeBaseInfo, Problem
 from kbkit.models.plain import pluralize
-from kbkit.replies.listings import listing
-from kbkit.replies.quotes import Quotes
-from kbkit.replies.reply import Budget, Reply
-from kbkit.retrieval.citations import LINE_TOKENS, cut
-from kbkit.retrieval.quoting import one_line
+from kbkit.replies.reply import Budget, Quotes, Reply, listing
+from kbkit.retrieval.quoting import LINE_TOKENS, cut, one_line
 
 
 def knowledge_bases_reply(
@@ -44,3 +41,114 @@ def row_of(info: KnowledgeBaseInfo, quotes: Quotes) -> tuple[str, dict[str, Any]
         "documents": info.documents,
         "chunks": info.chunks, "updated_at": updated,
     }  # fmt: skip
+
+
+_MOST_FOLDERS = 30
+
+
+def usage_text(
+    rules: str,
+    tools: Mapping[str, str],
+    knowledge_bases: Iterable[KnowledgeBaseInfo],
+    folders: Sequence[str],
+    budget: Budget,
+) -> str:
+    """How an agent uses a server.
+
+    Args:
+        rules: What always holds.
+        tools: What each tool is for.
+        knowledge_bases: Those there are.
+        folders: Those at the root of the files.
+        budget: What the text may take; knowledge bases that do not fit are counted.
+    """
+    quotes = Quotes()
+    said = "\n".join(f"- `{name}` {use}." for name, use in tools.items())
+    head = f"{rules}\n\n{said}\n\n{quotes.note}"
+    roots = [cut(one_line(folder), LINE_TOKENS) for folder in folders]
+    named = ", ".join(f"{folder}/" for folder in roots[:_MOST_FOLDERS])
+    left = len(roots) - _MOST_FOLDERS
+    files = f"Root folders: {named or 'none yet'}" + f" and {left} more" * (left > 0)
+    budget.take(f"{head}\n\n<{quotes.mark}>\n{files}\nKnowledge bases:\nand 0000000 more\n</>")
+    lines: list[str] = []
+    others = 0
+    for info in knowledge_bases:
+        line, _ = row_of(info, quotes)
+        if not others and budget.takes(line):
+            lines.append(line)
+        else:
+            others += 1
+    lines += [f"and {others:,} more"] if others else []
+    listed = "\n".join(["Knowledge bases:", *lines]) if lines else "There is no knowledge base yet."
+    return f"{head}\n\n<{quotes.mark}>\n{listed}\n\n{files}\n</{quotes.mark}>"
+
+
+_ID_TOKENS = 120
+_MOST_SKIPPED = 5
+
+
+def collection_reply(
+    info: KnowledgeBaseInfo, documents: Iterable[Document], *, start: int, budget: Budget
+) -> Reply:
+    """A collection with its documents, a line each.
+
+    Args:
+        info: Its figures.
+        documents: What it holds.
+        start: How many documents were told before.
+        budget: What the reply may take.
+    """
+    quotes = Quotes()
+    about = cut(one_line(info.description), LINE_TOKENS)
+    figures = f"{pluralize(info.documents, 'document')}, {pluralize(info.chunks, 'chunk')}"
+    updated = f"{info.updated_at:%Y-%m-%d}"
+    head = f"{info.name}: {figures}, updated {updated}.\n{quotes.note}\n<{quotes.mark}>"
+    if about:
+        head += f"\n{about}"
+    return listing(
+        (_document(each, quotes) for each in documents), name="documents", head=head,
+        foot=f"</{quotes.mark}>",
+        nothing=f"{info.name} holds no document yet.",
+        start=start, budget=budget,
+        more={
+            "note": quotes.note, "collection_name": info.name,
+            "description": quotes.value(about), "documents_in_all": info.documents,
+            "chunks": info.chunks, "updated_at": updated,
+        },
+    )  # fmt: skip
+
+
+def added_reply(name: str, report: IngestReport, skipped: list[Problem]) -> Reply:
+    """What was added to a collection.
+
+    Args:
+        name: Of the collection.
+        report: What was stored.
+        skipped: What could not be read, and why.
+    """
+    left = [*skipped, *report.failed, *report.skipped]
+    told = [
+        cut(one_line(f"{each.uri}: {each.reason}"), LINE_TOKENS) for each in left[:_MOST_SKIPPED]
+    ]
+    if len(left) > _MOST_SKIPPED:
+        told.append(f"and {len(left) - _MOST_SKIPPED:,} more")
+    added = pluralize(report.new, "new document")
+    text = f"{name}: {added}, {report.changed:,} changed, {report.same:,} as they were"
+    text += f"; {pluralize(report.chunks_added, 'chunk')} to search now."
+    if told:
+        text += "\nLeft out:\n" + "\n".join(f"- {line}" for line in told)
+    return Reply(
+        text,
+        {
+            "collection_name": name, "new": report.new, "changed": report.changed,
+            "same": report.same, "chunks": report.chunks_added, "left_out": told,
+        },
+    )  # fmt: skip
+
+
+def _document(info: Document, quotes: Quotes) -> tuple[str, dict[str, Any]]:
+    known_as = one_line(info.uri)
+    if cut(known_as, _ID_TOKENS) != known_as:
+        known_as = info.id
+    title = cut(one_line(info.title), LINE_TOKENS)
+    return f"- {known_as}: {title}", {"id": known_as, "title": quotes.value(title)}

@@ -1,17 +1,40 @@
-"""What a search found, for an agent: passages with their sources, as many as a budget holds."""
+"""Passages and documents for an agent, within a token budget."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from kbkit.models import Citation, Hits
-from kbkit.replies.quotes import Quotes
-from kbkit.replies.reply import Budget, Reply, size, with_cursor, write_cursor
-from kbkit.retrieval.citations import LINE_TOKENS, citation_of, cut, cut_at, source_of
-from kbkit.retrieval.excerpts import excerpts
-from kbkit.retrieval.quoting import NOTHING, harmless, one_line
+from kbkit.errors import ConfigError, NotFoundError
+from kbkit.knowledge_base.document_collection import anchor_span, section_span
+from kbkit.models import Citation, Context, ContextPiece, Document, Hits, KnowledgeBaseInfo
+from kbkit.models.plain import pluralize
+from kbkit.replies.reply import (
+    CURSOR_TOKENS,
+    Budget,
+    Quotes,
+    Reply,
+    listing,
+    part_reply,
+    size,
+    with_cursor,
+    write_cursor,
+)
+from kbkit.retrieval.context import LEAST_TOKENS
+from kbkit.retrieval.quoting import (
+    LINE_TOKENS,
+    NOTHING,
+    citation_of,
+    cut,
+    cut_at,
+    excerpts,
+    harmless,
+    one_line,
+    source_of,
+)
 
 SOUGHT = 4
 """Hits that are sought for each passage that is wanted, since some repeat others or join them."""
@@ -135,3 +158,174 @@ class _Passage:
             else:
                 high = middle - 1
         return self.shown(quotes, short=short, length=low)
+
+
+_LITTLE = 600
+"""Tokens of a budget that leaves no room for all that is to be said of sources."""
+
+
+def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
+    """A context that is within the budget with its values, which its text alone would be.
+
+    Args:
+        ask: Gives the context that takes at most so many tokens.
+        budget: What the reply may take.
+    """
+    room = budget.room + CURSOR_TOKENS  # there is no more of it
+    most = max(LEAST_TOKENS, room // 2)
+    while True:
+        try:
+            found = ask(most)
+        except ConfigError as error:
+            if str(error).startswith("max_tokens"):  # which the caller gave otherwise
+                raise ConfigError("max_tokens: too few for a passage; give more") from error
+            raise
+        quotes = Quotes()
+        values = {
+            "note": quotes.note,
+            "pieces": [_values(piece, quotes, room < _LITTLE) for piece in found.pieces],
+            "notes": [quotes.value(note) for note in found.notes],
+        }
+        over = size(found.text, values) - room
+        if over <= 0:
+            return Reply(found.text, values)
+        if most == LEAST_TOKENS:  # notes of services, say
+            return Reply(found.text, values | {"pieces": [], "notes": []})
+        most = max(LEAST_TOKENS, most - max(over // 2, 8))
+
+
+def _values(piece: ContextPiece, quotes: Quotes, short: bool) -> dict[str, Any]:
+    values: dict[str, Any] = {"number": piece.number, "kind": piece.kind}
+    if piece.name:
+        values["name"] = piece.name
+    if (citation := piece.citation) is not None:
+        values |= citation_values(citation, quotes, short=short)
+    return values | {"text": quotes.value(piece.text)}
+
+
+_SOURCE_TOKENS = 120
+_LINES = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+
+
+def document_reply(
+    found: Document,
+    *,
+    kb: str,
+    section: str = "",
+    lines: str = "",
+    anchor: str = "",
+    start: int,
+    budget: Budget,
+) -> Reply:
+    """A document, from a character on.
+
+    Args:
+        found: It.
+        kb: Name of its knowledge base.
+        section: Heading, or anchor of one, of the part that is wanted; ``""`` for all.
+        lines: Range of its lines, such as ``10-40``; ``""`` for all.
+        anchor: What it was asked for with, which leads to a part of it where nothing else is said.
+        start: How many characters of that were told before.
+        budget: What the reply may take.
+
+    Raises:
+        NotFoundError: It has no such section or line; the message says what it has.
+        ConfigError: The range is none, or a section is asked for too.
+    """
+    if section and lines:
+        raise ConfigError("give either section or lines")
+    if lines:
+        begin, end = _lines(found, lines)
+    else:
+        begin, end = section_span(found, section) if section else anchor_span(found, anchor)
+    total = len(_split(found.content))
+    title = cut(one_line(found.title), LINE_TOKENS)
+    source = cut(one_line(found.uri), _SOURCE_TOKENS)
+    fetched = f"{found.fetched_at:%Y-%m-%d}"
+    version = cut(one_line(found.version), LINE_TOKENS) or "unknown"
+    said = [
+        f"title: {title}", f"source: {source}", f"kb: {kb}",
+        f"fetched: {fetched}, {found.state.value}", f"version: {version}",
+    ]  # fmt: skip
+    return part_reply(
+        found.content[begin:end], name="1", said="\n".join(said), start=start, budget=budget,
+        first_line=found.content.count("\n", 0, begin) + 1, lines_in_all=total, quoted=("title",),
+        values={
+            "kb": kb, "title": title, "source": source, "fetched_at": fetched,
+            "state": found.state.value, "version": version, "lines": total,
+        },
+    )  # fmt: skip
+
+
+def _lines(found: Document, lines: str) -> tuple[int, int]:
+    """Where a range of lines begins and ends."""
+    given = _LINES.fullmatch(lines.strip())
+    first, last = (int(given[1]), int(given[2] or given[1])) if given else (0, 0)
+    if not 1 <= first <= last:
+        raise ConfigError(f"lines={lines[:40]!r}: give a range such as 10-40, counted from 1")
+    every = _split(found.content)
+    if first > len(every):
+        raise NotFoundError(f"{found.uri[:200]}: has {len(every)} lines")
+    begin, end = (sum(len(line) + 1 for line in every[:count]) for count in (first - 1, last))
+    return begin, min(end, len(found.content))
+
+
+def _split(content: str) -> list[str]:
+    """Its lines, without their ends."""
+    return content.removesuffix("\n").split("\n") if content else []
+
+
+def index_reply(
+    info: KnowledgeBaseInfo,
+    documents: Iterable[Document],
+    address: Callable[[Document], str],
+    *,
+    start: int,
+    budget: Budget,
+) -> Reply:
+    """What a knowledge base holds, as ``llms.txt`` tells it: a title, what it is about, links.
+
+    Args:
+        info: Its figures.
+        documents: What it holds.
+        address: Where a document can be read.
+        start: How many documents were told before.
+        budget: What the reply may take.
+    """
+    quotes = Quotes()
+    about = cut(one_line(info.description), 2 * LINE_TOKENS)
+    head = f"# {info.name}\n\n{pluralize(info.documents, 'document')}. {quotes.note}\n"
+    head += f"<{quotes.mark}>" + f"\n> {about}" * bool(about)
+
+    def row(document: Document) -> tuple[str, dict[str, Any]]:
+        title = cut(one_line(document.title), LINE_TOKENS).translate(_BRACKETS)
+        said = cut(one_line(document.description), LINE_TOKENS)
+        return f"- [{title}]({address(document)})" + f": {said}" * bool(said), {}
+
+    return listing(
+        map(row, documents), name="documents", head=head, foot=f"</{quotes.mark}>",
+        nothing=f"# {info.name}\n\nIt holds no document yet.", start=start, budget=budget,
+    )  # fmt: skip
+
+
+def read_on(reply: Reply, address: str) -> str:
+    """The text of a reply that is read at an address: the rest is at one of its own.
+
+    Args:
+        reply: It.
+        address: Of the whole.
+    """
+    cursor = str(reply.values["next_cursor"])
+    if not cursor:
+        return reply.text
+    text = reply.text.removesuffix(with_cursor("", cursor))
+    return f"{text}\n\nThere is more: read {next_address(reply, address)}"
+
+
+def next_address(reply: Reply, address: str) -> str:
+    """Where what follows a part can be read; ``""`` behind the last."""
+    cursor = str(reply.values["next_cursor"])
+    return f"{address}?cursor={cursor}" if cursor else ""
+
+
+_BRACKETS = str.maketrans("[]", "()")

@@ -19,8 +19,8 @@ from kbkit import __version__
 from kbkit.access import Access, Tokens
 from kbkit.jobs import Jobs
 from kbkit.rest import problems
-from kbkit.rest.gate import Gate
 from kbkit.rest.metrics import Metrics
+from kbkit.rest.middleware import WHOLE_TEXTS, Gate
 from kbkit.rest.openapi import describe
 from kbkit.rest.responses import EVERYWHERE
 from kbkit.rest.routes import annotations as of_annotations
@@ -47,7 +47,6 @@ from kbkit.rest.routes import (
 )
 from kbkit.rest.routes import jobs as of_jobs
 from kbkit.rest.settings import ServerSettings
-from kbkit.rest.whole_texts import WHOLE_TEXTS
 from kbkit.search_processes import SearchProcesses
 from kbkit.workspace import Workspace, stores_of
 

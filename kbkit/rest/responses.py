@@ -3,26 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
-from fastapi import Response
+from fastapi import Depends, Header, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StrictBool, WithJsonSchema
 
+from kbkit import errors
+from kbkit.access import Caller
+from kbkit.errors import ArgumentError, ConflictError, KbkitError, ServerError
+from kbkit.jobs import Jobs
 from kbkit.models import (
     DocumentInfo,
     DocumentPart,
     Entity,
     Entry,
     FileInfo,
+    Job,
+    JobState,
     KnowledgeBaseInfo,
     Relation,
     SourceInfo,
 )
 from kbkit.models.values import shape_of, to_json
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.rest.etags import quoted
 from kbkit.rest.problems import MEDIA_TYPE, ProblemDetails
+
+
+def quoted(version: str) -> str:
+    """A version as ``ETag`` has it."""
+    return f'"{version}"'
+
+
+async def _unquoted(
+    if_match: Annotated[
+        str | None,
+        Header(
+            description="The `ETag` of what is to be changed: it is only done to that version.",
+        ),
+        WithJsonSchema({"type": "string"}),
+    ] = None,
+) -> str | None:
+    """The version that is wanted; what is none is that of nothing, so nothing is done."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    text = if_match.strip().removeprefix("W/")
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+
+
+IfMatch = Annotated[str | None, Depends(_unquoted)]
+"""The version that a caller wants to change; ``None`` for any."""
+
+
+async def _expected(
+    if_match: IfMatch,
+    if_none_match: Annotated[
+        str | None,
+        Header(
+            description="`*`: only where nothing is there yet.",
+            max_length=200,
+        ),
+        WithJsonSchema({"type": "string", "enum": ["*"]}),
+    ] = None,
+) -> str | None:
+    if if_none_match is None:
+        return if_match
+    if if_none_match.strip() != "*":
+        raise ArgumentError("If-None-Match: give *, for what must not be there yet")
+    return ""
+
+
+Expected = Annotated[str | None, Depends(_expected)]
+"""The version that is to be replaced; ``""`` for nothing, ``None`` for any."""
+
 
 T = TypeVar("T")
 
@@ -147,3 +200,64 @@ __all__ = [
     "page",
     "refused",
 ]
+
+
+_WAIT_SECONDS = 20.0
+"""Then a job is answered, and not what comes of it."""
+
+Wait = Annotated[
+    StrictBool,
+    Field(description="Whether to be answered when all is done (for some seconds), or at once."),
+]
+"""Field: whether somebody waits."""
+
+
+def told_when_done(
+    jobs: Jobs, caller: Caller, kind: str, arguments: Mapping[str, Any], *, wait: bool
+) -> Response:
+    """Have a job do something; the answer is what came of it, or the job (202).
+
+    Args:
+        jobs: Do it.
+        caller: Who asks.
+        kind: Of the job.
+        arguments: Of the job; ``kb`` is the knowledge base that it works at, ``kbs`` those, else
+            it is all.
+        wait: Whether to wait for its end some seconds.
+
+    Raises:
+        ConflictError: Somebody cancelled it meanwhile.
+        KbkitError: It failed so.
+    """
+    kbs = (arguments["kb"],) if "kb" in arguments else tuple(arguments.get("kbs") or ())
+    job = jobs.start(kind, arguments, owner=caller.name, kbs=kbs)
+    if wait:
+        job = jobs.wait(job.id, _WAIT_SECONDS)
+    if job.state is JobState.FAILED:
+        raise _error_of(job)
+    if job.state is JobState.CANCELLED:
+        raise ConflictError(f"the job {job.id} was cancelled; what it had done is kept")
+    if job.state is JobState.DONE:
+        return answer(job.result)
+    return answer(job, 202, headers={"Location": f"/api/jobs/{job.id}"})
+
+
+def _error_of(job: Job) -> KbkitError:
+    """The error that a job came to, whatever its class wants to be made of."""
+    known: Any = getattr(errors, job.problem.error, None) if job.problem else None
+    kind = known if isinstance(known, type) and issubclass(known, KbkitError) else ServerError
+    error: KbkitError = kind.__new__(kind)
+    Exception.__init__(error, job.problem.detail if job.problem else "the job failed")
+    return error
+
+
+def documented_work(kind: Any) -> dict[int | str, dict[str, Any]]:
+    """What such a route answers, for the OpenAPI document.
+
+    Args:
+        kind: Class of what comes of the work.
+    """
+    done = documented(
+        kind, refusals=(404, 409, 422, 501, 503), description="It is done, and this came of it"
+    )
+    return done | documented(Job, 202, description="It is not done yet: a job does it")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kbkit.errors import LanguageModelError
 from kbkit.language_models import model_name
 from kbkit.models import Answer, Hits
-from kbkit.retrieval.quoted_hits import quoted
+from kbkit.retrieval.quoting import quoted
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM

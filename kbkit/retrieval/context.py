@@ -15,9 +15,19 @@ from kbkit.embedding.static import count_tokens
 from kbkit.errors import ImpossibleError, KbkitError
 from kbkit.models import Citation, Context, ContextPiece, Hit
 from kbkit.models.plain import quotation_mark
-from kbkit.retrieval.citations import citation_of, count_line_tokens, cut, source_lines
-from kbkit.retrieval.excerpts import Excerpt, excerpts
-from kbkit.retrieval.quoting import NOTHING, fenced, harmless, instructions, one_line
+from kbkit.retrieval.quoting import (
+    NOTHING,
+    Excerpt,
+    citation_of,
+    count_line_tokens,
+    cut,
+    excerpts,
+    fenced,
+    harmless,
+    instructions,
+    one_line,
+    source_lines,
+)
 
 LEAST_TOKENS = 100
 """Smallest budget: smaller ones hold no passage with its source."""

@@ -23,9 +23,8 @@ from kbkit.stores.catalog import (
     reading,
     statement_vectors,
 )
-from kbkit.stores.catalog.configs import spec_of
 from kbkit.stores.catalog.database import Database, Transaction
-from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.text import REVISION, analyzer
 

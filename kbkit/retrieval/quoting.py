@@ -1,13 +1,17 @@
-"""What is quoted for a language model, kept apart from what kbkit says.
-
-Documents are hostile: one may say "ignore what you were told". So all that comes from them, titles
-and addresses too, stands between marks that none can have foreseen (`quotation_mark`), under a
-sentence that says what it is.
-"""
+"""Quoted passages for a language model, each with its source."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import takewhile
+
+from kbkit.embedding.static import count_tokens
+from kbkit.models import Chunk, Citation, Hit, Hits
+from kbkit.models.plain import quotation_mark
 
 NOTHING = "Nothing was found; ask in other words."
 """What stands where nothing is quoted."""
@@ -44,3 +48,226 @@ def harmless(text: str) -> str:
 def one_line(text: str) -> str:
     """A text on one line, without signs that nobody sees."""
     return " ".join(harmless(text).split())
+
+
+LINE_TOKENS = 60
+"""Most tokens of what a document says of itself in a line, lest one take all the room."""
+_LINE_TOKENS = {"title": 40, "source": 120}
+_SHORT_TOKENS = {"title": 12, "source": 24, "version": 8}
+_BEGINNING = 2
+"""Tokens of the beginning of a text and of a line end."""
+_CUT = " [...]"
+_ENDS = ("\n\n", "\n", ". ", " ")
+
+
+def citation_of(
+    hit: Hit,
+    now: datetime,
+    heading_path: tuple[str, ...] | None = None,
+    chunk_ids: tuple[str, ...] = (),
+) -> Citation:
+    """Where a hit is from, without what tells a browser where to scroll.
+
+    Args:
+        hit: What was found.
+        now: What its age is counted to.
+        heading_path: Headings above all that is quoted; by default those of the hit's chunk.
+        chunk_ids: Of all chunks that are quoted; by default the hit's.
+    """
+    return Citation(
+        title=hit.title,
+        heading_path=hit.chunk.heading_path if heading_path is None else heading_path,
+        url=hit.anchor_url,
+        uri=hit.uri,
+        kb=hit.kb,
+        document_id=hit.chunk.document_id,
+        chunk_ids=chunk_ids or (hit.chunk.id,),
+        page=hit.chunk.page,
+        fetched_at=hit.fetched_at,
+        age_days=max(0, (now - hit.fetched_at).days),
+        state=hit.state,
+        version=hit.version,
+    )
+
+
+def source_of(citation: Citation, *, short: bool = False) -> dict[str, str]:
+    """Where a piece is from: title, section, source, page, fetched, version, kb; within bounds.
+
+    The section is what stands below the title. An address that is too long is cut, and ``document``
+    is the id of the document then.
+
+    Args:
+        citation: It.
+        short: Within narrow bounds, without the section.
+    """
+    age = f"{citation.age_days} day{'s' if citation.age_days > 1 else ''} ago"
+    path = citation.heading_path[citation.heading_path[:1] == (citation.title,) :]
+    said = {
+        "title": citation.title,
+        "section": "" if short else " > ".join(path),
+        "source": citation.url,
+        "page": "" if citation.page is None else str(citation.page),
+        "fetched": f"{citation.fetched_at:%Y-%m-%d}, {age if citation.age_days else 'today'}, "
+        f"{citation.state.value}",
+        "version": citation.version or "unknown",
+        "kb": citation.kb,
+    }
+    bounds = _SHORT_TOKENS if short else _LINE_TOKENS
+    shown = {
+        name: cut(one_line(value), bounds.get(name, LINE_TOKENS))
+        for name, value in said.items()
+        if value
+    }
+    whole = shown.get("source", "") == one_line(citation.url)
+    return shown if whole else shown | {"document": citation.document_id}
+
+
+def source_lines(citation: Citation, *, short: bool = False) -> str:
+    """Where a piece is from, in lines, each within bounds; see `source_of`."""
+    said = source_of(citation, short=short)
+    return "\n".join(f"{name}: {value}" for name, value in said.items())
+
+
+def cut(text: str, tokens: int) -> str:
+    """A text as far as a budget lets it, cut where something ends."""
+    # a token has a byte at least, so short texts need not be counted
+    if len(text.encode("utf-8", "replace")) <= tokens or count_line_tokens(text) <= tokens:
+        return text
+    low, high = 0, len(text)
+    while low < high:  # the longest beginning that fits, with the sign that it is one
+        middle = (low + high + 1) // 2
+        if count_line_tokens(text[:middle] + _CUT) <= tokens:
+            low = middle
+        else:
+            high = middle - 1
+    return cut_at(text, low)
+
+
+def cut_at(text: str, length: int) -> str:
+    """A text up to so many characters, cut before that where something ends."""
+    if length >= len(text):
+        return text
+    ends = ((text.rfind(end, length * 2 // 3, length), len(end.rstrip())) for end in _ENDS)
+    kept = next((end + signs for end, signs in ends if end > 0), length)
+    return text[:kept].rstrip() + _CUT
+
+
+@lru_cache(maxsize=1024)  # what answers one question answers others too
+def count_line_tokens(text: str) -> int:
+    """Tokens of a text where it begins a line; on its own, a mark of a word's beginning counts."""
+    return count_tokens(f"\n{text}") - _BEGINNING
+
+
+_NEW_SHARE = 0.2
+"""Share of the phrases of a hit that those before it must not have, lest it be a repeat."""
+_PHRASE = 4
+"""Words of a phrase."""
+_GAP = 2
+"""Characters between chunks that lie together: line ends that chunking leaves out."""
+# scripts without spaces have a word a character here
+_WORD = re.compile(r"[^\W\u2e80-\U0003ffff]+|[\u2e80-\U0003ffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A text of a document: of one chunk, or of several that lie together.
+
+    Attributes:
+        hit: The best hit in it.
+        chunks: What it is made of, in the order of the document.
+    """
+
+    hit: Hit
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def text(self) -> str:
+        """What the document says there."""
+        text, end = self.chunks[0].text, self.chunks[0].end
+        for chunk in self.chunks[1:]:
+            gap = "\n" * max(0, chunk.start - end)
+            text += gap + chunk.text[max(0, end - chunk.start) :]
+            end = max(end, chunk.end)
+        return text
+
+    @property
+    def heading_path(self) -> tuple[str, ...]:
+        """The headings above all of it."""
+        levels = zip(*(chunk.heading_path for chunk in self.chunks), strict=False)
+        return tuple(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
+
+    def joins(self, other: Excerpt) -> bool:
+        """Whether another one overlaps it, or follows at once."""
+        same = (self.hit.kb, self.chunks[0].document_id) == (
+            other.hit.kb,
+            other.chunks[0].document_id,
+        )
+        return same and self._start <= other._end + _GAP and other._start <= self._end + _GAP
+
+    def joined(self, other: Excerpt) -> Excerpt:
+        """Both as one; the best hit stays."""
+        by_id = {chunk.id: chunk for chunk in (*self.chunks, *other.chunks)}
+        chunks = sorted(by_id.values(), key=lambda chunk: (chunk.start, -chunk.end))
+        return replace(self, chunks=tuple(chunks))
+
+    @property
+    def _start(self) -> int:
+        return min(chunk.start for chunk in self.chunks)
+
+    @property
+    def _end(self) -> int:
+        return max(chunk.end for chunk in self.chunks)
+
+
+def excerpts(hits: Iterable[Hit], limit: int) -> list[Excerpt]:
+    """Excerpts of hits, in their order.
+
+    A hit that says little which those before it do not say is left out, wherever it is from; hits
+    of a document that overlap, or follow each other at once, become one.
+
+    Args:
+        hits: Best first.
+        limit: Most excerpts to give.
+    """
+    found: list[Excerpt] = []
+    said: set[tuple[str, ...]] = set()
+    for hit in hits:
+        phrases = _phrases(hit.chunk.text)
+        if len(phrases - said) < _NEW_SHARE * len(phrases):
+            continue
+        excerpt = Excerpt(hit, (hit.chunk,))
+        near = [i for i, other in enumerate(found) if other.joins(excerpt)]
+        if near:  # it may be what lay between two
+            first, *others = near
+            for i in others:
+                excerpt = excerpt.joined(found[i])
+            found[first] = found[first].joined(excerpt)
+            found = [other for i, other in enumerate(found) if i not in others]
+        elif len(found) == limit:
+            break
+        else:
+            found.append(excerpt)
+        said |= phrases
+    return found
+
+
+def _phrases(text: str) -> set[tuple[str, ...]]:
+    text = text.casefold()
+    # where no script is without spaces, in a tenth of the time
+    words = text.split() if text.isascii() else _WORD.findall(text)
+    length = min(_PHRASE, len(words))
+    return set(zip(*(words[i:] for i in range(length)), strict=False))
+
+
+def quoted(hits: Hits) -> str:
+    """Hits as a text that keeps apart what kbkit says and what documents say."""
+    mark, now = quotation_mark(), datetime.now(UTC)
+    found = f"{len(hits)} passages, best first." if hits else NOTHING
+    # a note may repeat what a service of a stranger answered
+    parts = [("note", note) for note in hits.notes]
+    parts += [
+        (str(number), f"{source_lines(citation_of(hit, now))}\n\n{hit.chunk.text}")
+        for number, hit in enumerate(hits, 1)
+    ]
+    quotes = [fenced(mark, name, harmless(text)) for name, text in parts]
+    return "\n\n".join([f"{found} {instructions(mark)}", *quotes] if quotes else [found])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -13,31 +15,51 @@ from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Mode, RatingTotal
 from kbkit.models.scores import fold_query
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
-from kbkit.retrieval import turns
 from kbkit.retrieval.bm25 import bm25_scores
 from kbkit.retrieval.candidates.base import Candidates, Corpus, EncodedQuery, QueryGraph, cosines
-from kbkit.retrieval.candidates.catalog import CatalogCorpus
 from kbkit.retrieval.candidates.legs import find_candidates
 from kbkit.retrieval.candidates.masks import FilterMasks
-from kbkit.retrieval.candidates.snapshot import SnapshotCorpus, is_coded, scan_is_faster
-from kbkit.retrieval.card_queries import CardQueryEncoder
+from kbkit.retrieval.candidates.snapshot import (
+    CatalogCorpus,
+    SnapshotCorpus,
+    is_coded,
+    scan_is_faster,
+)
 from kbkit.retrieval.fusion import Scores, rating_prior
-from kbkit.retrieval.postprocess import hits_needed
+from kbkit.retrieval.llamaindex import hits_needed
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.query_vectors import QueryEncoder, QueryVector
+from kbkit.retrieval.query_vectors import CardQueryEncoder, QueryEncoder, QueryVector
 from kbkit.retrieval.questions import LearnedQuestions
 from kbkit.retrieval.ranking import CandidatePool
 from kbkit.stores.catalog import corpus, knowledge_bases, questions, ratings
-from kbkit.stores.catalog.configs import spec_of
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
-from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.ratings import Totals
 from kbkit.stores.snapshots.chunk_table import ChunkTable
-from kbkit.stores.snapshots.merging import is_worn
+from kbkit.stores.snapshots.making import is_worn
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
 from kbkit.stores.stores import Stores
 from kbkit.text import REVISION, analyzer
+
+_MOST_SECONDS = 0.25
+_places = threading.BoundedSemaphore(2)
+"""Two, since products of numpy and models run beside another's Python."""
+
+
+@contextmanager
+def computing() -> Iterator[None]:
+    """Have one of the places while the block runs.
+
+    Who waits for long goes on without one: others may wait for an embedder that is a service.
+    """
+    has_place = _places.acquire(timeout=_MOST_SECONDS)
+    try:
+        yield
+    finally:
+        if has_place:
+            _places.release()
+
 
 _SMALL = 1_000
 """Chunks of which a snapshot is made while a search waits, rather than behind it."""
@@ -113,7 +135,7 @@ class Retriever:
                 if self._state().encodes_like(seen):
                     raise
                 continue  # another process has changed the embedder
-            with turns.computing():
+            with computing():
                 found = self._found(seen, query, encoded, note)
             if found is not None:
                 return found

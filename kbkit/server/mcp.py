@@ -19,7 +19,7 @@ from kbkit.mcp.server import WorkspaceServer, server
 from kbkit.models import Context, Hits
 from kbkit.models.values import from_dict
 from kbkit.rest.app import Part
-from kbkit.rest.challenges import too_little
+from kbkit.rest.problems import too_little
 from kbkit.rest.settings import ServerSettings
 from kbkit.search_processes import SearchProcesses
 from kbkit.workspace import Workspace

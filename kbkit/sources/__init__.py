@@ -14,10 +14,10 @@ __all__ = ["open_reader"]
 _READERS = {
     "crawl": ("web.readers", "CrawlReader"),
     "page": ("web.readers", "PageReader"),
-    "mirror": ("disk.mirror", "MirrorReader"),
+    "mirror": ("disk.archives", "MirrorReader"),
     "files": ("disk.files", "FilesReader"),
-    "jsonl": ("disk.jsonl", "JsonlReader"),
-    "parquet": ("disk.parquet", "ParquetReader"),
+    "jsonl": ("disk.tables", "JsonlReader"),
+    "parquet": ("disk.tables", "ParquetReader"),
     "openapi": ("openapi.source", "OpenApiReader"),
     "package": ("package.source", "PackageReader"),
     "plugin": ("plugin", "PluginReader"),
@@ -42,6 +42,6 @@ def open_reader(spec: AnySource) -> SourceReader:
     stated = License.stated(spec.license, attribution=spec.attribution)
     if not stated and not stated.attribution:
         return reader
-    from kbkit.sources.default_license import LicensedReader
+    from kbkit.sources.plugin import LicensedReader
 
     return LicensedReader(reader, stated)

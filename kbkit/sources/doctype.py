@@ -5,7 +5,7 @@ A type that is given is to be right nine times out of ten; where no cue is that 
 
 1. What it is called: ``faq``, ``tutorial``, ``glossary``, ``license``, as the last part of its path
    or as its title. News, changes and contents are of no type, wherever they lie.
-2. The template that made it (`kbkit.sources.html.generators`), or its shape: a manual page has a
+2. The template that made it (`kbkit.sources.html.drawings`), or its shape: a manual page has a
    synopsis, and the headings of a reference are what it describes.
 3. The nearest folder whose name says what lies in it: ``/tutorial/``, ``/reference/``,
    ``/user-guide/``.

@@ -16,7 +16,7 @@ from docutils.languages import get_language
 from docutils.parsers.rst import Directive, directives, roles
 from docutils.writers.html5_polyglot import HTMLTranslator, Writer
 
-from kbkit.sources.html.fragments import markdown_of
+from kbkit.sources.html.extract import markdown_of
 
 _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]{1,80}\|[ \t]+)?([\w.+:-]{1,80}?)::", re.M)
 _ROLE = re.compile(r":([A-Za-z][\w.+:-]{0,60}):`")

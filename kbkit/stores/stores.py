@@ -11,20 +11,17 @@ from pathlib import Path
 from kbkit.config import Settings
 from kbkit.errors import WorkspaceError
 from kbkit.stores.catalog import reading, runs
-from kbkit.stores.catalog.built_in import BUILT_IN
 from kbkit.stores.catalog.database import Database
-from kbkit.stores.chroma.address import ChromaAddress
-from kbkit.stores.chroma.server import ChromaServer
+from kbkit.stores.catalog.knowledge_bases import BUILT_IN
+from kbkit.stores.chroma.server import ChromaAddress, ChromaServer
 from kbkit.stores.chroma.store import ChromaStore
-from kbkit.stores.folders import copy_folder
+from kbkit.stores.copier import copy_folder
 from kbkit.stores.graph_tables import GraphTables
 from kbkit.stores.images import FolderImages, ImageStore, take_images
-from kbkit.stores.later import Later
 from kbkit.stores.locks import FolderLocks, Locks
-from kbkit.stores.snapshots.snapshots import Snapshots
-from kbkit.stores.snapshots.warming import Warmer
+from kbkit.stores.snapshots.snapshots import Snapshots, Warmer
 from kbkit.stores.sqlite.database import SqliteDatabase
-from kbkit.stores.vector_index import VectorIndex
+from kbkit.stores.vector_index import Later, VectorIndex
 from kbkit.stores.vector_store import CatalogVectors, VectorStore
 
 _CATALOG = "catalog.db"

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.errors import ConflictError, KbkitError, StoreUnreachableError, WorkspaceError
-from kbkit.stores import collection_examining
+from kbkit.stores import vector_collections
 from kbkit.stores.catalog import corpus, knowledge_bases, outbox
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -206,7 +207,7 @@ class VectorIndex:
                     return [told] if damage.costs(row.collection) else []
                 if not self._collections.is_own(row.collection):
                     return ["its index of vectors is in another place than settings name"]
-                return list(collection_examining.faults(self._store, transaction, row))
+                return list(vector_collections.faults(self._store, transaction, row))
 
     def rebuild(self, kb_id: str) -> None:
         """Make the index of a knowledge base anew of the catalog.
@@ -353,3 +354,52 @@ class VectorIndex:
         finally:
             with self._known.mutex:
                 self._store.settle()
+
+
+_SECONDS = 1.0
+
+
+class Later:
+    """Does work at once, or, where a server gathers it, within about a second in a thread.
+
+    What waits when the process is killed has to be found again by who needs it.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, Callable[[], None]] = {}
+        self._mutex = threading.Lock()
+        self._at_work = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._gathers = False
+
+    def gather(self, *, more: bool = True) -> None:
+        """Let work wait from now on; or no more, and do what waits."""
+        self._gathers = more
+        if not more:
+            self.finish()
+
+    def do(self, key: str, work: Callable[[], None]) -> None:
+        """Do it, or let it wait.
+
+        Args:
+            key: Whoever asks by the same one meanwhile is served by the last work handed over.
+            work: An error of kbkit reaches nobody where the work has waited.
+        """
+        if not self._gathers:
+            work()
+            return
+        with self._mutex:
+            self._waiting[key] = work
+            if self._timer is None:
+                self._timer = threading.Timer(_SECONDS, self.finish)
+                self._timer.daemon = True
+                self._timer.start()
+
+    def finish(self) -> None:
+        """Do what waits, and wait for what is being done."""
+        with self._at_work:
+            with self._mutex:
+                waiting, self._waiting, self._timer = self._waiting, {}, None
+            for work in waiting.values():
+                with contextlib.suppress(KbkitError):  # deleted meanwhile, or its model is away
+                    work()

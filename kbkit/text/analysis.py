@@ -52,7 +52,7 @@ from functools import cache
 from itertools import chain, groupby
 
 from kbkit.errors import ImpossibleError
-from kbkit.text.stopwords import stop_words
+from kbkit.text.language import stop_words
 
 REVISION = 1
 """Counts changes of these rules, since terms of different ones do not meet."""

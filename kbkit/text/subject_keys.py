@@ -7,7 +7,7 @@ import unicodedata
 from functools import lru_cache
 
 from kbkit.models import SubjectKind
-from kbkit.text.stopwords import stop_words
+from kbkit.text.language import stop_words
 
 LONGEST_KEY = 200
 """Characters of a normal form; what is longer is no name."""

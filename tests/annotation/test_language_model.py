@@ -17,7 +17,7 @@ from kbkit import cli
 from kbkit.annotation.base import Passage
 from kbkit.annotation.gazetteer import NameGazetteer
 from kbkit.annotation.language_model import LlmAnnotator
-from kbkit.annotation.opening import annotator_of
+from kbkit.annotation.maker import annotator_of
 from kbkit.errors import LanguageModelError, NotFoundError
 from kbkit.models import AnnotationReport, Frame
 from kbkit.recipes import LlmAnnotation

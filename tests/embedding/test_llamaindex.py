@@ -10,8 +10,7 @@ import pytest
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from kbkit.embedding import open_embedder
-from kbkit.embedding.llamaindex import SHORT_FORMS, LlamaIndexEmbedder
-from kbkit.embedding.remote import is_unreachable
+from kbkit.embedding.llamaindex import SHORT_FORMS, LlamaIndexEmbedder, is_unreachable
 from kbkit.errors import EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import LlamaIndexEmbedding
 

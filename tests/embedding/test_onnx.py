@@ -11,9 +11,8 @@ import pytest
 
 from kbkit.embedding import files, onnx, open_embedder
 from kbkit.embedding.files import distribution_file, sha256
-from kbkit.embedding.integer_products import products_overflow, with_integer_products
+from kbkit.embedding.integer_products import message, products_overflow, with_integer_products
 from kbkit.embedding.onnx import OnnxEmbedder
-from kbkit.embedding.onnx_messages import message
 from kbkit.errors import ConfigError, EmbedderError
 from kbkit.recipes import OnnxEmbedding
 

@@ -11,7 +11,7 @@ import pytest
 
 import kbkit
 from kbkit.config import Settings
-from kbkit.entries.credentials import find_credential
+from kbkit.entries.learning import find_credential
 from kbkit.errors import ConflictError, EntryFormatError, FilesError, MissingPathError, SecretsError
 from kbkit.watching import watch_files
 

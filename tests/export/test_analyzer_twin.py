@@ -16,7 +16,7 @@ import Stemmer
 
 from kbkit.export.index.stemmers import stemmer_source
 from kbkit.text import Analyzer
-from kbkit.text.stopwords import stop_words
+from kbkit.text.language import stop_words
 from tests.manuals import MANUALS, manual
 from tests.test_text import WAYS
 

@@ -20,7 +20,7 @@ from kbkit.publishing.published_index import PublishedIndex
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
 from kbkit.retrieval.candidates.masks import filter_mask
 from kbkit.stores.catalog import knowledge_bases, ratings, reading
-from kbkit.text.stopwords import stop_words
+from kbkit.text.language import stop_words
 from kbkit.text.subject_keys import subject_key
 from tests.export.test_search_site import in_node
 

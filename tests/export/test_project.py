@@ -12,7 +12,7 @@ import yaml
 
 from kbkit.errors import ConfigError, ExportError
 from kbkit.export import build_site, export_pages, serve_site, write_project
-from kbkit.export.mkdocs.keyword_index import name_parts
+from kbkit.export.mkdocs.build import name_parts
 from kbkit.export.mkdocs.project import CONFIG, SEPARATOR
 from kbkit.recipes import SiteSpec
 

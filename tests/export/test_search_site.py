@@ -20,8 +20,7 @@ from kbkit.export.index import IndexedCards, write_index
 from kbkit.export.index.quantization import Form
 from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.guides_index import guides_content
-from kbkit.export.mkdocs.page_head import content_security_policy
-from kbkit.export.mkdocs.scripts import bundle, scripts
+from kbkit.export.mkdocs.page_head import bundle, content_security_policy, scripts
 from kbkit.export.mkdocs.search_box import SiteSearch
 from kbkit.publishing.index_content import index_content
 from kbkit.publishing.published_index import ASKED, PublishedIndex

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from kbkit.export.pages.contents import ContentsLink, contents_links
 from kbkit.export.pages.sections import Section, natural_key, section_tree
-from kbkit.models.navigation import Crumb, Navigation
+from kbkit.models.documents import Crumb, Navigation
 
 
 def names(section):

@@ -13,7 +13,7 @@ from kbkit.feedback.evaluate import to_ranking
 from kbkit.feedback.evaluation_report import Evaluation
 from kbkit.feedback.evaluation_set import EvaluationQuery
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.measures import measure
+from kbkit.feedback.statistics import measure
 from kbkit.recipes import Question, RetrievalSpec
 
 SITE = "http://x.org/docs/"

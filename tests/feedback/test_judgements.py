@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbkit.errors import ConfigError
-from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.query_ids import query_id
+from kbkit.feedback.judgements import Judgements, query_id
 from kbkit.models.scores import fold_query
 
 

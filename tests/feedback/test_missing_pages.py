@@ -9,9 +9,9 @@ import pytest
 
 import kbkit
 from kbkit import Question, cli
+from kbkit.feedback.evaluate import missing_notes
 from kbkit.feedback.evaluation_set import is_page
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.missing_pages import missing_notes
 
 
 @pytest.fixture(scope="module")

@@ -21,12 +21,12 @@ import kbkit
 from kbkit.errors import KbkitError
 from kbkit.export.pages.paths import PATH_BYTES, assign_paths, safe_name
 from kbkit.files.paths import fault, parts_of
-from kbkit.ingest.chunking import chunk
+from kbkit.ingest.cutting import chunk
 from kbkit.models import DocumentType
 from kbkit.models.filters import Filters
 from kbkit.recipes import ChunkingSpec, CrawlSource, FilesSource, Recipe, parse_recipe, parse_source
 from kbkit.rest.app import application
-from kbkit.sources.html.extract_task import ExtractTask, extract_page
+from kbkit.sources.html.site_extractor import ExtractTask, extract_page
 from kbkit.sources.openapi.source import documents
 from tests.bundles.test_hostile import edited, packed
 from tests.ingest.test_chunking import STRATEGIES, check

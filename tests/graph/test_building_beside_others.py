@@ -8,8 +8,7 @@ import pytest
 
 import kbkit
 from kbkit.graph import building
-from kbkit.graph.cooccurrence import co_occurrence
-from kbkit.graph.keys import named
+from kbkit.graph.extraction import co_occurrence, named
 from kbkit.knowledge_base import handle_of
 from kbkit.recipes import GraphSpec
 from kbkit.stores.catalog import graph as graph_reads

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from kbkit.graph.layout import positions
+from kbkit.graph.drawing import positions
 
 
 def given(graph):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kbkit.graph.links import links_of
+from kbkit.graph.prose import links_of
 
 TOC = "\n".join(f"- [Part {n}](part{n}.html) {{#toc-{n}}}" for n in range(6))
 

@@ -12,8 +12,7 @@ import pytest
 import kbkit
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.errors import EmbedderError
-from kbkit.ingest.card_vectors import CardMaker
-from kbkit.ingest.cards import REVISION
+from kbkit.ingest.cards import REVISION, CardMaker
 from kbkit.knowledge_base import handle_of
 from kbkit.models import SourceDocument
 from kbkit.recipes import KnowledgeBaseSpec, OnnxEmbedding, StaticEmbedding
@@ -64,7 +63,7 @@ def test_each_document_that_is_added_has_a_card(workspace):
 
 def test_what_was_made_is_kept_when_the_rest_is_stopped(workspace, monkeypatch):
     kb, embedder = filled(workspace), HashEmbedder()
-    monkeypatch.setattr("kbkit.ingest.card_vectors._BATCH", 1)
+    monkeypatch.setattr("kbkit.ingest.cards._BATCH", 1)
     clear(kb)
     asked = iter([False, False, True])
     told = []
@@ -154,8 +153,8 @@ def test_static_vectors_serve_until_the_model_has_embedded_all(workspace):
 def test_a_few_new_documents_do_not_turn_the_model_away(workspace, monkeypatch):
     kb, embedder = filled(workspace, 30), HashEmbedder()
     make(kb, embedder)
-    monkeypatch.setattr("kbkit.ingest.card_vectors._AT_ONCE", 1)
-    monkeypatch.setattr("kbkit.ingest.card_vectors._SAMPLE", 1)
+    monkeypatch.setattr("kbkit.ingest.cards._AT_ONCE", 1)
+    monkeypatch.setattr("kbkit.ingest.cards._SAMPLE", 1)
     maker = CardMaker(kb._stores.database, kb.id, embedder, StaticEmbedder)
     pipeline = kb._ingestion.pipeline()
     for n in range(3):

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from kbkit.ingest import batching
-from kbkit.ingest.counters import RunCounters
+from kbkit.ingest import embedding
+from kbkit.ingest.embedding import RunCounters
 from kbkit.models import DocumentState, PageRecord, Problem, SourceDocument
 from kbkit.models.ingest_report import MOST_DOCUMENTS
 from kbkit.recipes import PluginSource
@@ -181,7 +181,7 @@ def test_the_worst_pages_are_named_and_a_tenth_may_be_lost():
 def test_times_of_stages_are_added_up_and_rounded(monkeypatch):
     clock = iter([10.0, 12.5, 20.0, 20.12345])
     timer = SimpleNamespace(perf_counter=lambda: next(clock))
-    monkeypatch.setattr("kbkit.ingest.counters.time", timer)
+    monkeypatch.setattr("kbkit.ingest.embedding.time", timer)
     counters = RunCounters()
     for _ in range(2):
         with counters.timed("store"):
@@ -199,7 +199,7 @@ def test_a_report_names_so_many_documents_each_once():
     assert "late" not in counters.report().documents
 
 
-class Work(batching.Batch):
+class Work(embedding.Batch):
     """Notes what is written together."""
 
     def __init__(self, limit):
@@ -217,7 +217,7 @@ class Work(batching.Batch):
 
 def test_small_work_waits_for_more_up_to_a_size_or_a_time(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(batching, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(embedding, "time", SimpleNamespace(monotonic=lambda: now[0]))
     with Work(3) as work:
         for name in "abcd":
             work.add(name)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kbkit.ingest.chunking import chunk
+from kbkit.ingest.cutting import chunk
 from kbkit.markdown import blocks as module
 from kbkit.markdown.blocks import Block, Kind, blocks, is_closed, same_breaks
 from kbkit.markdown.disarming import prepare

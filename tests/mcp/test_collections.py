@@ -8,8 +8,7 @@ import anyio
 import pytest
 
 import kbkit
-from kbkit.mcp.long_work import LongWork
-from kbkit.mcp.submissions import MOST_DOCUMENTS
+from kbkit.mcp.submissions import MOST_DOCUMENTS, LongWork
 from tests.mcp.agents import agent_of
 from tests.waiting import until
 
@@ -282,7 +281,7 @@ def test_a_client_hears_how_far_long_work_is(agent, pets):
 
 @pytest.mark.parametrize(("seconds", "steps"), [(0, [1, 2, 3, 4, 5]), (3600, [1, 5])])
 def test_steps_within_a_moment_are_one_report(seconds, steps, monkeypatch):
-    monkeypatch.setattr("kbkit.mcp.long_work._TELL_SECONDS", seconds)
+    monkeypatch.setattr("kbkit.mcp.submissions._TELL_SECONDS", seconds)
     heard = []
 
     class Request:

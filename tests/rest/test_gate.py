@@ -11,7 +11,7 @@ import pytest
 
 from kbkit.access import Tokens
 from kbkit.errors import LimitError
-from kbkit.rest.rates import Rates
+from kbkit.rest.middleware import Rates
 from kbkit.server import protocol
 
 

@@ -206,7 +206,7 @@ def is_at_work(thread):
     """Whether a thread of the server runs a tool."""
     frame = sys._current_frames().get(thread.ident)
     while frame is not None:
-        if frame.f_code.co_filename.endswith("kbkit/mcp/additions.py"):
+        if frame.f_code.co_filename.endswith("kbkit/mcp/submissions.py"):
             return True
         frame = frame.f_back
     return False

@@ -8,7 +8,7 @@ import pytest
 
 import kbkit
 from kbkit.embedding.static import StaticEmbedder
-from kbkit.ingest.card_vectors import CardMaker
+from kbkit.ingest.cards import CardMaker
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Mode
 from kbkit.recipes import JsonlSource, KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
@@ -163,7 +163,7 @@ def test_a_query_is_embedded_once(kb, monkeypatch):
     kb.search("is the host up", mode="lexical")
     kb.search("is the host up", retrieval=NO_CARDS)
     assert asked == ["delete file"]
-    monkeypatch.setattr("kbkit.retrieval.card_queries._KEPT", 1)
+    monkeypatch.setattr("kbkit.retrieval.query_vectors._KEPT", 1)
     kb.search("is the host up")
     kb.search("delete file")
     assert asked == ["delete file", "is the host up", "delete file"]

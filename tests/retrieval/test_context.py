@@ -25,9 +25,8 @@ from kbkit.models import (
     ScoreParts,
     schema,
 )
-from kbkit.retrieval.citations import citation_of, count_line_tokens, source_of
 from kbkit.retrieval.context import LEAST_TOKENS, Fact, Findings, build, cut
-from kbkit.retrieval.excerpts import excerpts
+from kbkit.retrieval.quoting import citation_of, count_line_tokens, excerpts, source_of
 
 WORDS = [
     "kettle", "steam", "leaf", "water", "cup", "pour", "wait", "lid", "spout", "handle", "brew",

@@ -7,7 +7,7 @@ import pytest
 
 import kbkit
 from kbkit.ingest.cards import LENGTH, card_text
-from kbkit.ingest.chunking import chunk
+from kbkit.ingest.cutting import chunk
 from kbkit.ingest.descriptions import describe
 from kbkit.knowledge_base import handle_of
 from kbkit.models import DocumentType, Mode

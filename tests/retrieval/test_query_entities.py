@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from kbkit.retrieval.candidates import graph as leg
-from kbkit.retrieval.query_entities import entities_in
+from kbkit.retrieval.query import entities_in
 from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable, Related
 from kbkit.stores.catalog.subjects import entity_id
 

@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from kbkit.ingest.counters import RunCounters
+from kbkit.ingest.embedding import RunCounters
 from kbkit.models import SourceDocument
 from kbkit.sources.decode import binary_kind, decode, decoded
 from kbkit.sources.disk.files import read_file

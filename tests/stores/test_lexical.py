@@ -3,7 +3,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kbkit.stores.sqlite import lexical
+from kbkit.stores.sqlite import transaction
 from kbkit.text import analyzer
 
 ENGLISH = analyzer("english")
@@ -100,4 +100,4 @@ def test_fts_syntax_in_a_query_is_only_text(database, kb_id, query):
 @pytest.mark.parametrize("kb", ["", "a-b", "x; DROP TABLE chunks", 'a"b'])
 def test_only_plain_ids_become_table_names(database, kb):
     with pytest.raises(ValueError, match="^" + kb.replace("(", r"\(") + "$"):
-        lexical._table(kb)
+        transaction._table(kb)

@@ -11,10 +11,15 @@ from kbkit.retrieval.candidates import documents
 from kbkit.retrieval.candidates.base import EncodedQuery, cosines
 from kbkit.retrieval.candidates.documents import CardScores, DocumentScores
 from kbkit.retrieval.query_vectors import QueryVector
-from kbkit.stores.snapshots import codes, near_cards
-from kbkit.stores.snapshots.card_vectors import CardVectors
+from kbkit.stores.snapshots import codes, near_chunks
 from kbkit.stores.snapshots.segment_files import SegmentFiles
-from kbkit.stores.snapshots.segments import DocumentNumbers, Segment, SegmentsVersion, joined
+from kbkit.stores.snapshots.segments import (
+    CardVectors,
+    DocumentNumbers,
+    Segment,
+    SegmentsVersion,
+    joined,
+)
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 
 pytest.importorskip("faiss")
@@ -109,11 +114,11 @@ def test_the_best_documents_are_those_of_a_scan(made, monkeypatch, share):
 
 
 def test_few_cards_and_those_without_codes_are_scanned(made, monkeypatch):
-    monkeypatch.setattr(near_cards, "_UNCODED", 100)
-    assert near_cards.near_cards(made) is None
-    near_cards.forget(made)
-    monkeypatch.setattr(near_cards, "_UNCODED", 1_000)
-    found = near_cards.near_cards(made)
+    monkeypatch.setattr(near_chunks, "_UNCODED", 100)
+    assert near_chunks.near_cards(made) is None
+    near_chunks.forget(made)
+    monkeypatch.setattr(near_chunks, "_UNCODED", 1_000)
+    found = near_chunks.near_cards(made)
     assert found is not None
     assert [len(part.vectors) for part in found.uncoded] == [len(found.parts[-1].vectors)]
     vector = unit(1, 8)[0]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kbkit.stores.catalog import cards, knowledge_bases, removed_chunks, statement_vectors
 from kbkit.stores.catalog.packing import pack
 from kbkit.stores.catalog.schema import chunks
-from kbkit.stores.snapshots import advancing, merging
+from kbkit.stores.snapshots import advancing, making
 from kbkit.stores.snapshots.making import make
 from kbkit.stores.snapshots.segments import (
     DocumentNumbers,
@@ -143,9 +143,9 @@ def test_segments_read_as_the_whole_snapshot(database, tmp_path, steps):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(advancing, "MOST", 4)
         patched.setattr(advancing, "SLICE", 5)
-        patched.setattr(merging, "_TIER", 2)
-        patched.setattr(merging, "_SMALLEST", 2)
-        patched.setattr(merging, "LARGEST", 9)
+        patched.setattr(making, "_TIER", 2)
+        patched.setattr(making, "_SMALLEST", 2)
+        patched.setattr(making, "LARGEST", 9)
         stored = opened(database, tmp_path)
         other = fresh(stored)
         for number in range(3):
@@ -264,7 +264,7 @@ def test_a_full_disk_costs_nothing_but_speed(stored, monkeypatch):
 
 
 def test_a_kill_in_the_middle_of_a_merge_loses_nothing(stored, monkeypatch):
-    monkeypatch.setattr(merging, "_TIER", 2)
+    monkeypatch.setattr(making, "_TIER", 2)
     stored.snapshots.save(stored.id)
     put(stored, "new", "dd")
 
@@ -284,12 +284,12 @@ def test_a_kill_in_the_middle_of_a_merge_loses_nothing(stored, monkeypatch):
 
 
 def test_segments_are_few_however_many_changes_there_were(stored, monkeypatch):
-    monkeypatch.setattr(merging, "_SMALLEST", 4)
+    monkeypatch.setattr(making, "_SMALLEST", 4)
     for number in range(60):
         put(stored, f"more {number}", "a", "b")
         stored.snapshots.save(stored.id)
         found = stored.snapshots.get(catalog(stored)[0])
-        assert len(found.segments) <= 3 * merging._TIER
+        assert len(found.segments) <= 3 * making._TIER
     check(stored)
     assert len(list(stored.snapshots.folder.glob("*.safetensors"))) >= len(found.segments)
 

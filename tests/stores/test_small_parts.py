@@ -8,10 +8,10 @@ import pytest
 from filelock import FileLock
 
 from kbkit.errors import ConflictError, WorkspaceError
-from kbkit.stores import later
-from kbkit.stores.folders import copy_folder
-from kbkit.stores.later import Later
+from kbkit.stores import vector_index
+from kbkit.stores.copier import copy_folder
 from kbkit.stores.locks import FolderLocks
+from kbkit.stores.vector_index import Later
 
 pytestmark = pytest.mark.local
 
@@ -89,7 +89,7 @@ def test_work_is_done_at_once_unless_it_is_gathered():
 
 
 def test_what_waits_is_done_soon_whatever_fails(monkeypatch):
-    monkeypatch.setattr(later, "_SECONDS", 0.01)
+    monkeypatch.setattr(vector_index, "_SECONDS", 0.01)
     work = Later()
     work.gather()
 
@@ -155,7 +155,7 @@ def test_a_copy_that_fails_leaves_nothing_behind(folder, tmp_path, monkeypatch):
 
     there, opened = tmp_path / "there", psutil.Process().num_fds()
     with monkeypatch.context() as patched:
-        patched.setattr("kbkit.stores.folders.shutil.copy2", full)
+        patched.setattr("kbkit.stores.copier.shutil.copy2", full)
         with pytest.raises(WorkspaceError, match="No space left on device; mend that"):
             copy_folder(folder, there)
     assert tree(there) == []

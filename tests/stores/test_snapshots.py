@@ -24,8 +24,7 @@ from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.schema import chunks, documents, vectors
 from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
 from kbkit.stores.locks import FolderLocks
-from kbkit.stores.snapshots.making import make
-from kbkit.stores.snapshots.merging import merged
+from kbkit.stores.snapshots.making import make, merged
 from kbkit.stores.snapshots.snapshots import Snapshots
 from kbkit.stores.sqlite.database import SqliteDatabase
 from kbkit.text import analyzer
@@ -316,7 +315,7 @@ def test_a_damaged_file_is_no_snapshot(stored, damage):
 @pytest.mark.parametrize("large", [False, True])
 def test_a_bit_that_flipped_is_noticed(stored, monkeypatch, large):
     if large:
-        monkeypatch.setattr("kbkit.stores.snapshots.array_files._LARGE", 0)
+        monkeypatch.setattr("kbkit.stores.snapshots.chunk_table._LARGE", 0)
     put(stored, "tea", "a b b", "c a")
     stored.snapshots.save(stored.id)
     row, path = catalog(stored)[0], segment_file(stored)
@@ -343,12 +342,12 @@ def test_a_bit_of_the_list_that_flipped_is_noticed(stored, caplog):
 
 
 def test_a_large_file_is_read_through_once(stored, monkeypatch):
-    monkeypatch.setattr("kbkit.stores.snapshots.array_files._LARGE", 0)
+    monkeypatch.setattr("kbkit.stores.snapshots.chunk_table._LARGE", 0)
     put(stored, "tea", "a b b", "c a")
     stored.snapshots.save(stored.id)
     row, path = catalog(stored)[0], segment_file(stored)
     read = []
-    monkeypatch.setattr("kbkit.stores.snapshots.array_files.check", read.append)
+    monkeypatch.setattr("kbkit.stores.snapshots.chunk_table.check", read.append)
     assert fresh(stored).snapshots.get(row) is not None
     assert not read
     os.utime(path, (1, 1))

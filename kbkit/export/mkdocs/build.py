@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from kbkit.errors import ExportError
-from kbkit.export.files import writing
-from kbkit.export.manifest import MANIFEST
+from kbkit.export.manifest import MANIFEST, writing
 from kbkit.export.mkdocs.project import CONFIG, DOCS, HTML, is_ours
-from kbkit.export.mkdocs.python_process import run_python
+from kbkit.recipes import load_recipe
 from kbkit.web_server import serve_folder
+
+
+def run_python(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a module with this interpreter, to its end; what it says is kept, as UTF-8.
+
+    Args:
+        module: As ``python -m`` calls it.
+        arguments: What it is given.
+    """
+    # -P: a module in the working folder must not be taken for a library
+    return subprocess.run(  # noqa: S603  # our own interpreter, no shell
+        [sys.executable, "-P", "-m", module, *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "true", "PYTHONUTF8": "1"},
+    )
+
 
 MARKER = ".kbkit-site"
 """Marks a folder of HTML as one that a build may empty; MkDocs leaves names with dots alone."""
@@ -117,3 +142,70 @@ def _error_lines(output: str) -> str:
     lines = [line for line in lines if line.strip()]
     errors = [line for line in lines if re.match(r"(WARNING|ERROR|CRITICAL|Error|Aborted)", line)]
     return "\n".join((errors or lines)[-20:])
+
+
+_MIXED = re.compile(r"\b(?=\w*[a-z0-9][A-Z]|\w*[A-Z]{2}[a-z])[A-Za-z0-9]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def add_name_parts(path: Path) -> None:
+    """Let the search find the parts of names such as ``appendEvent``.
+
+    The search's own means, a separator before capitals, would lose the whole: nobody would find
+    ``DataFrame`` by "dataframe". So the parts go to a field of their own.
+
+    Args:
+        path: The index; nothing is done where there is none.
+    """
+    if not path.exists():
+        return
+    index = json.loads(path.read_text(encoding="utf-8"))
+    index["config"]["fields"]["names"] = {"boost": 10.0}
+    for entry in index["docs"]:
+        if parts := name_parts(f"{entry['title']} {entry['text']}"):
+            entry["names"] = parts
+    path.write_text(json.dumps(index, separators=(",", ":")), encoding="utf-8")
+
+
+def name_parts(text: str) -> str:
+    """The parts of the names in a text that are written with capitals inside, each once."""
+    parts = {part for name in _MIXED.findall(text) for part in _HUMP.split(name)}
+    return " ".join(sorted(part for part in parts if len(part) > 1))
+
+
+def take_entries(path: Path) -> list[dict[str, Any]]:
+    """Take all sections out of the index, which every page fetches.
+
+    Args:
+        path: The index.
+
+    Returns:
+        The sections; none where there is no index.
+    """
+    if not path.exists():
+        return []
+    index = json.loads(path.read_text(encoding="utf-8"))
+    entries: list[dict[str, Any]] = index.pop("docs")
+    text = json.dumps({**index, "docs": []}, separators=(",", ":"))
+    path.write_text(text, encoding="utf-8")
+    path.with_suffix(".js").write_text(f"var __index = {text};", encoding="utf-8")
+    return entries
+
+
+def export_recipe(recipe: Path, workspace: Path, folder: Path) -> None:
+    """Export the knowledge base of a recipe into a folder named after it.
+
+    Another process does it: the export knows no workspace, and MkDocs need not hold what an
+    ingest loads.
+
+    Raises:
+        RecipeError: The recipe is wrong.
+        ExportError: It cannot be built or exported.
+    """
+    target = folder / load_recipe(recipe).name
+    done = run_python(
+        "kbkit.cli", "--workspace", str(workspace),
+        "export", str(recipe), "--folder", str(target), "--pages-only", "--trust",
+    )  # fmt: skip
+    if done.returncode:
+        raise ExportError(f"{recipe} cannot be published:\n{done.stderr.strip()}")

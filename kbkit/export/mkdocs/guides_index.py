@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from kbkit.embedding.fitted import FittedEncoder
-from kbkit.embedding.static import StaticEmbedder
-from kbkit.embedding.words import word_encoder
+from kbkit.embedding.static import StaticEmbedder, word_encoder
 from kbkit.export.index import IndexContent, IndexedCards, IndexedChunk, IndexedDocument
 from kbkit.recipes import RetrievalSpec
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot

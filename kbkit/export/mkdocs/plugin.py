@@ -25,13 +25,11 @@ from mkdocs.structure.pages import Page
 
 from kbkit.errors import KbkitError
 from kbkit.export.manifest import MANIFEST, Manifest
+from kbkit.export.mkdocs.build import add_name_parts, export_recipe
 from kbkit.export.mkdocs.graph_picture import FOLDER as GRAPHS
 from kbkit.export.mkdocs.graph_picture import graph_scripts, picture
-from kbkit.export.mkdocs.keyword_index import add_name_parts
-from kbkit.export.mkdocs.page_head import add_head, theme_scripts
-from kbkit.export.mkdocs.recipe_export import export_recipe
+from kbkit.export.mkdocs.page_head import add_head, search_style, theme_scripts, write_scripts
 from kbkit.export.mkdocs.render_cache import RenderCache
-from kbkit.export.mkdocs.scripts import search_style, write_scripts
 from kbkit.export.mkdocs.search_box import ASSETS, PAGE, SiteSearch
 from kbkit.export.mkdocs.sidebar import FOLDER, Sidebar, with_sidebar
 from kbkit.export.mkdocs.site_pages import ExportedPage, SearchPage

@@ -14,11 +14,11 @@ from kbkit.export.index import write_index
 from kbkit.export.index.packing import decode_shard, encode_shard
 from kbkit.export.index.writer import DESCRIPTOR, FOLDER, index_folder
 from kbkit.export.manifest import Manifest
-from kbkit.export.mkdocs.browser_model import write_browser_model
+from kbkit.export.mkdocs.build import take_entries
+from kbkit.export.mkdocs.graph_picture import write_browser_model
 from kbkit.export.mkdocs.guides_index import guides_content
-from kbkit.export.mkdocs.keyword_index import take_entries
 from kbkit.export.mkdocs.not_found import not_found_page, write_page_list
-from kbkit.export.mkdocs.scripts import scripts
+from kbkit.export.mkdocs.page_head import scripts
 from kbkit.export.mkdocs.search_page import home_form, search_page, subject_line
 
 ASSETS = "assets/kbkit"

@@ -16,7 +16,7 @@ from mkdocs.structure.toc import get_toc
 from kbkit.export.mkdocs.page_head import description
 from kbkit.export.mkdocs.render_cache import RenderCache
 from kbkit.export.mkdocs.search_box import SiteSearch
-from kbkit.export.pages.about_page import DOCUMENTS, FULL_TEXT
+from kbkit.export.pages.charts import DOCUMENTS, FULL_TEXT
 from kbkit.export.pages.outline import GRAPH, HOME
 from kbkit.markdown.page_parts import dated
 

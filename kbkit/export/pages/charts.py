@@ -2,13 +2,99 @@
 
 from __future__ import annotations
 
+import html
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
+from pathlib import PurePosixPath
 
-from kbkit.export.pages.bar_chart import BarChart
-from kbkit.export.pages.outline import Outline
+from kbkit.export.facts import SourceFacts
+from kbkit.export.pages.elements import address_link, breadcrumbs, front_matter, license_link
+from kbkit.export.pages.links import relative
+from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, Outline
+from kbkit.markdown.disarming import escape
+from kbkit.models import KnowledgeBaseInfo, License, telling_types
+from kbkit.models.plain import pluralize
+
+COLOURS = ("#1b9e77", "#66a61e", "#c8b400", "#e69100", "#d95f02", "#a0522d")
+"""From green to brown; all are seen on white and on black."""
+
+_WIDTH = 640
+_LABELS = 130
+_NUMBERS = 60
+_ROW = 24
+_TOP = 50
+_LEGEND = 26
+_SWATCH = 105
+
+
+@dataclass(frozen=True, slots=True)
+class BarChart:
+    """Horizontal bars, each divided into parts.
+
+    Attributes:
+        title: What they show.
+        unit: What is counted.
+        rows: Label of each bar, and its parts by name.
+        parts: Names of all parts in their order; a single one needs no legend.
+    """
+
+    title: str
+    unit: str
+    rows: Sequence[tuple[str, Mapping[str, int]]]
+    parts: Sequence[str]
+
+    def svg(self) -> str:
+        """The picture."""
+        most = max((sum(parts.values()) for _, parts in self.rows), default=0) or 1
+        total = sum(sum(parts.values()) for _, parts in self.rows)
+        legend = _LEGEND if len(self.parts) > 1 else 0
+        height = _TOP + legend + _ROW * len(self.rows) + 6
+        name = html.escape(f"{self.title}: {total:,} {self.unit}")
+        lines = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
+            f'viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{name}" '
+            'font-family="sans-serif" font-size="13" fill="currentColor" color="#767676">',
+            _text(0, 16, self.title, 'font-weight="bold"'),
+            _text(0, 35, f"{total:,} {self.unit}", 'opacity="0.8"'),
+        ]
+        if legend:
+            lines += self._legend()
+        for number, (label, parts) in enumerate(self.rows):
+            lines += self._bar(label, parts, most, _TOP + legend + _ROW * number)
+        return "\n".join([*lines, "</svg>\n"])
+
+    def _legend(self) -> list[str]:
+        lines: list[str] = []
+        for number, part in enumerate(self.parts):
+            x = number * _SWATCH
+            colour = COLOURS[number % len(COLOURS)]
+            lines.append(f'<rect x="{x}" y="{_TOP - 1}" width="12" height="12" fill="{colour}"/>')
+            lines.append(_text(x + 17, _TOP + 10, part))
+        return lines
+
+    def _bar(self, label: str, parts: Mapping[str, int], most: int, y: int) -> list[str]:
+        lines = [_text(_LABELS - 8, y + 15, label, 'text-anchor="end"')]
+        scale = (_WIDTH - _LABELS - _NUMBERS) / most
+        x = float(_LABELS)
+        for number, part in enumerate(self.parts):
+            width = parts.get(part, 0) * scale
+            if width:
+                colour = COLOURS[number % len(COLOURS)]
+                lines.append(
+                    f'<rect x="{x:.1f}" y="{y + 2}" width="{width:.1f}" height="{_ROW - 6}" '
+                    f'fill="{colour}"><title>{html.escape(part)}: {parts[part]:,}</title></rect>'
+                )
+            x += width
+        return [*lines, _text(round(x) + 6, y + 15, f"{sum(parts.values()):,}")]
+
+
+def _text(x: int, y: int, text: str, more: str = "") -> str:
+    attributes = f" {more}" if more else ""
+    return f'<text x="{x}" y="{y}"{attributes}>{html.escape(text)}</text>'
+
 
 FOLDER = "plots"
 """Folder of the pictures."""
@@ -54,3 +140,158 @@ def _length_chart(lengths: Sequence[int]) -> BarChart:
     counts = Counter(sum(length >= least for least in _LENGTHS) for length in lengths)
     rows = [(name, {"chunks": counts[number]}) for number, name in enumerate(names)]
     return BarChart("Lengths of chunks in characters", "chunks", rows, ["chunks"])
+
+
+def figures_page(info: KnowledgeBaseInfo, outline: Outline, pictures: Sequence[str]) -> str:
+    """How much the knowledge base holds, in figures and pictures.
+
+    Args:
+        info: What the registry knows of it.
+        outline: How the pages hang together.
+        pictures: Paths of the pictures.
+    """
+    lines = [breadcrumbs(outline, (), FIGURES), "", "# Figures", "", *_table(info, outline)]
+    for path in pictures:
+        label = PurePosixPath(path).stem.replace("-", " ").capitalize()
+        lines += [f"## {escape(label)}", "", f"![{escape(label)}]({path})", ""]
+    meta = {"title": "Figures", "search": {"exclude": True}}
+    return "\n".join([front_matter(meta), *lines, ""])
+
+
+def _table(info: KnowledgeBaseInfo, outline: Outline) -> list[str]:
+    found = outline.entries.values()
+    days = sorted(entry.day for entry in found)
+    stale = sum(entry.stale for entry in found)
+    rows = [
+        ("Documents", f"[{len(found):,}]({BROWSE})"),
+        ("Chunks", f"{info.chunks:,}"),
+        ("Sections", f"{len(outline.section_paths) - 1:,}"),
+        ("Sources", f"[{escape(', '.join(info.source_types)) or 'none'}]({ABOUT})"),
+    ]
+    if types := _types(outline):
+        rows.insert(3, ("Types", types))
+    if stale:
+        rows.append(("Not reached lately", pluralize(stale)))
+    if outline.facts.ratings:
+        averages = [average for average, _ in outline.facts.ratings.values()]
+        rated = f"{pluralize(len(averages))}, {sum(averages) / len(averages):.1f} of 5 on average"
+        rows.append(("Rated", rated))
+    if days:
+        rows.append(("Fetched", days[-1] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"))
+    table = [f"| {name} | {value or '-'} |" for name, value in rows]
+    return ["| What | Figure |", "| --- | --- |", *table, ""]
+
+
+def _types(outline: Outline) -> str:
+    """The types, where these tell documents apart."""
+    counts = Counter(entry.document_type for entry in outline.entries.values())
+    return ", ".join(
+        f"{counts[kind]:,} [{escape(kind.replace('_', ' '))}]"
+        f"({relative(outline.type_paths[kind], FIGURES)})"
+        for kind in telling_types(counts)
+    )
+
+
+DOCUMENTS = "documents.json"
+FULL_TEXT = "llms-full.txt"
+LICENSES = 100
+"""Most licenses, with whom to credit, that the page tells one by one."""
+
+_KINDS = {
+    "words": "words",
+    "code": "code blocks",
+    "headings": "headings",
+    "anchors": "anchors of headings",
+    "terms": "terms that are explained",
+    "rows": "table rows",
+    "links": "links",
+}
+
+
+def about_page(info: KnowledgeBaseInfo, outline: Outline) -> str:
+    """Sources, licenses as documents state them, days, fidelity, embedder."""
+    found = outline.entries.values()
+    days = sorted(entry.day for entry in found)
+    lines = [breadcrumbs(outline, (), ABOUT), "", "# Where this comes from", ""]
+    lines += [
+        "The pages of this part of the site were made by kbkit from the sources below, and belong "
+        "to their authors. Each page tells at its foot the place it was read from and the license "
+        "that is stated there, which holds here too.",
+        "",
+        "## Sources",
+        "",
+    ]
+    if outline.facts.sources:
+        lines += ["| Source | Place | Last read |", "| --- | --- | --- |"]
+        lines += [_source_row(source) for source in outline.facts.sources]
+    else:
+        lines += ["Documents were added one by one."]
+    lines += ["", "## Licenses", "", *_licenses([entry.license for entry in found])]
+    lines += ["", "## Days", ""]
+    if days:
+        stale = sum(entry.stale for entry in found)
+        lines += [
+            f"Fetched on {days[0]}."
+            if days[0] == days[-1]
+            else f"Fetched from {days[0]} to {days[-1]}.",
+            f"{pluralize(stale)} could not be fetched again since; their pages say so."
+            if stale
+            else "All could be fetched when they were last asked for.",
+            "A page tells the day from which on its text is what it is; "
+            f"[{DOCUMENTS}]({DOCUMENTS}) has the day of each one's last fetch.",
+            "",
+        ]
+    lines += ["## How faithful the text is", "", *_fidelity(outline.facts.sources), ""]
+    lines += [
+        "## How it is searched",
+        "",
+        f"{pluralize(info.chunks, 'chunk')} of {pluralize(len(found))}, embedded by "
+        f"{escape(info.embedder)} ({info.dimensions:,} dimensions).",
+        "",
+        "## For programs",
+        "",
+        f"[{DOCUMENTS}]({DOCUMENTS}) lists all documents; [{FULL_TEXT}]({FULL_TEXT}) has their "
+        "text for language models.",
+    ]
+    meta = {"title": "Where this comes from", "search": {"exclude": True}}
+    return "\n".join([front_matter(meta), *lines, ""])
+
+
+def _source_row(source: SourceFacts) -> str:
+    return f"| {escape(source.type)} | {address_link(source.place)} | {source.day or '-'} |"
+
+
+def _licenses(stated: Sequence[License]) -> list[str]:
+    """Which licenses are stated, whom to credit, and by how many documents."""
+    counts = Counter(stated).most_common()
+    rows = [
+        f"| {license_link(license) if license else 'none stated'} "
+        f"| {escape(license.attribution) or '-'} | {number:,} |"
+        for license, number in counts[:LICENSES]
+    ]
+    lines = ["| License | Credit | Documents |", "| --- | --- | --- |", *rows]
+    if left := sum(number for _, number in counts[LICENSES:]):
+        lines += ["", f"{pluralize(left)} state others; [{DOCUMENTS}]({DOCUMENTS}) has them."]
+    if not all(stated):
+        lines += ["", "Where none is stated, assume that all rights are reserved."]
+    return lines if rows else ["There are no documents."]
+
+
+def _fidelity(sources: Sequence[SourceFacts]) -> list[str]:
+    """What the measured pages kept, all sources together."""
+    kept: dict[str, int] = {}
+    wanted: dict[str, int] = {}
+    for source in sources:
+        for kind, (one, other) in source.fidelity.items():
+            kept[kind] = kept.get(kind, 0) + one
+            wanted[kind] = wanted.get(kind, 0) + other
+    rows = [
+        f"| {label} | {kept[kind]:,} of {wanted[kind]:,} | {kept[kind] / wanted[kind]:.1%} |"
+        for kind, label in _KINDS.items()
+        if wanted.get(kind)
+    ]
+    if not rows:
+        return ["It was not measured: these sources are no web pages."]
+    pages = pluralize(wanted.get("pages", 0), "page")
+    head = f"What the text here keeps of what was read, measured on {pages}."
+    return [head, "", "| What | Kept | Share |", "| --- | --- | --- |", *rows]

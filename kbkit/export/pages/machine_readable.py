@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kbkit.errors import ExportError
-from kbkit.export.pages.about_page import DOCUMENTS, FULL_TEXT
+from kbkit.export.pages.charts import DOCUMENTS, FULL_TEXT
 from kbkit.export.pages.outline import Outline
 from kbkit.models import Document, KnowledgeBaseInfo, License
 from kbkit.models.plain import plain, without_controls

@@ -15,7 +15,7 @@ from kbkit.export.pages.paths import assign_paths, digest, natural_path
 from kbkit.export.pages.revisions import Revision
 from kbkit.export.pages.sections import MIN_DOCUMENTS, Key, Section, section_tree
 from kbkit.models import Document, DocumentState, License
-from kbkit.models.navigation import Navigation
+from kbkit.models.documents import Navigation
 from kbkit.models.plain import plain
 
 HOME = "index.md"

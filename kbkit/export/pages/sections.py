@@ -22,7 +22,7 @@ from kbkit.export.pages.contents import (
     rank,
 )
 from kbkit.export.pages.paths import uri_parts
-from kbkit.models.navigation import Navigation
+from kbkit.models.documents import Navigation
 
 MIN_DOCUMENTS = 3
 """Smaller sections that no document introduces are none: their documents stand with the parent's.

@@ -13,12 +13,9 @@ from filelock import FileLock, Timeout
 
 from kbkit.errors import ConflictError, ExportError
 from kbkit.export.facts import Facts
-from kbkit.export.files import write_file, writing
-from kbkit.export.manifest import MANIFEST, Manifest
-from kbkit.export.pages.about_page import DOCUMENTS, FULL_TEXT, about_page
-from kbkit.export.pages.charts import charts
+from kbkit.export.manifest import MANIFEST, Manifest, write_file, writing
+from kbkit.export.pages.charts import DOCUMENTS, FULL_TEXT, about_page, charts, figures_page
 from kbkit.export.pages.document_page import IMAGES, PageLayout, document_page
-from kbkit.export.pages.figures_page import figures_page
 from kbkit.export.pages.fingerprints import PageFingerprints
 from kbkit.export.pages.graph_page import graph_pages
 from kbkit.export.pages.home_page import home_page

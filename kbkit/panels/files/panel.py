@@ -36,7 +36,7 @@ from kbkit.panels.text_rendering import (
     render_text,
 )
 from kbkit.panels.watch import Watch
-from kbkit.stores.catalog.built_in import FILES
+from kbkit.stores.catalog.knowledge_bases import FILES
 
 if TYPE_CHECKING:
     from kbkit.workspace import Workspace

@@ -12,7 +12,6 @@ from kbkit.models import AnnotatedChunk, Annotation, AnnotationReport, ChunkSumm
 from kbkit.rest.access import READ, WRITE, Caller, JobsOf, WorkspaceOf
 from kbkit.rest.idempotency import Once
 from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.long_work import Wait, documented_work, told_when_done
 from kbkit.rest.lookup import base_of
 from kbkit.rest.parameters import (
     Behind,
@@ -26,7 +25,7 @@ from kbkit.rest.parameters import (
     read_cursor,
     write_cursor,
 )
-from kbkit.rest.responses import answer, documented, page
+from kbkit.rest.responses import Wait, answer, documented, documented_work, page, told_when_done
 
 router = APIRouter(prefix="/api/knowledge/bases/{name}", tags=["annotations"])
 

@@ -12,13 +12,13 @@ from kbkit.jobs.bundles import KEY, UPLOAD, bundle_of
 from kbkit.jobs.knowledge import store_uploads
 from kbkit.models import BundleArchive, Restoration
 from kbkit.rest.access import ADMIN, Caller, JobsOf, WorkspaceOf
-from kbkit.rest.contents import ConditionsOf, contents, sent
 from kbkit.rest.idempotency import Once
 from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.long_work import Wait, documented_work, told_when_done
 from kbkit.rest.parameters import MOST, Body, KbName, left_out
+from kbkit.rest.responses import Wait, documented_work, told_when_done
 from kbkit.rest.routes.bases import SLUG
-from kbkit.stores.catalog.built_in import BUILT_IN
+from kbkit.rest.uploads import ConditionsOf, contents, sent
+from kbkit.stores.catalog.knowledge_bases import BUILT_IN
 
 router = APIRouter(prefix="/api/knowledge", tags=["maintenance"], dependencies=[KNOWN_QUERY])
 

@@ -10,7 +10,6 @@ from pydantic import Field, WithJsonSchema
 from kbkit.models import DeletedDocument, Document, DocumentInfo, DocumentPart
 from kbkit.models.filters import OF_DOCUMENTS
 from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf
-from kbkit.rest.etags import IfMatch
 from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.lookup import base_of, holder_of
 from kbkit.rest.parameters import (
@@ -30,7 +29,7 @@ from kbkit.rest.parameters import (
     read_cursor,
     write_cursor,
 )
-from kbkit.rest.responses import answer, documented, no_content, page
+from kbkit.rest.responses import IfMatch, answer, documented, no_content, page
 
 router = APIRouter(prefix="/api/knowledge", tags=["documents"], dependencies=[KNOWN_QUERY])
 

@@ -24,9 +24,8 @@ from kbkit.models import (
     EntrySyncReport,
 )
 from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf
-from kbkit.rest.contents import REVISION, ConditionsOf, contents, sent, told_revision
-from kbkit.rest.entry_bodies import (
-    MOST,
+from kbkit.rest.bodies import (
+    MAX_IN_GRAPH,
     EntryChange,
     EntryList,
     Need,
@@ -36,12 +35,21 @@ from kbkit.rest.entry_bodies import (
     Rated,
     Task,
 )
-from kbkit.rest.etags import IfMatch
 from kbkit.rest.parameters import check_number
-from kbkit.rest.responses import answer, documented, page
-from kbkit.rest.uploads import UploadOf, bytes_of, sent_folder, upload_body
+from kbkit.rest.responses import IfMatch, answer, documented, page
+from kbkit.rest.uploads import (
+    REVISION,
+    ConditionsOf,
+    UploadOf,
+    bytes_of,
+    contents,
+    sent,
+    sent_folder,
+    told_revision,
+    upload_body,
+)
 from kbkit.retrieval.context import LEAST_TOKENS
-from kbkit.stores.catalog.built_in import ENTRIES
+from kbkit.stores.catalog.knowledge_bases import ENTRIES
 
 router = APIRouter(prefix="/api/entries", tags=["entries"])
 
@@ -148,14 +156,14 @@ def sync_entries(entries: EntriesOf) -> Response:
 @router.post("/find", dependencies=[READ], responses=documented(EntryInfo, many=True))
 def find_entries(entries: EntriesOf, body: Need) -> Response:
     """The active entries that fit a task, by relevance and by rating, the best first."""
-    return page(entries.find(body.prompt, limit=check_number("limit", body.limit, 1, MOST)))
+    return page(entries.find(body.prompt, limit=check_number("limit", body.limit, 1, MAX_IN_GRAPH)))
 
 
 @router.post("/context", dependencies=[READ], responses=documented(Context))
 def read_entry_context(entries: EntriesOf, body: Task) -> Response:
     """The active entries that fit a task, as a short numbered list for an agent."""
-    tokens = check_number("max_tokens", body.max_tokens, LEAST_TOKENS, MOST)
-    most = None if body.limit is None else check_number("limit", body.limit, 1, MOST)
+    tokens = check_number("max_tokens", body.max_tokens, LEAST_TOKENS, MAX_IN_GRAPH)
+    most = None if body.limit is None else check_number("limit", body.limit, 1, MAX_IN_GRAPH)
     return answer(entries.context(body.prompt, limit=most, max_tokens=tokens))
 
 

@@ -12,10 +12,9 @@ from kbkit.models import Expansion
 from kbkit.rest.access import WRITE, Caller, JobsOf, WorkspaceOf
 from kbkit.rest.idempotency import Once
 from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.long_work import Wait, documented_work, told_when_done
 from kbkit.rest.lookup import base_of
 from kbkit.rest.parameters import Body, KbPath, left_out
-from kbkit.rest.responses import answer, documented
+from kbkit.rest.responses import Wait, answer, documented, documented_work, told_when_done
 
 router = APIRouter(
     prefix="/api/knowledge/bases/{name}/expansions",

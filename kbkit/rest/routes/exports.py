@@ -11,13 +11,13 @@ from kbkit.errors import ImpossibleError
 from kbkit.jobs.exports import archive_of
 from kbkit.models import SiteArchive
 from kbkit.rest.access import READ, WRITE, Caller, JobsOf, WorkspaceOf
-from kbkit.rest.contents import ConditionsOf, contents, sent
 from kbkit.rest.idempotency import Once
 from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.long_work import Wait, documented_work, told_when_done
 from kbkit.rest.lookup import base_of
 from kbkit.rest.parameters import Body, KbPath, left_out
-from kbkit.stores.catalog.built_in import ENTRIES, FILES
+from kbkit.rest.responses import Wait, documented_work, told_when_done
+from kbkit.rest.uploads import ConditionsOf, contents, sent
+from kbkit.stores.catalog.knowledge_bases import ENTRIES, FILES
 
 router = APIRouter(
     prefix="/api/knowledge/bases/{name}/exports", tags=["sites"], dependencies=[KNOWN_QUERY]

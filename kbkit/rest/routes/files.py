@@ -17,10 +17,9 @@ from kbkit.files.shown import ROOT
 from kbkit.files.store import version
 from kbkit.models import DeletedFile, FileInfo, FileLink, FileTree, SyncReport
 from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf
-from kbkit.rest.contents import REVISION, ConditionsOf, contents, sent, told_revision
-from kbkit.rest.etags import Expected, IfMatch
-from kbkit.rest.responses import Page, answer, documented, page
-from kbkit.stores.catalog.built_in import FILES
+from kbkit.rest.responses import Expected, IfMatch, Page, answer, documented, page
+from kbkit.rest.uploads import REVISION, ConditionsOf, contents, sent, told_revision
+from kbkit.stores.catalog.knowledge_bases import FILES
 
 router = APIRouter(prefix="/api/files", tags=["files"])
 

@@ -15,10 +15,9 @@ from kbkit.errors import ConflictError, VersionConflictError
 from kbkit.graph.graph import Graph
 from kbkit.models import Entity, GraphEdit, Relation, Step, Target, TargetKind
 from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf
-from kbkit.rest.etags import IfMatch
-from kbkit.rest.graph_bodies import (
-    LONGEST,
-    MOST,
+from kbkit.rest.bodies import (
+    MAX_IN_GRAPH,
+    MAX_NAME,
     EntityChange,
     NewEntity,
     NewRelation,
@@ -30,15 +29,15 @@ from kbkit.rest.graph_bodies import (
     version_of,
 )
 from kbkit.rest.parameters import Cursor, integer, left_out, part_found
-from kbkit.rest.responses import answer, documented, no_content, page
+from kbkit.rest.responses import IfMatch, answer, documented, no_content, page
 
 router = APIRouter(prefix="/api/knowledge/graph", tags=["graph"])
 
 _WRONG = (404, 409, 412)
 EntityOf = Annotated[
-    str, Path(min_length=1, max_length=LONGEST, description="Id of the entity, or its name.")
+    str, Path(min_length=1, max_length=MAX_NAME, description="Id of the entity, or its name.")
 ]
-LimitOf = Annotated[int, integer("limit", "Most that are listed.", 1, MOST, 50)]
+LimitOf = Annotated[int, integer("limit", "Most that are listed.", 1, MAX_IN_GRAPH, 50)]
 Ref = Annotated[str, Query(min_length=1, max_length=2_000)]
 Kind = Annotated[
     str | None,
@@ -82,11 +81,11 @@ def list_entities(
     *,
     graph: GraphOf,
     limit: LimitOf,
-    query: Annotated[str, Query(max_length=LONGEST, description="A part of their name.")] = "",
+    query: Annotated[str, Query(max_length=MAX_NAME, description="A part of their name.")] = "",
     type: Several = None,
     kbs: Several = None,
     name: Annotated[
-        str | None, Query(max_length=LONGEST, description="Only the one of this id or name.")
+        str | None, Query(max_length=MAX_NAME, description="Only the one of this id or name.")
     ] = None,
     cursor: Cursor = "",
 ) -> Response:
@@ -244,7 +243,7 @@ def refuse_suggestion(graph: GraphOf, caller: Caller, body: Pair) -> Response:
             responses=documented(GraphEdit, many=True, refusals=(404,)))  # fmt: skip
 def list_graph_edits(
     graph: GraphOf,
-    limit: Annotated[int, integer("limit", "Most edits.", 1, MOST, 20)],
+    limit: Annotated[int, integer("limit", "Most edits.", 1, MAX_IN_GRAPH, 20)],
     by: Annotated[str | None, Query(max_length=200, description="Only by this person.")] = None,
     cursor: Cursor = "",
 ) -> Response:

@@ -21,7 +21,7 @@ from kbkit.models import (
     Target,
 )
 from kbkit.rest.access import READ, Caller, WorkspaceOf
-from kbkit.rest.graph_bodies import MOST, Picture, Targets, target_of
+from kbkit.rest.bodies import MAX_IN_GRAPH, Picture, Targets, target_of
 from kbkit.rest.parameters import integer, left_out
 from kbkit.rest.responses import answer, documented, page
 from kbkit.rest.routes.graph import GraphOf, Kind, LimitOf, Ref, Several
@@ -55,7 +55,7 @@ def list_neighbors(
 def list_passages(
     graph: GraphOf,
     target: Ref,
-    limit: Annotated[int, integer("limit", "Most passages.", 1, MOST, 5)],
+    limit: Annotated[int, integer("limit", "Most passages.", 1, MAX_IN_GRAPH, 5)],
     kind: Kind = None,
 ) -> Response:
     """Passages that say what something is, then those that name it most plainly."""
@@ -77,7 +77,7 @@ def find_path(
 @router.get("/graph/gaps", responses=documented(Gap, many=True, refusals=(404,)))
 def list_gaps(
     graph: GraphOf,
-    limit: Annotated[int, integer("limit", "Most of each kind.", 1, MOST, 10)],
+    limit: Annotated[int, integer("limit", "Most of each kind.", 1, MAX_IN_GRAPH, 10)],
     kind: Annotated[str | None, Query(json_schema_extra={"enum": list(GapKind)})] = None,
     kbs: Several = None,
 ) -> Response:
@@ -87,7 +87,7 @@ def list_gaps(
 
 @router.get("/graph/suggestions", responses=documented(MergeSuggestion, many=True))
 def list_suggestions(
-    graph: GraphOf, limit: Annotated[int, integer("limit", "Most pairs.", 1, MOST, 20)]
+    graph: GraphOf, limit: Annotated[int, integer("limit", "Most pairs.", 1, MAX_IN_GRAPH, 20)]
 ) -> Response:
     """List pairs of entities that may be one, the surest first."""
     return page(graph.suggestions(limit=limit))
@@ -118,7 +118,7 @@ def list_subjects(
     *,
     workspace: WorkspaceOf,
     caller: Caller,
-    limit: Annotated[int | None, integer("limit", "Most; by default all.", 1, MOST, None)],
+    limit: Annotated[int | None, integer("limit", "Most; by default all.", 1, MAX_IN_GRAPH, None)],
     kind: Annotated[str | None, Query(json_schema_extra={"enum": list(SubjectKind)})] = None,
     like: Annotated[str, Query(max_length=500, description="A part of a name.")] = "",
     kbs: Several = None,
@@ -140,7 +140,7 @@ def tell_about(
             json_schema_extra={"pattern": r"[^\s]"},
         ),
     ],
-    limit: Annotated[int, integer("limit", "Most of each.", 1, MOST, 20)],
+    limit: Annotated[int, integer("limit", "Most of each.", 1, MAX_IN_GRAPH, 20)],
     kbs: Several = None,
 ) -> Response:
     """What speaks of a subject: chunks, documents, and entities beside it."""

@@ -24,9 +24,9 @@ from kbkit.recipes.base import HttpUrl
 from kbkit.rest.access import WRITE, Caller, JobsOf, WorkspaceOf
 from kbkit.rest.idempotency import Once
 from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.long_work import Wait, documented_work, told_when_done
 from kbkit.rest.lookup import base_of
 from kbkit.rest.parameters import MOST, Body, KbName
+from kbkit.rest.responses import Wait, documented_work, told_when_done
 from kbkit.rest.routes.sources import check_source
 from kbkit.sources.web.addresses import resolve
 

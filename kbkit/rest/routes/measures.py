@@ -13,7 +13,7 @@ from kbkit.access import Scope
 from kbkit.feedback.evaluation_report import Evaluation
 from kbkit.feedback.judgements import Judgement
 from kbkit.feedback.tune_report import TuneReport
-from kbkit.jobs.measures import evaluated
+from kbkit.jobs.tasks import evaluated
 from kbkit.models import Mode
 from kbkit.models.hits import HitDict
 from kbkit.models.values import to_json
@@ -21,7 +21,6 @@ from kbkit.recipes import Question, RetrievalSpec
 from kbkit.rest.access import READ, WRITE, Caller, JobsOf, WorkspaceOf
 from kbkit.rest.idempotency import Once
 from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.long_work import Wait, documented_work, told_when_done
 from kbkit.rest.lookup import base_of
 from kbkit.rest.parameters import (
     Body,
@@ -36,7 +35,7 @@ from kbkit.rest.parameters import (
     part_of,
     whole,
 )
-from kbkit.rest.responses import answer, documented
+from kbkit.rest.responses import Wait, answer, documented, documented_work, told_when_done
 
 router = APIRouter(
     prefix="/api/knowledge/bases/{name}", tags=["measures"], dependencies=[KNOWN_QUERY]

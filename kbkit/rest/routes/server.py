@@ -10,9 +10,8 @@ from kbkit import __version__
 from kbkit.access import Scope
 from kbkit.errors import WorkspaceError
 from kbkit.rest.access import READ, Caller, JobsOf, SearchesOf, WorkspaceOf
-from kbkit.rest.challenges import MCP, METADATA, base_url
-from kbkit.rest.docs_page import POLICY, docs_page
-from kbkit.rest.problems import problem
+from kbkit.rest.openapi import POLICY, docs_page
+from kbkit.rest.problems import MCP, METADATA, base_url, problem
 from kbkit.rest.responses import answer, documented
 from kbkit.workspace import rater_of
 

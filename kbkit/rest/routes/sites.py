@@ -13,7 +13,7 @@ from fastapi.responses import FileResponse, RedirectResponse
 from kbkit.errors import NotFoundError
 from kbkit.knowledge_base import handle_of
 from kbkit.rest.access import READ, Caller, WorkspaceOf
-from kbkit.rest.challenges import base_url
+from kbkit.rest.problems import base_url
 
 router = APIRouter(tags=["sites"], include_in_schema=False)
 

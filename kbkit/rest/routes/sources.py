@@ -16,13 +16,20 @@ from kbkit.errors import ConfigError, ForbiddenError, ImpossibleError
 from kbkit.models import ImportReport, Improvement, SourceInfo
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_source
 from kbkit.rest.access import ADMIN, READ, WRITE, Caller, JobsOf, WorkspaceOf
-from kbkit.rest.etags import IfMatch
 from kbkit.rest.idempotency import Once
 from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.long_work import Wait, documented_work, told_when_done
 from kbkit.rest.lookup import base_of
 from kbkit.rest.parameters import MOST, Body, Cursor, KbPath, Limit, boolean, left_out, part_of
-from kbkit.rest.responses import answer, documented, no_content, refused
+from kbkit.rest.responses import (
+    IfMatch,
+    Wait,
+    answer,
+    documented,
+    documented_work,
+    no_content,
+    refused,
+    told_when_done,
+)
 
 router = APIRouter(prefix="/api/knowledge", tags=["sources"], dependencies=[KNOWN_QUERY])
 

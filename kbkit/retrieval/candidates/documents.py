@@ -22,7 +22,7 @@ from kbkit.retrieval.candidates.base import (
     top_indices,
 )
 from kbkit.stores.snapshots.chunk_table import ChunkTable
-from kbkit.stores.snapshots.near_cards import NearCards, near_cards
+from kbkit.stores.snapshots.near_chunks import NearCards, near_cards
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
 
 _FREQUENT = 10_000

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kbkit.retrieval.candidates.base import Mask, QueryGraph, Rows, Scores
 from kbkit.retrieval.candidates.documents import DocumentScores
 from kbkit.retrieval.fusion import normalise
-from kbkit.retrieval.query_entities import NamedEntity, entities_in
+from kbkit.retrieval.query import NamedEntity, entities_in
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 

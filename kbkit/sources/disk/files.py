@@ -16,14 +16,13 @@ from urllib.parse import quote
 from kbkit.errors import SourceError
 from kbkit.globs import matches, split_glob
 from kbkit.models import DocumentType, PageRecord, SourceDocument
-from kbkit.models.navigation import Navigation
+from kbkit.models.documents import Navigation
 from kbkit.recipes import FilesSource
 from kbkit.regular_files import bytes_of
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.disk.nav_entry import NavEntry
 from kbkit.sources.disk.navigation import nav_entries
 from kbkit.sources.disk.positions import CATEGORIES
-from kbkit.sources.disk.walk import walk
 from kbkit.sources.doctype import detect
 from kbkit.sources.formats import FORMATS, MULTIPLE, UnreadableError, format_of
 from kbkit.sources.formats.base import MOST_BYTES, Part
@@ -31,6 +30,42 @@ from kbkit.sources.formats.file_parser import FileParser, ParsedFile
 from kbkit.sources.front_matter import title_from_name
 from kbkit.sources.images import collect, local_reader
 from kbkit.sources.places import DiskPlace
+
+_TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
+
+
+def walk(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Files below a folder with their paths inside it, in the order of those.
+
+    Folders that are links, hidden, or hold tools' own files are passed over.
+    """
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return
+    yield from _entries(entries, "")
+
+
+def _entries(entries: list[os.DirEntry[str]], inside: str) -> Iterator[tuple[Path, str]]:
+    # a stack of its own, since folders may be nested deeper than Python's
+    stack: list[tuple[Iterator[os.DirEntry[str]], str]] = [(iter(entries), inside)]
+    while stack:
+        iterator, place = stack[-1]
+        entry = next(iterator, None)
+        if entry is None:
+            stack.pop()
+            continue
+        path = place + entry.name
+        try:
+            if entry.is_dir(follow_symlinks=False):
+                if not entry.name.startswith(".") and entry.name not in _TOOLS:
+                    below = sorted(os.scandir(entry.path), key=lambda found: found.name)
+                    stack.append((iter(below), path + "/"))
+            else:
+                yield Path(entry.path), path
+        except OSError:
+            continue
+
 
 _AHEAD = 8  # files in memory
 _ILLUSTRATED = frozenset({"markdown", "notebook"})  # formats that name pictures by their files

@@ -13,7 +13,7 @@ from kbkit.markdown.structure import document_title
 from kbkit.models import License
 from kbkit.sources.formats.archive import Archive, is_media, office
 from kbkit.sources.formats.base import Part, UnreadableError, one_line
-from kbkit.sources.html.fragments import markdown_of
+from kbkit.sources.html.extract import markdown_of
 
 _CODE = (
     "Code", "Source Code", "Code Block", "CodeBlock", "Verbatim", "Listing", "Macro Text",

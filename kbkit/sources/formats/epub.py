@@ -18,7 +18,7 @@ from kbkit.sources.formats.base import (
     UnreadableError,
     one_line,
 )
-from kbkit.sources.html.fragments import markdown_of
+from kbkit.sources.html.extract import markdown_of
 from kbkit.sources.html.licenses import rights_license
 
 _MOST_CHAPTERS = 5_000

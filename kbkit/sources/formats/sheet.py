@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, time, timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -13,9 +15,186 @@ from kbkit.extras import extra
 from kbkit.markdown.writing import escape
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import is_media, office
-from kbkit.sources.formats.base import MOST_CHARACTERS, Part, UnreadableError, one_line
-from kbkit.sources.formats.number_formats import shown
-from kbkit.sources.formats.rows import MOST_COLUMNS, MOST_ROWS, cell_text, grouped
+from kbkit.sources.formats.base import GROUP, MOST_CHARACTERS, Part, UnreadableError, one_line
+from kbkit.sources.html.tables import pipe_table
+
+MOST_ROWS = 200_000
+MOST_COLUMNS = 500
+MOST_CELLS = 3_000_000
+_WIDE = 300  # characters of header; wider tables are written a row at a time
+
+
+def grouped(rows: Iterable[tuple[int, list[str]]], level: int) -> Iterator[str]:
+    """Write rows under headings that say which they are.
+
+    Args:
+        rows: Number in the file and cells, one line each; the first row is the header.
+        level: Of the headings.
+
+    Raises:
+        UnreadableError: There are more rows or cells than a table has.
+    """
+    header: list[str] | None = None
+    group: list[tuple[int, list[str]]] = []
+    size = room = count = cells = 0
+    for number, raw in rows:
+        row = _trimmed(raw)
+        count += 1
+        cells += len(row)
+        if count > MOST_ROWS or cells > MOST_CELLS or len(row) > MOST_COLUMNS:
+            raise UnreadableError(
+                f"a table of more than {MOST_ROWS:,} rows, {MOST_COLUMNS} columns or "
+                f"{MOST_CELLS:,} cells"
+            )
+        if not row:
+            continue
+        if header is None:
+            header = row
+            room = _length(header) + 6 * len(header) + 30  # with the rule below it, and a heading
+            continue
+        length = _length(row, len(header))
+        if group and size + length + room > GROUP:
+            yield _group(header, group, level)
+            group, size = [], 0
+        group.append((number, row))
+        size += length
+    if header is None:
+        return
+    if group:
+        yield _group(header, group, level)
+    else:
+        yield pipe_table([[escape(cell) for cell in header]])
+
+
+def cell_text(value: object) -> str:
+    """A cell as one line."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return re.sub(r"\s+", " ", str(value)).strip()
+
+
+def _trimmed(row: list[str]) -> list[str]:
+    width = len(row)
+    while width and not row[width - 1]:
+        width -= 1
+    return row[:width]
+
+
+def _length(row: list[str], width: int = 0) -> int:
+    """Characters that a row takes, at least with so many cells."""
+    return (
+        sum(len(escape(cell)) + cell.count("|") + 3 for cell in row)
+        + 2
+        + 3 * max(0, width - len(row))
+    )
+
+
+def _group(header: list[str], group: list[tuple[int, list[str]]], level: int) -> str:
+    first, last = group[0][0], group[-1][0]
+    name = f"Rows {first} to {last}" if last > first else f"Row {first}"
+    title = f"{'#' * level} {name}"
+    if _length(header) <= _WIDE and _length(group[0][1]) <= GROUP:
+        width = max(len(header), *(len(row) for _, row in group))
+        top = header + [""] * (width - len(header))
+        table = pipe_table(
+            [[escape(cell) for cell in row] for row in (top, *(r for _, r in group))]
+        )
+        return f"{title}\n\n{table}"
+    records = []
+    for _, row in group:
+        lines = []
+        for column, cell in enumerate(row):
+            if cell:
+                name = header[column] if column < len(header) else ""
+                lines.append(f"- **{escape(name or f'Column {column + 1}')}**: {escape(cell)}")
+        records.append("\n".join(lines))
+    return "\n\n---\n\n".join([f"{title}\n\n{records[0]}", *records[1:]])
+
+
+_QUOTED = re.compile(r'"([^"]*)"|\\(.)|\[(?!h|m|s)[^\]]*\]|_.|\*.', re.IGNORECASE)
+_PARTS = re.compile(
+    r"am/pm|a/p|yyyy|yy|mmmmm|mmmm|mmm|mm|m|dddd|ddd|dd|d|\[h+\]|\[m+\]|\[s+\]|hh|h|ss|s|0+|.",
+    re.IGNORECASE,
+)
+_PERCENT = re.compile(r"0(?:\.(0+))?\s*%")
+# what Excel writes for "the date of this country"
+_LOCAL = frozenset({"mm-dd-yy", "m/d/yy h:mm", "general", ""})
+
+
+def shown(value: Any, number_format: str | None) -> str:
+    """A cell's value as its format shows it, on one line.
+
+    A date whose format is that of the reader's country is written as ISO 8601 has it.
+
+    Args:
+        value: The value, as openpyxl gives it.
+        number_format: The format, such as ``dd/mm/yyyy`` or ``0.0%``.
+    """
+    form = (number_format or "").partition(";")[0]
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, timedelta):
+        return _duration(value)
+    if isinstance(value, (datetime, date, time)):
+        return _date(value, form)
+    if isinstance(value, (int, float)) and (percent := _PERCENT.search(form)):
+        return f"{value:.{len(percent[1] or '')}%}"
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:.15g}"  # what Excel keeps
+    return "" if value is None else str(int(value) if isinstance(value, float) else value)
+
+
+def _duration(value: timedelta) -> str:
+    seconds = round(value.total_seconds())
+    sign, seconds = ("-", -seconds) if seconds < 0 else ("", seconds)
+    return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _date(value: datetime | date | time, form: str) -> str:
+    if form.lower() in _LOCAL or not re.search("[ymdhs]", form, re.IGNORECASE):
+        return _iso(value, form)
+    plain = _QUOTED.sub(lambda found: found[1] or found[2] or "", form)
+    parts = _PARTS.findall(plain)
+    half = any(part.lower() in {"am/pm", "a/p"} for part in parts)
+    return " ".join("".join(_written(value, parts, half)).split())
+
+
+def _iso(value: datetime | date | time, form: str) -> str:
+    if isinstance(value, datetime):
+        day = value.time() == time() and "h" not in form.lower()
+        return value.date().isoformat() if day else value.isoformat(" ", "auto")
+    return value.isoformat()
+
+
+def _written(value: datetime | date | time, parts: list[str], half: bool) -> list[str]:
+    """The parts of a format, each as it is of a date or a time."""
+    out: list[str] = []
+    names = [part.lower() for part in parts]
+    for number, part in enumerate(names):
+        before = next((one for one in reversed(names[:number]) if one[0] in "ymdhs["), "")
+        after = next((one for one in names[number + 1 :] if one[0] in "ymdhs["), "")
+        if part in {"m", "mm"} and (before.strip("[")[:1] == "h" or after.strip("[")[:1] == "s"):
+            part = part.replace("m", "n")  # noqa: PLW2901 - minutes
+        directive = _DIRECTIVES.get(part)
+        if directive is None:
+            out.append(parts[number])
+            continue
+        if "%I" in directive and not half:
+            directive = directive.replace("%I", "%H")
+        dated = isinstance(value, time) and directive[-1] in "YymBbdAa"
+        text = "" if dated else value.strftime(directive.lstrip("-"))
+        out.append(text.lstrip("0") or "0" if directive.startswith("-") else text)
+    return out
+
+
+_DIRECTIVES = {
+    "yyyy": "%Y", "yy": "%y", "mmmm": "%B", "mmm": "%b", "mm": "%m", "m": "-%m", "dddd": "%A",
+    "ddd": "%a", "dd": "%d", "d": "-%d", "hh": "%I", "h": "-%I", "[h]": "-%H", "[hh]": "%H",
+    "nn": "%M", "n": "-%M", "ss": "%S", "s": "-%S", "am/pm": "%p", "a/p": "%p",
+}  # fmt: skip
+
 
 _MOST_SHEETS = 500
 _EMPTY_RUN = 10_000  # rows without a cell in a row: what follows is formatting, not data

@@ -15,15 +15,14 @@ from typing import Any
 
 from kbkit.markdown.writing import escape
 from kbkit.models import DocumentType, License
-from kbkit.models.navigation import Navigation
+from kbkit.models.documents import Navigation
 from kbkit.models.plain import plain
 from kbkit.sources.html import articles
 from kbkit.sources.html.anchors import anchor, self_links
 from kbkit.sources.html.applications import NEEDS_BROWSER, is_shell
 from kbkit.sources.html.cleaning import clean
 from kbkit.sources.html.dom import Element, joined, links, normalized_text, parse, to_html
-from kbkit.sources.html.drawings import take_drawings
-from kbkit.sources.html.generators import generated_type
+from kbkit.sources.html.drawings import generated_type, take_drawings
 from kbkit.sources.html.licenses import page_license
 from kbkit.sources.html.navigation import page_navigation
 from kbkit.sources.html.regions import (
@@ -317,3 +316,19 @@ def _without_place(href: str) -> str:
     """An address without the place in a page that it may name, but with a route of scripts."""
     bare, _, fragment = href.partition("#")
     return href if fragment.startswith(("/", "!/")) else bare
+
+
+def markdown_of(html: str, *, relative: bool = False) -> str:
+    """A piece of HTML that holds content only, as Markdown.
+
+    Args:
+        html: The piece.
+        relative: Keep links and pictures whose addresses are relative.
+    """
+    root = parse(html)
+    body = root.find("body") if root is not None else None
+    if body is None:
+        return ""
+    own = self_links(body)
+    clean(body)
+    return MarkdownWriter("", own, relative=relative).write(body).strip()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kbkit.models.navigation import Navigation
+from kbkit.models.documents import Navigation
 from kbkit.sources.html.dom import Element, classes, joined, normalized_text
 
 _NEXT = re.compile(r"(?:^|[-_])next(?:$|[-_])")

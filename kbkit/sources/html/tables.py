@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import islice
+from typing import NamedTuple
 
+from lxml import etree
+
+from kbkit.markdown.writing import KINDS, bold, indent
 from kbkit.sources.html.code import code_text
-from kbkit.sources.html.dom import HEADINGS, Element, normalized_text
+from kbkit.sources.html.dom import HEADINGS, Element, classes, drop_tree, normalized_text
 
 _ESCAPED = re.compile(r"\\.|\|")
 _MOST_COLUMNS = 200
@@ -166,3 +171,165 @@ def needs_lines(block: str, code: list[str] | None) -> bool:
     if re.search(r"^#{1,6} |^ *`{3,}[^`\n]*$", block, re.MULTILINE):
         return True
     return "\n" in block and block[0] in "|>"
+
+
+_BLOCK = re.compile(r"(?:[-#>|]|\d+\. |`{3,}[^`\n]*\n)")  # what cannot stand behind a term
+_COLON = re.compile(r":(?=\]\([^()\s]*\)$)")  # at the end of a link
+
+
+class Term(NamedTuple):
+    """What a list explains.
+
+    Attributes:
+        text: Markdown.
+        place: The fragment that leads to it, or ``""``.
+    """
+
+    text: str
+    place: str
+
+
+def definition_groups(element: Element) -> list[tuple[list[Element], list[Element]]]:
+    """Terms with what is said of them, also where ``div`` groups them."""
+    parts: list[Element] = []
+    for child in element:
+        if child.tag == "div":
+            parts.extend(inner for inner in child if isinstance(inner.tag, str))
+        elif isinstance(child.tag, str):
+            parts.append(child)
+    groups: list[tuple[list[Element], list[Element]]] = []
+    for part in parts:
+        if not groups or (part.tag == "dt" and groups[-1][1]):
+            groups.append(([], []))
+        groups[-1][part.tag != "dt"].append(part)
+    return groups
+
+
+def gather_terms(region: Element) -> None:
+    """Put terms that stand in no list, and what is said of them, into one; in place."""
+    for term in list(region.iter("dt")):
+        around = term.getparent()
+        outer = around.getparent() if around is not None and around.tag == "div" else None
+        if around is None or "dl" in (around.tag, getattr(outer, "tag", "")):
+            continue
+        found = etree.Element("dl")
+        term.addprevious(found)
+        part = term
+        while part is not None and part.tag in ("dt", "dd"):
+            behind = part.getnext() if not (part.tail or "").strip() else None
+            found.append(part)
+            part = behind
+        found.tail, found[-1].tail = found[-1].tail, None
+
+
+def write_terms(terms: Sequence[Term], blocks: list[str], out: list[str]) -> None:
+    """Write terms and what is said of them as an item of a list.
+
+    An item has one anchor, so of terms with several the first are items of their own.
+    """
+    names: list[str] = []
+    place = ""
+    for term in terms:
+        if place and term.place:
+            out.append(_item(names, place, []))
+            names, place = [], ""
+        names.append(term.text)
+        place = place or term.place
+    if names:
+        out.append(_item(names, place, blocks))
+    else:
+        out.extend(blocks)
+
+
+def _item(names: list[str], place: str, blocks: list[str]) -> str:
+    head = ", ".join(_COLON.sub("", name.rstrip(": ")) for name in names)
+    head = head if head.startswith("`") and head.endswith("`") else bold(head)
+    mark = f" {{#{place}}}" if place else ""
+    if blocks and not _BLOCK.match(blocks[0]) and not (mark and blocks[0].endswith("}")):
+        first, rest = f"-   {head}: {indent(blocks[0], '    ')[4:]}{mark}", blocks[1:]
+    else:
+        first, rest = f"-   {head}{mark}", blocks
+    return "\n\n".join([first, *(indent(block, "    ") for block in rest)])
+
+
+ADMONITIONS = frozenset(
+    str.split("""
+        admonition admonitionblock theme-admonition alert callout note warning tip hint
+        caution important danger error attention seealso custom-block
+        """)
+)
+"""Class names of admonitions."""
+
+_TITLES = frozenset(
+    f"{name}title" for name in ("admonition-", "admonition", "alert-", "callout-", "custom-block-")
+)
+_GENERAL = frozenset({"admonition", "callout", "aside"})
+_LONGEST_TITLE = 80
+_FRAMES = frozenset({"table", "tbody", "thead", "tr", "td", "div", "p", "dl"})
+
+
+def admonition_title(element: Element) -> Element | None:
+    """What names an admonition: a part whose class says so, or what stands first in bold.
+
+    That is a heading, a ``th`` beside an icon, a ``dt``, or a bold word that begins its first
+    paragraph and ends in a colon or its line.
+    """
+    for child in element:
+        if not isinstance(child.tag, str):
+            continue
+        names = {name.lower() for name in classes(child)}
+        if names & _TITLES or any("admonitionheading" in name for name in names):
+            return child
+    first = _first(element)
+    if first is None or len(normalized_text(first)) > _LONGEST_TITLE:
+        return None
+    return first
+
+
+def is_body(element: Element) -> bool:
+    """Whether something called an admonition is all that the admonition around it says."""
+    around = element.getparent()
+    if around is None or ADMONITIONS.isdisjoint(classes(around)):
+        return False
+    return normalized_text(around) == normalized_text(element)
+
+
+def admonition_kind(element: Element) -> str:
+    """What kind of admonition the classes of an element say it is, or ``""``."""
+    words = " ".join(classes(element)).lower().replace("-", " ").split()
+    return next((word for word in words if word in KINDS and word not in _GENERAL), "")
+
+
+def only_child(element: Element, tag: str) -> Element | None:
+    """The only child of an element, if it has that tag and no text beside it."""
+    children = [child for child in element if isinstance(child.tag, str)]
+    beside = (element.text or "") + "".join(child.tail or "" for child in children)
+    alone = len(children) == 1 and children[0].tag == tag and not beside.strip()
+    return children[0] if alone else None
+
+
+def _first(element: Element) -> Element | None:
+    """The first part with text, if it is one that titles are written in."""
+    for part in element.iterdescendants():
+        tag = part.tag
+        if not isinstance(tag, str):
+            continue
+        if tag in HEADINGS or tag in ("th", "dt"):
+            return part
+        if tag in ("b", "strong"):
+            text, behind = normalized_text(part), (part.tail or "").strip()
+            ends = text.endswith(":") or behind.startswith(":") or not behind
+            return part if ends and text else None
+        if tag not in _FRAMES and normalized_text(part):
+            return None
+        if (part.text or "").strip():
+            return None
+    return None
+
+
+def drop_icons(element: Element, title: str) -> None:
+    """Take pictures that say no more than its title out of an admonition; in place."""
+    said = title.strip(": ").lower()
+    for icon in list(element.iter("img")):
+        if (icon.get("alt") or "").strip("[] ").lower() == said:
+            drop_tree(icon)

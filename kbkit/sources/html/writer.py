@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from kbkit.markdown.admonitions import title_of
 from kbkit.markdown.blocks import without_text_anchor
 from kbkit.markdown.writing import (
     bold,
@@ -23,23 +22,10 @@ from kbkit.markdown.writing import (
     guard,
     indent,
     quote,
-)
-from kbkit.sources.html.admonitions import (
-    ADMONITIONS,
-    admonition_kind,
-    admonition_title,
-    drop_icons,
-    is_body,
-    only_child,
+    title_of,
 )
 from kbkit.sources.html.anchors import anchor, opening_anchor, valid_anchor
 from kbkit.sources.html.code import broken_code, code_text, language, lines_of_code, pops_up
-from kbkit.sources.html.definitions import (
-    Term,
-    definition_groups,
-    gather_terms,
-    write_terms,
-)
 from kbkit.sources.html.dom import (
     BLOCKS,
     HEADINGS,
@@ -50,15 +36,25 @@ from kbkit.sources.html.dom import (
     normalized_text,
 )
 from kbkit.sources.html.inline import InlineWriter, parted
-from kbkit.sources.html.sections import Sections
+from kbkit.sources.html.menus import Sections
 from kbkit.sources.html.tables import (
+    ADMONITIONS,
+    Term,
+    admonition_kind,
+    admonition_title,
+    definition_groups,
+    drop_icons,
+    gather_terms,
     grid,
     has_head,
+    is_body,
     is_layout,
     is_section_title,
     needs_lines,
+    only_child,
     pipe_table,
     table_cells,
+    write_terms,
 )
 
 _MARK = re.compile(r"^-(?=   )", re.MULTILINE)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbkit.markdown.writing import code_span, escape
-from kbkit.sources.openapi.descriptions import inline_markdown
-from kbkit.sources.openapi.references import Node, References
+from kbkit.sources.openapi.references import Node, References, inline_markdown
 
 _LINES = 300  # of one schema; what is deeper stands in the schema's own document
 _DEEP = 4

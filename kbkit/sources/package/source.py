@@ -23,10 +23,9 @@ from kbkit.sources.package.api import (
     public_objects,
     target_of,
 )
-from kbkit.sources.package.docstrings import summary, to_markdown
+from kbkit.sources.package.docstrings import signature, summary, to_markdown
 from kbkit.sources.package.merging import source_file, with_introspection
 from kbkit.sources.package.repository import Origin, origin_of
-from kbkit.sources.package.signatures import signature
 
 _OWN_PAGE = 400  # characters of docstring that make a method a document of its own
 

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from urllib.parse import urldefrag
 
 from kbkit.errors import SourceError
+from kbkit.models import Image
 from kbkit.recipes import CrawlSource, PageSource
-from kbkit.sources.base import Outcome, SourceContext
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import decode
 from kbkit.sources.html.applications import is_shell
 from kbkit.sources.html.dom import parse
-from kbkit.sources.web import page_events
+from kbkit.sources.images import MOST_BYTES, image_addresses, kept_image
+from kbkit.sources.web import page_world
 from kbkit.sources.web.browser import Browser, Rendered, Resource
 from kbkit.sources.web.downloads import PageFetcher, RateLimiter
 from kbkit.sources.web.fetch import Fetcher, Response
@@ -48,7 +51,7 @@ def open_page_fetcher(
     Raises:
         MissingExtraError: A browser is to render, and Playwright is not installed.
     """
-    if not page_events.rendered(spec, context):
+    if not page_world.rendered(spec, context):
         return fetcher
     return BrowserFetcher(fetcher, robots, pace, spec, context)
 
@@ -83,7 +86,7 @@ class BrowserFetcher:
         self._fetcher = fetcher
         # a page is given nothing from private networks but what is of its own host
         public = spec.model_copy(update={"allow_private": False})
-        self._public = page_events.open_fetcher(public, context)
+        self._public = page_world.open_fetcher(public, context)
         others = Robots(self._public, context.user_agent)
         self._own = (fetcher, robots, pace)
         self._others = (self._public, others, RateLimiter(others, spec.delay, context.stop))
@@ -182,7 +185,7 @@ class BrowserFetcher:
             def stays(address: str) -> Response | None:
                 if self._allow_private and host == own != origin(address):
                     return Response(address, Outcome.SKIPPED, "leaves the host of the page")
-                return page_events.robots_refusal(robots, address)
+                return page_world.robots_refusal(robots, address)
 
             known = fetcher.get(url, check=stays)
             if kind in ("script", "stylesheet"):
@@ -205,3 +208,76 @@ class BrowserFetcher:
 
 def _place(url: str, address: str) -> Response:
     return Response(url, Outcome.SKIPPED, f"{SHOWN_ALREADY} {address} shows", status=200)
+
+
+_MOST_REQUESTS = 20_000  # of one run
+_MOST_FETCHED = 1_000_000_000  # bytes of one run
+_MOST_HELD = 50_000_000  # bytes of pictures that other pages may show too
+
+
+def illustrated(
+    events: Iterator[SourceEvent], spec: CrawlSource | PageSource, context: SourceContext
+) -> Iterator[SourceEvent]:
+    """The events of a source, with the pictures of its documents where its recipe wants them.
+
+    Pictures are fetched under the rules of pages: no private addresses, robots.txt, delays.
+
+    Args:
+        events: What happened to the pages.
+        spec: The part of the recipe that describes the source.
+        context: What the pipeline gives.
+    """
+    if not spec.images:
+        yield from events
+        return
+    with closing(_Pictures(spec, context)) as pictures:
+        for event in events:
+            if event.document is None:
+                yield event
+                continue
+            known = dict(event.document.images)  # drawn in the page itself
+            for address in image_addresses(event.document.content):
+                if address not in known and (image := pictures.get(address)) is not None:
+                    known[address] = image
+            yield replace(event, document=replace(event.document, images=known))
+
+
+class _Pictures:
+    """Fetches pictures, each once as long as they are held."""
+
+    def __init__(self, spec: CrawlSource | PageSource, context: SourceContext) -> None:
+        self._context = context
+        self._fetcher = page_world.open_fetcher(spec, context)
+        self._robots = Robots(self._fetcher, context.user_agent)
+        self._pace = RateLimiter(self._robots, spec.delay, context.stop)
+        self._known: dict[str, Image | None] = {}
+        self._held = self._fetched = self._requests = 0
+
+    def get(self, address: str) -> Image | None:
+        """A picture, if its address has one that may be had."""
+        if address not in self._known:
+            image = self._fetch(address)
+            if image is not None and self._held + len(image.data) > _MOST_HELD:
+                return image
+            self._held += 0 if image is None else len(image.data)
+            self._known[address] = image
+        return self._known[address]
+
+    def _fetch(self, address: str) -> Image | None:
+        spent = self._requests >= _MOST_REQUESTS or self._fetched >= _MOST_FETCHED
+        if spent or not address.startswith(("http://", "https://")) or self._context.stop():
+            return None
+
+        def check(url: str) -> Response | None:
+            return page_world.robots_refusal(self._robots, url)
+
+        self._requests += 1
+        if check(address) is not None or not self._pace.wait(address):
+            return None
+        response = self._fetcher.get(address, check=check, max_bytes=MOST_BYTES)
+        self._fetched += len(response.body)
+        return kept_image(response.body) if response.outcome is Outcome.FETCHED else None
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._fetcher.close()

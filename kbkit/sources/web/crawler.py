@@ -16,14 +16,13 @@ from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.applications import NEEDS_BROWSER
 from kbkit.sources.html.extract import NOINDEX, ExtractedPage
 from kbkit.sources.html.site_extractor import SiteExtractor
-from kbkit.sources.web import page_events
+from kbkit.sources.web import page_world
 from kbkit.sources.web.browser_fetcher import SHOWN_ALREADY, open_page_fetcher
 from kbkit.sources.web.canonicals import Canonicals
 from kbkit.sources.web.downloads import Downloads, PageRequest, RateLimiter
 from kbkit.sources.web.fetch import Response
-from kbkit.sources.web.page_events import Validators
-from kbkit.sources.web.robots import Robots, directives
-from kbkit.sources.web.sitemaps import read_sitemaps
+from kbkit.sources.web.page_world import Validators
+from kbkit.sources.web.robots import Robots, directives, read_sitemaps
 from kbkit.sources.web.urls import Refusals, Scope, canonical, index_alias, origin
 
 PAGES = frozenset({"", "text/html", "application/xhtml+xml", "application/octet-stream"})
@@ -47,13 +46,13 @@ class CrawlRun:
         self._spec = spec
         self._context = context
         self._stop = context.stop
-        rendered = page_events.rendered(spec, context)
+        rendered = page_world.rendered(spec, context)
         self._start = canonical(spec.url, routes=rendered)
         self._scope = Scope(
             self._start or spec.url, spec.include, spec.exclude, spec.queries, rendered
         )
         self._validators = Validators(spec)
-        self._fetcher = page_events.open_fetcher(spec, context)
+        self._fetcher = page_world.open_fetcher(spec, context)
         self._robots = Robots(self._fetcher, context.user_agent)
         self._pace = RateLimiter(self._robots, spec.delay, context.stop)
         self._pages = open_page_fetcher(spec, context, self._fetcher, self._robots, self._pace)
@@ -206,9 +205,9 @@ class CrawlRun:
             if uri in self._seen:
                 reason = f"redirects to {uri}, which is read itself"
             self._seen.add(uri)
-        if reason := reason or page_events.body_refusal(response, PAGES):
+        if reason := reason or page_world.body_refusal(response, PAGES):
             self._reader.skip(task.place)
-            record = page_events.page_record(task, response, self._validators.make(response))
+            record = page_world.page_record(task, response, self._validators.make(response))
             skipped = SourceEvent(task.url, Outcome.SKIPPED, reason=reason, record=record)
             return self._finish(task, skipped)
         validator = self._validators.make(response)
@@ -217,7 +216,7 @@ class CrawlRun:
         return None
 
     def _not_fetched(self, task: PageRequest, response: Response) -> SourceEvent:
-        event = page_events.event_without_body(task, response)
+        event = page_world.event_without_body(task, response)
         if response.reason.startswith(SHOWN_ALREADY):
             self._alike.add(task.url, response.reason)
             event = replace(event, reason="")
@@ -255,7 +254,7 @@ class CrawlRun:
         del self._responses[task.url]
         # what could not be read this time is to be read the next time, changed or not
         validator = "" if page.failed else response.etag
-        record = page_events.page_record(task, response, validator)
+        record = page_world.page_record(task, response, validator)
         record = replace(record, links=links, canonical=own)
         noindex = bool(asked & {"noindex", "none"})
         page = replace(page, license=page.license.or_else(response.license))
@@ -296,7 +295,7 @@ class CrawlRun:
         if reason:
             outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
             return SourceEvent(record.url, outcome, reason=reason, record=record)
-        document = page_events.page_document(self._spec, uri, page)
+        document = page_world.page_document(self._spec, uri, page)
         return SourceEvent(uri, Outcome.FETCHED, document, record=replace(record, document_uri=uri))
 
     def _finish(self, task: PageRequest, event: SourceEvent) -> SourceEvent:
@@ -345,7 +344,7 @@ class CrawlRun:
         self._follow(tuple(found), "", 0)
 
     def _check_sitemap(self, url: str) -> Response | None:
-        return page_events.robots_refusal(self._robots, url)
+        return page_world.robots_refusal(self._robots, url)
 
     def _check(self, task: PageRequest, url: str) -> Response | None:
         """Whether a redirect may be followed; called in download threads."""

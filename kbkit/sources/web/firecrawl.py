@@ -24,7 +24,7 @@ from kbkit.models import PageRecord
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.extract import ExtractedPage, extract
-from kbkit.sources.web import page_events
+from kbkit.sources.web import page_world
 from kbkit.sources.web.addresses import resolve
 from kbkit.sources.web.fetch import pause, refused_url
 from kbkit.sources.web.urls import Scope, canonical
@@ -183,7 +183,7 @@ class FirecrawlCrawler:
         if page.reason or not page.content:
             outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
             return SourceEvent(url, outcome, reason=page.reason or "no text", record=record)
-        document = page_events.page_document(self._spec, url, page)
+        document = page_world.page_document(self._spec, url, page)
         record = PageRecord(url, document_uri=url)
         return SourceEvent(url, Outcome.FETCHED, document, record=record)
 

@@ -19,13 +19,12 @@ from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import decoded
 from kbkit.sources.front_matter import read_text
 from kbkit.sources.html.extract import ExtractedPage
-from kbkit.sources.web import page_events
-from kbkit.sources.web.browser_fetcher import open_page_fetcher
+from kbkit.sources.web import page_world
+from kbkit.sources.web.browser_fetcher import illustrated, open_page_fetcher
 from kbkit.sources.web.crawler import PAGES, CrawlRun
 from kbkit.sources.web.downloads import PageRequest, RateLimiter
 from kbkit.sources.web.fetch import Response
-from kbkit.sources.web.page_events import Validators
-from kbkit.sources.web.pictures import illustrated
+from kbkit.sources.web.page_world import Validators
 from kbkit.sources.web.robots import Robots, directives
 from kbkit.sources.web.urls import canonical
 
@@ -141,19 +140,19 @@ class LocalCrawler:
 
     def page(self, url: str) -> SourceEvent:
         """Read one page of HTML, Markdown or plain text."""
-        rendered = page_events.rendered(self._spec, self._context)
+        rendered = page_world.rendered(self._spec, self._context)
         given, url = url, canonical(url, routes=rendered)
         if not url:
             return SourceEvent(given, Outcome.FAILED, reason="malformed address")
         earlier = self._context.memory.page(url)
         validators = Validators(self._spec)
         etag, last_modified = validators.sent(earlier)
-        with page_events.open_fetcher(self._spec, self._context) as fetcher:
+        with page_world.open_fetcher(self._spec, self._context) as fetcher:
             robots = Robots(fetcher, self._context.user_agent)
             pace = RateLimiter(robots, self._spec.delay, self._context.stop)
 
             def check(address: str) -> Response | None:
-                return page_events.robots_refusal(robots, address)
+                return page_world.robots_refusal(robots, address)
 
             pages = open_page_fetcher(self._spec, self._context, fetcher, robots, pace)
             with closing(pages):
@@ -165,9 +164,9 @@ class LocalCrawler:
         if response.outcome is Outcome.FETCHED and validators.same(earlier, response, uri):
             response = replace(response, outcome=Outcome.UNCHANGED)
         if response.outcome is not Outcome.FETCHED:
-            return page_events.event_without_body(task, response)
-        record = page_events.page_record(task, response, validators.make(response))
-        if refused := page_events.body_refusal(response, PAGES | _TEXTS):
+            return page_world.event_without_body(task, response)
+        record = page_world.page_record(task, response, validators.make(response))
+        if refused := page_world.body_refusal(response, PAGES | _TEXTS):
             return SourceEvent(uri, Outcome.SKIPPED, reason=refused, record=record)
         page = _read(response, uri, self._context.stop, drawings=self._spec.images)
         reason = page.reason
@@ -178,7 +177,7 @@ class LocalCrawler:
             if page.failed:
                 record = replace(record, etag="", last_modified="")
             return SourceEvent(uri, outcome, reason=reason or "no text", record=record)
-        document = page_events.page_document(self._spec, uri, page, response)
+        document = page_world.page_document(self._spec, uri, page, response)
         return SourceEvent(uri, Outcome.FETCHED, document, record=replace(record, document_uri=uri))
 
 
@@ -193,7 +192,7 @@ def _read(
         said = text.metadata.get("description")
         described = plain(said[:1_000]) if isinstance(said, str) else ""
         return ExtractedPage(text.title, text.content, description=described, note=found.note)
-    from kbkit.sources.html.extract_task import ExtractTask, extract_bounded
+    from kbkit.sources.html.site_extractor import ExtractTask, extract_bounded
 
     task = ExtractTask(uri, response.body, response.charset, (), measure=True, drawings=drawings)
     return extract_bounded(task, stop)

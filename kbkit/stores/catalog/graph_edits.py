@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import GraphEdit
-from kbkit.stores.catalog import graph_writing, merges
+from kbkit.stores.catalog import graph_writing, names
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
@@ -110,8 +110,8 @@ def undo(transaction: Transaction, made_by: str, edit_id: int | None = None) -> 
     _check_unchanged(transaction, row)
     before = row.before
     if before["pair"]:
-        merges.undo(transaction, (before["pair"][0], before["pair"][1]))
-        merges.put_back(transaction, [_from_json(each) for each in before["decisions"]])
+        names.undo(transaction, (before["pair"][0], before["pair"][1]))
+        names.put_back(transaction, [_from_json(each) for each in before["decisions"]])
     if before["relation"]:
         _restore_relation(transaction, before)
     if before["entity"]:
@@ -134,7 +134,7 @@ def _rows(transaction: Transaction, about: Rows) -> dict[str, Any]:
         row = transaction.execute(sa.select(*relations.c).where(same)).first()
         found["relation_row"] = _to_json(row)
     if about["pair"]:
-        rows = merges.of_pair(transaction, about["pair"])
+        rows = names.of_pair(transaction, about["pair"])
         found["decisions"] = [_to_json(row) for row in rows]
     return found
 

@@ -8,14 +8,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
 import sqlalchemy as sa
+from pydantic import ValidationError
 
-from kbkit.errors import ConflictError, NotFoundError, VersionConflictError
+from kbkit.errors import ConflictError, NotFoundError, VersionConflictError, WorkspaceVersionError
 from kbkit.models import DocumentState, KnowledgeBaseInfo
 from kbkit.models.plain import did_you_mean, valid
+from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import graph_writing, knowledge_schema, ratings, statement_vectors
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import (
@@ -431,3 +433,46 @@ def _counts(transaction: Transaction, table: sa.Table, kb_ids: Sequence[str]) ->
     column = table.c.kb_id
     query = sa.select(column, sa.func.count()).where(column.in_(kb_ids)).group_by(column)
     return {row[0]: row[1] for row in transaction.execute(query)}
+
+
+FILES = "files"
+"""Name and id of the one whose documents are the files, and the folder that these lie in."""
+ENTRIES = "entries"
+"""Name and id of the one whose documents are the entries, and the folder that these lie in."""
+
+
+class BuiltIn(NamedTuple):
+    """A knowledge base that is built in.
+
+    Attributes:
+        description: What it is about.
+        holds: What its documents are.
+    """
+
+    description: str
+    holds: str
+
+
+BUILT_IN: Mapping[str, BuiltIn] = {
+    FILES: BuiltIn("Files that agents and people wrote", "files"),
+    ENTRIES: BuiltIn("Solutions that worked, of agents and people", "entries"),
+}
+"""All of them, by name, which is also their id and that of their namespace of a workspace."""
+
+
+def spec_of(row: KnowledgeBaseRow) -> KnowledgeBaseSpec:
+    """The parts of a recipe that shape a knowledge base.
+
+    Raises:
+        WorkspaceVersionError: It has what this kbkit does not know.
+    """
+    try:
+        return KnowledgeBaseSpec.model_validate(row.config)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "all of it"
+        raise WorkspaceVersionError(
+            f"{row.name}: its configuration cannot be followed ({place}: {first['msg']}), so a "
+            "newer kbkit made it, or the catalog is damaged; upgrade kbkit, or restore the "
+            "workspace from a backup"
+        ) from error

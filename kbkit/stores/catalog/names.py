@@ -5,16 +5,28 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from kbkit.models import Document, DocumentState, EntityType, Name
+from kbkit.errors import ConflictError, NotFoundError
+from kbkit.models import Document, DocumentState, EntityType, Name, Target, TargetKind
+from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.entries_schema import entries as entries_table
 from kbkit.stores.catalog.functions import place_of
-from kbkit.stores.catalog.knowledge_schema import document_names, gazetteers, named_documents
+from kbkit.stores.catalog.knowledge_schema import (
+    document_names,
+    gazetteers,
+    merges,
+    named_documents,
+    subjects,
+)
+from kbkit.stores.catalog.knowledge_schema import entities as entity_rows
+from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.reading import DOCUMENT_COLUMNS, document_of
-from kbkit.stores.catalog.schema import chunks, documents
+from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 
 _ROWS, _FIELDS = "\x1e", "\x1f"
 """Part surfaces and names, which hold no control characters."""
@@ -208,3 +220,188 @@ def note_annotated(transaction: Transaction, kb_id: str, surfaces: bytes) -> Non
 
 def _alive(kb_id: str) -> tuple[sa.ColumnElement[bool], ...]:
     return documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
+
+
+def merge(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
+    """Make an entity another name of a second one.
+
+    Raises:
+        NotFoundError: One of them is not there.
+        ConflictError: They are one already.
+    """
+    _check(transaction, kept_id, merged_id)
+    below = sa.select(subjects.c.id).where(subjects.c.alias_of == merged_id)
+    moved = sorted(transaction.execute(below).scalars())
+    _decide(transaction, kept_id, merged_id, applied=True, moved=moved, made_by=made_by)
+    transaction.execute(
+        subjects.update().where(subjects.c.id.in_([merged_id, *moved])).values(alias_of=kept_id)
+    )
+
+
+def refuse(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
+    """Note that two entities are not one, so that nobody is asked again.
+
+    Raises:
+        NotFoundError: One of them is not there.
+        ConflictError: They were merged; undo that first.
+    """
+    _check(transaction, kept_id, merged_id)
+    _decide(transaction, kept_id, merged_id, applied=False, moved=[], made_by=made_by)
+
+
+def undo(transaction: Transaction, pair: tuple[str, str]) -> None:
+    """Take back what was decided about two entities.
+
+    Raises:
+        ConflictError: What was kept has itself become part of another entity since.
+    """
+    for row in of_pair(transaction, pair):
+        if row.applied:
+            kept = transaction.execute(
+                sa.select(subjects.c.alias_of).where(subjects.c.id == row.kept_id)
+            ).scalar_one()
+            if kept is not None:
+                raise ConflictError(
+                    "the entity that was kept has been merged into another since; undo that first"
+                )
+            transaction.execute(
+                subjects.update()
+                .where(subjects.c.id.in_(row.moved), subjects.c.alias_of == row.kept_id)
+                .values(alias_of=row.merged_id)
+            )
+            transaction.execute(
+                subjects.update()
+                .where(subjects.c.id == row.merged_id, subjects.c.alias_of == row.kept_id)
+                .values(alias_of=None)
+            )
+        _forget(transaction, row.kept_id, row.merged_id)
+
+
+def of_pair(transaction: Transaction, pair: Sequence[str]) -> list[Any]:
+    """The rows of what was decided about two entities, whichever stayed."""
+    both = merges.c.kept_id.in_(pair) & merges.c.merged_id.in_(pair)
+    return list(transaction.execute(sa.select(*merges.c).where(both)).all())
+
+
+def put_back(transaction: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Have decided again what was decided before."""
+    if rows:
+        transaction.execute(merges.insert(), list(rows))
+
+
+def decided(transaction: Transaction) -> set[frozenset[str]]:
+    """The pairs of entities that people decided about."""
+    rows = transaction.execute(sa.select(merges.c.kept_id, merges.c.merged_id))
+    return {frozenset((row.kept_id, row.merged_id)) for row in rows}
+
+
+def _check(transaction: Transaction, kept_id: str, merged_id: str) -> None:
+    aliases = entities.aliases_of(transaction)
+    if aliases.get(kept_id, kept_id) == aliases.get(merged_id, merged_id):
+        raise ConflictError("the two are one entity already")
+    for each in (kept_id, merged_id):
+        if each in aliases:
+            raise NotFoundError(f"{each!r} is another name of an entity; name that entity itself")
+        entities.get(transaction, each)
+
+
+def _decide(
+    transaction: Transaction,
+    kept_id: str,
+    merged_id: str,
+    *,
+    applied: bool,
+    moved: list[str],
+    made_by: str,
+) -> None:
+    _forget(transaction, kept_id, merged_id)
+    _forget(transaction, merged_id, kept_id)
+    transaction.execute(
+        merges.insert().values(
+            kept_id=kept_id,
+            merged_id=merged_id,
+            applied=applied,
+            moved=moved,
+            made_by=made_by,
+            decided_at=datetime.now(UTC),
+        )
+    )
+
+
+def _forget(transaction: Transaction, kept_id: str, merged_id: str) -> None:
+    transaction.execute(
+        merges.delete().where(merges.c.kept_id == kept_id, merges.c.merged_id == merged_id)
+    )
+
+
+_TABLES = {
+    TargetKind.ENTRY: sa.select(entries_table.c.id),
+    TargetKind.CHUNK: sa.select(chunks.c.id)
+    .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
+    .where(knowledge_bases.c.deleted_at.is_(None)),
+    TargetKind.DOCUMENT: sa.select(documents.c.id)
+    .join(knowledge_bases, knowledge_bases.c.id == documents.c.kb_id)
+    .where(
+        knowledge_bases.c.deleted_at.is_(None), documents.c.state != DocumentState.GONE.value
+    ),
+}  # fmt: skip
+
+
+def check_target(transaction: Transaction, target: Target) -> None:
+    """Whether there is a target; files are taken at their word.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    if target.kind is TargetKind.ENTITY:
+        entities.get(transaction, target.id)
+        return
+    if target.kind in _TABLES and target not in present(transaction, [target]):
+        raise NotFoundError(f"no {target.kind.value} with id {target.id!r}")
+
+
+def present(transaction: Transaction, targets: Collection[Target]) -> set[Target]:
+    """Those of some targets that are there; files are taken at their word."""
+    found = {target for target in targets if target.kind not in (*_TABLES, TargetKind.ENTITY)}
+    for kind, query in _TABLES.items():
+        ids = [target.id for target in targets if target.kind is kind]
+        for part in in_parts(ids):
+            rows = transaction.execute(query.where(query.selected_columns[0].in_(part)))
+            found |= {Target(kind, known) for known in rows.scalars()}
+    named = [target.id for target in targets if target.kind is TargetKind.ENTITY]
+    for part in in_parts(named):
+        # an id tells the kind; a condition on it would have SQLite read all entities
+        query = (
+            sa.select(subjects.c.id)
+            .outerjoin(entity_rows, entity_rows.c.subject_id == subjects.c.id)
+            .where(subjects.c.id.in_(part), entity_rows.c.deleted_at.is_(None))
+        )
+        rows = transaction.execute(query)
+        found |= {Target(TargetKind.ENTITY, known) for known in rows.scalars()}
+    return found
+
+
+def labels(transaction: Transaction, targets: Collection[Target]) -> dict[Target, tuple[str, str]]:
+    """What targets are called, and what they are: the type of an entity, else their kind."""
+    found = {target: (target.id, target.kind.value) for target in targets}
+    queries = {
+        TargetKind.ENTITY: sa.select(subjects.c.id, subjects.c.name, entity_rows.c.type).outerjoin(
+            entity_rows, entity_rows.c.subject_id == subjects.c.id
+        ),
+        TargetKind.DOCUMENT: sa.select(documents.c.id, documents.c.title),
+        TargetKind.ENTRY: sa.select(entries_table.c.id, entries_table.c.title),
+        TargetKind.CHUNK: sa.select(chunks.c.id, documents.c.title, chunks.c.heading_path).join(
+            documents, documents.c.id == chunks.c.document_id
+        ),
+    }
+    for kind, query in queries.items():
+        ids = [target.id for target in targets if target.kind is kind]
+        for part in in_parts(ids):
+            for row in transaction.execute(query.where(query.selected_columns[0].in_(part))):
+                name, shown = row[1], kind.value
+                if kind is TargetKind.CHUNK:
+                    name = " > ".join(row.heading_path) or name
+                elif kind is TargetKind.ENTITY:
+                    shown = row.type or TargetKind.ENTITY.value
+                found[Target(kind, row.id)] = (name, shown)
+    return found

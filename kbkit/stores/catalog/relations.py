@@ -7,21 +7,220 @@ row, so that no rebuild brings it back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.models import Relation, Target, TargetKind
+from kbkit.models import Relation, SubjectKind, Target, TargetKind
 from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.edges import at_targets, visible_ids
-from kbkit.stores.catalog.knowledge_schema import relation_evidence, relations
+from kbkit.stores.catalog.knowledge_schema import relation_evidence, relations, subjects
+from kbkit.stores.catalog.names import check_target, present
 from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
-from kbkit.stores.catalog.targets import check_target
+
+
+class Edge(NamedTuple):
+    """A relation as walks need it; its ends stand for all that was merged into them."""
+
+    id: int
+    source: Target
+    name: str
+    target: Target
+    weight: float
+
+
+_EDGE = [
+    relations.c[name]
+    for name in ("id", "source_kind", "source_id", "name", "target_kind", "target_id", "weight")
+]
+
+
+def visible_ids(transaction: Transaction, ids: Sequence[int]) -> set[int]:
+    """Those of some relations, by number, that are between what is there."""
+    rows = [
+        row
+        for part in in_parts(ids)
+        for row in transaction.execute(sa.select(*_EDGE).where(relations.c.id.in_(part)))
+    ]
+    return {edge.id for edge in _visible(transaction, rows)}
+
+
+def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
+    """Rows as edges between what is there, other names as what they name."""
+    aliases = entities.aliases_of(transaction)
+    kinds = {kind.value: kind for kind in TargetKind}
+    targets: dict[tuple[str, str], Target] = {}
+
+    def end(kind: str, known: str) -> Target:
+        if (kind, known) not in targets:
+            canonical = aliases.get(known, known) if kind == TargetKind.ENTITY.value else known
+            targets[kind, known] = Target(kinds[kind], canonical)
+        return targets[kind, known]
+
+    found = [
+        Edge(row.id, end(row.source_kind, row.source_id), row.name,
+             end(row.target_kind, row.target_id), row.weight)
+        for row in rows
+    ]  # fmt: skip
+    there = present(transaction, set(targets.values()))
+    return [
+        edge
+        for edge in found
+        if edge.source in there and edge.target in there and edge.source != edge.target
+    ]
+
+
+def at_targets(transaction: Transaction, targets: Collection[Target]) -> sa.ColumnElement[bool]:
+    """The condition that a relation begins or ends at one of some targets."""
+    return sa.or_(*_ends(transaction, targets))
+
+
+def _ends(
+    transaction: Transaction, targets: Collection[Target]
+) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
+    """The conditions that a relation begins at one of some targets, and that it ends at one."""
+    kinds: dict[TargetKind, set[str]] = {}
+    for target in targets:
+        kinds.setdefault(target.kind, set()).add(target.id)
+    if TargetKind.ENTITY in kinds:
+        kinds[TargetKind.ENTITY] = entities.group(transaction, kinds[TargetKind.ENTITY])
+    begins, ends = (
+        sa.or_(
+            sa.false(),
+            *(
+                sa.and_(kind_column == kind.value, transaction.is_in(id_column, list(ids)))
+                for kind, ids in kinds.items()
+            ),
+        )
+        for kind_column, id_column in (
+            (relations.c.source_kind, relations.c.source_id),
+            (relations.c.target_kind, relations.c.target_id),
+        )
+    )
+    return begins, ends
+
+
+def _supported(kb_ids: Collection[str]) -> sa.ColumnElement[bool]:
+    """The condition that chunks of some knowledge bases support a relation, or a person does."""
+    support = (
+        sa.select(relation_evidence.c.relation_id)
+        .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
+        .where(chunks.c.kb_id.in_(list(kb_ids)))
+    )
+    return sa.or_(relations.c.by_hand, relations.c.id.in_(support))
+
+
+def edges(
+    transaction: Transaction,
+    *,
+    at: Collection[Target] | None = None,
+    among: Collection[Target] | None = None,
+    names: Collection[str] = (),
+    kb_ids: Collection[str] | None = None,
+) -> list[Edge]:
+    """The relations of a graph, or those that begin or end at some targets.
+
+    Ends that are other names of an entity stand as that entity; of relations that become one so,
+    the strongest counts. Those whose ends are not there are left out.
+
+    Args:
+        transaction: Reads.
+        at: Only those that begin or end at one of these.
+        among: Only those that begin and end at two of these.
+        names: Only of these names; by default of any.
+        kb_ids: Only those that chunks of these knowledge bases support, or that a person made.
+    """
+    query = sa.select(*_EDGE).where(relations.c.deleted_at.is_(None))
+    if at is not None:
+        query = query.where(at_targets(transaction, at))
+    if among is not None:
+        sources, targets = _ends(transaction, among)
+        query = query.where(sources, targets)
+    if names:
+        query = query.where(relations.c.name.in_(list(names)))
+    if kb_ids is not None:
+        query = query.where(_supported(kb_ids))
+    best: dict[tuple[Target, str, Target], Edge] = {}
+    for edge in _visible(transaction, transaction.execute(query).all()):
+        key = (edge.source, edge.name, edge.target)
+        if key not in best or best[key].weight < edge.weight:
+            best[key] = edge
+    return list(best.values())
+
+
+Pair = tuple[tuple[str, str], tuple[str, str]]
+"""Kind and id of what a relation begins at, and of what it leads to."""
+
+
+def pairs(transaction: Transaction, name: str = "") -> set[Pair]:
+    """What is related to what, as `edges` sees it, with nothing else of the relations.
+
+    Args:
+        transaction: Reads.
+        name: Only by relations of this name, by default by any.
+    """
+    aliases = entities.aliases_of(transaction)
+    columns = ("source_kind", "source_id", "target_kind", "target_id")
+    query = sa.select(*(relations.c[each] for each in columns)).distinct()
+    query = query.where(relations.c.deleted_at.is_(None))
+    if name:
+        query = query.where(relations.c.name == name)
+    found = {
+        ((kind, aliases.get(known, known)), (other, aliases.get(end, end)))
+        for kind, known, other, end in transaction.execute(query)
+    }
+    # all entities, since most are ends: asking for each of them by its id takes longer
+    named = sa.select(subjects.c.id).where(subjects.c.kind == SubjectKind.ENTITY.value)
+    living = set(transaction.execute(named).scalars()) - entities.deleted(transaction)
+    there = {(TargetKind.ENTITY.value, known) for known in living}
+    others = {end for pair in found for end in pair if end[0] != TargetKind.ENTITY.value}
+    asked = {Target(TargetKind(kind), known) for kind, known in others}
+    there |= {(each.kind.value, each.id) for each in present(transaction, asked)}
+    return {(a, b) for a, b in found if a != b and a in there and b in there}
+
+
+def strengths(
+    transaction: Transaction,
+    *,
+    kinds: Collection[TargetKind],
+    names: Collection[str] = (),
+    kb_ids: Collection[str] | None = None,
+) -> dict[Target, float]:
+    """How much is related to targets of some kinds: the sum of the weights of their relations.
+
+    Other names of an entity count as that entity. Among them may be what is not there any more.
+
+    Args:
+        transaction: Reads.
+        kinds: Of the targets, and of what they are related to.
+        names: Only relations of these names; by default of any.
+        kb_ids: Only relations that `edges` gives for these knowledge bases.
+    """
+    values = [kind.value for kind in kinds]
+    counted = sa.and_(
+        relations.c.deleted_at.is_(None),
+        relations.c.source_kind.in_(values),
+        relations.c.target_kind.in_(values),
+    )
+    if names:
+        counted = sa.and_(counted, relations.c.name.in_(list(names)))
+    if kb_ids is not None:
+        counted = sa.and_(counted, _supported(kb_ids))
+    aliases = entities.aliases_of(transaction)
+    found: dict[Target, float] = {}
+    for end in ("source", "target"):
+        kind, known = relations.c[f"{end}_kind"], relations.c[f"{end}_id"]
+        total = sa.func.sum(relations.c.weight)
+        query = sa.select(kind, known, total).where(counted).group_by(kind, known)
+        for kind_, id_, weight in transaction.execute(query):
+            is_entity = kind_ == TargetKind.ENTITY.value
+            target = Target(TargetKind(kind_), aliases.get(id_, id_) if is_entity else id_)
+            found[target] = found.get(target, 0.0) + weight
+    return found
 
 
 def relate(

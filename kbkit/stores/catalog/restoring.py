@@ -29,11 +29,10 @@ from kbkit.stores.catalog import (
     outbox,
     ratings,
 )
-from kbkit.stores.catalog.built_in import BUILT_IN
 from kbkit.stores.catalog.bundled import Values
 from kbkit.stores.catalog.copying import Row
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.knowledge_bases import BUILT_IN, KnowledgeBaseRow
 from kbkit.stores.catalog.schema import (
     chunks,
     deleted_documents,

@@ -1,6 +1,6 @@
 """The catalog's tables, as SQLAlchemy Core sees them. Alembic migrations bring them about.
 
-Lexical indexes (one FTS5 table a knowledge base) are made by `kbkit.stores.sqlite.lexical`.
+Lexical indexes (one FTS5 table a knowledge base) are made by `kbkit.stores.sqlite.transaction`.
 """
 
 from __future__ import annotations

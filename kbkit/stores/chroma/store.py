@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
-from kbkit.stores import mended
+from kbkit.stores import locks
 from kbkit.stores.chroma.checksums import FolderChecksums
 from kbkit.stores.chroma.collections import (
     HNSW,
@@ -148,7 +148,7 @@ class ChromaStore(ChromaCollections):
     def _empty(self, fault: str) -> None:
         self._forget()
         _log.warning("%s %s; what it held is made anew from the catalog", self.folder, fault)
-        mended.note(self.folder.parent, "index", f"the index of vectors {fault}")
+        locks.note(self.folder.parent, "index", f"the index of vectors {fault}")
         shutil.rmtree(self.folder)
 
     def _discard(self, fault: str, names: frozenset[str]) -> None:
@@ -156,7 +156,7 @@ class ChromaStore(ChromaCollections):
         _log.warning("%s %s; of its collections %s made anew from the catalog", self.folder, fault,
                      f"{told} {'is' if len(names) == 1 else 'are'}")  # fmt: skip
         if names - self._checksums.being_written():  # what a kill has cut off is no damage
-            mended.note(self.folder.parent, "index", f"the index of vectors {fault}")
+            locks.note(self.folder.parent, "index", f"the index of vectors {fault}")
         self._forget()
         self._checksums.discard(names)
 

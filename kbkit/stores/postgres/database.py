@@ -17,10 +17,8 @@ from kbkit.stores.catalog import reading
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.images import ImageStore
 from kbkit.stores.postgres.errors import explained
-from kbkit.stores.postgres.images import PostgresImages
-from kbkit.stores.postgres.locks import PostgresLocks, lock_number
-from kbkit.stores.postgres.tables import OLDEST, bump, count, prepare
-from kbkit.stores.postgres.transaction import PostgresTransaction
+from kbkit.stores.postgres.images import PostgresImages, PostgresLocks, lock_number
+from kbkit.stores.postgres.transaction import OLDEST, PostgresTransaction, bump, count, prepare
 from kbkit.stores.postgres.vectors import PgVectorStore, pgvector_on
 
 BUSY_SECONDS = 60

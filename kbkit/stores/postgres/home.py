@@ -14,8 +14,8 @@ from uuid import uuid4
 import sqlalchemy as sa
 
 from kbkit.errors import WorkspaceError
-from kbkit.stores.catalog.built_in import BUILT_IN
 from kbkit.stores.catalog.database import Database, Transaction
+from kbkit.stores.catalog.knowledge_bases import BUILT_IN
 
 _MARK = "home"
 """A file of the folder; who moves the folder moves it along."""

@@ -2,15 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import ARRAY, REGCLASS
 
-from kbkit.stores.catalog.database import Transaction
+from kbkit.errors import WorkspaceError
+from kbkit.stores.catalog.database import Postings, Transaction
+from kbkit.stores.catalog.migrating import is_current, migrate
 from kbkit.stores.catalog.schema import chunks
-from kbkit.stores.postgres.lexical import TextSearchIndex
+
+_LONGEST = 2_000
+"""Bytes of a term that is kept as it is; PostgreSQL takes 2,046."""
+_POSTINGS = np.dtype([("seq", ">i8"), ("times", ">i4")])
+
+
+def _table(kb_id: str) -> str:
+    if not kb_id.isalnum():  # becomes part of an SQL name
+        raise ValueError(kb_id)
+    return f"lexical_{kb_id}"
+
+
+def _lexeme(term: str) -> str:
+    data = term.encode()
+    # no term of the analyzer begins with a space
+    return term if len(data) <= _LONGEST else f" {hashlib.blake2b(data).hexdigest()}"
+
+
+def _query(lexeme: str) -> str:
+    """As text that PostgreSQL reads as a query for this lexeme alone."""
+    return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+class TextSearchIndex:
+    """A `kbkit.stores.catalog.database.LexicalIndex`.
+
+    Args:
+        connection: In a transaction.
+    """
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def create(self, kb_id: str) -> None:
+        """Make the index of a new knowledge base."""
+        table = _table(kb_id)
+        columns = "seq bigint PRIMARY KEY, terms tsvector NOT NULL, repeated json"
+        self._connection.exec_driver_sql(f"CREATE TABLE {table} ({columns})")
+        self._connection.exec_driver_sql(f"CREATE INDEX {table}_terms ON {table} USING gin (terms)")
+
+    def drop(self, kb_id: str) -> None:
+        """Drop the index of a knowledge base."""
+        self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {_table(kb_id)}")
+
+    def add(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
+        """Index chunks: ``chunks.seq`` and ``chunks.terms`` of each."""
+        if rows:
+            self._connection.exec_driver_sql(
+                f"INSERT INTO {_table(kb_id)} VALUES"  # noqa: S608 - own name
+                " (%s, array_to_tsvector(%s::text[]), %s::json)",
+                [(seq, *_counted(terms)) for seq, terms in rows],
+            )
+
+    def remove(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
+        """Take chunks out of the index; ``rows`` must be what was added."""
+        if rows:
+            self._connection.exec_driver_sql(
+                f"DELETE FROM {_table(kb_id)} WHERE seq = ANY(%s)",  # noqa: S608 - own name
+                ([seq for seq, _ in rows],),
+            )
+
+    def postings(self, kb_id: str, terms: Iterable[str]) -> dict[str, Postings]:
+        """The chunks that hold each term, and how often; terms that occur nowhere are left out."""
+        wanted = {_lexeme(term): term for term in terms if term and "\0" not in term}
+        if not wanted:
+            return {}
+        # packed by the server: one row a term rather than one an occurrence
+        query = (
+            "SELECT wanted.lexeme, (SELECT"  # noqa: S608 - own name
+            " string_agg(int8send(seq) || int4send(coalesce((repeated->>lexeme)::int, 1)), ''"
+            f" ORDER BY seq) FROM {_table(kb_id)} WHERE terms @@ query::tsquery)"
+            " FROM unnest(%s::text[], %s::text[]) AS wanted(lexeme, query)"
+        )
+        values = list(wanted), [_query(lexeme) for lexeme in wanted]
+        rows = self._connection.exec_driver_sql(query, values)
+        found: dict[str, Postings] = {}
+        for lexeme, packed in rows:
+            if packed is not None:
+                each = np.frombuffer(packed, _POSTINGS)
+                found[wanted[lexeme]] = each["seq"].astype(np.int64), each["times"].astype(np.int64)
+        return found
+
+
+def _counted(terms: str) -> tuple[list[str], str | None]:
+    """The lexemes of a chunk, and as JSON how often those occur that do so more than once."""
+    times = Counter(map(_lexeme, terms.split()))
+    repeated = {lexeme: count for lexeme, count in times.items() if count > 1}
+    return list(times), json.dumps(repeated) if repeated else None
 
 
 class PostgresTransaction(Transaction):
@@ -54,3 +147,110 @@ class PostgresTransaction(Transaction):
 
 def _sequence(column: sa.Column[Any]) -> sa.ColumnElement[str]:
     return sa.func.pg_get_serial_sequence(column.table.name, column.name)
+
+
+OLDEST = 15
+"""The first PostgreSQL that is tested."""
+
+
+def prepare(connection: sa.Connection, place: str, lock: int, *, to_fill: bool = False) -> None:
+    """Make the tables, or migrate them, where they are not those of this kbkit.
+
+    Args:
+        connection: In no transaction.
+        place: What the database is called in messages.
+        lock: Number of the advisory lock of those who write.
+        to_fill: Whether another catalog is to be copied into it; see `is_current`.
+
+    Raises:
+        WorkspaceVersionError: A newer kbkit made them.
+        WorkspaceError: There are tables of something else.
+    """
+    with connection.begin():
+        names = _check(connection, place)
+        if is_current(connection, place, to_fill=to_fill) and names.issuperset(_OWN):
+            return
+    with connection.begin():
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
+        if not is_current(connection, place, to_fill=to_fill):  # by now
+            migrate(connection)
+        _add_own(connection)
+        _adapt(connection)
+
+
+def count(connection: sa.Connection) -> int:
+    """Number of transactions that wrote something."""
+    number: int = connection.execute(_COUNT).scalar_one()
+    return number
+
+
+def bump(connection: sa.Connection) -> None:
+    """Count the caller's transaction, if it wrote anything."""
+    connection.execute(_BUMP)
+
+
+_COUNT = sa.text("SELECT number FROM commits")
+_BUMP = sa.text(
+    "UPDATE commits SET number = number + 1 WHERE pg_current_xact_id_if_assigned() IS NOT NULL"
+)
+
+
+def _check(connection: sa.Connection, place: str) -> set[str]:
+    names = set(sa.inspect(connection).get_table_names())
+    if names and not {"alembic_version", "knowledge_bases", "commits"} <= names:
+        raise WorkspaceError(
+            f"{place}: this schema has tables of something else; give kbkit a database of its own, "
+            "or a schema (?options=-csearch_path%3DNAME)"
+        )
+    return names
+
+
+def _add_own(connection: sa.Connection) -> None:
+    """Make the tables that only a server has, where they are missing."""
+    names = sa.inspect(connection).get_table_names()
+    for name, statements in _OWN.items():
+        for statement in statements if name not in names else ():
+            connection.exec_driver_sql(statement)
+
+
+_OWN = {
+    # see `count`
+    "commits": (
+        "CREATE TABLE commits (number bigint NOT NULL) WITH (fillfactor = 10)",
+        "INSERT INTO commits VALUES (0)",
+    ),
+    # see `kbkit.stores.postgres.home`
+    "home": ("CREATE TABLE home (mark text NOT NULL, place text NOT NULL)",),
+    # pictures are compressed already; see `kbkit.stores.postgres.images`
+    "images": (
+        'CREATE TABLE images (name text COLLATE "C" PRIMARY KEY, data bytea NOT NULL,'
+        " added_at timestamptz NOT NULL)",
+        "ALTER TABLE images ALTER data SET STORAGE EXTERNAL",
+    ),
+}
+
+
+def _adapt(connection: sa.Connection) -> None:
+    """Have texts compare by code points and numbers have 64 bits, as they do in SQLite."""
+    columns: dict[str, list[str]] = {}
+    quote = connection.dialect.identifier_preparer.quote_identifier
+    for table, column, kind in connection.execute(_OTHERS):
+        wanted = "bigint" if kind == "integer" else 'text COLLATE "C"'
+        columns.setdefault(quote(table), []).append(f"ALTER {quote(column)} TYPE {wanted}")
+    for table, changes in columns.items():
+        connection.exec_driver_sql(f"ALTER TABLE {table} {', '.join(changes)}")
+    for name in connection.execute(_SEQUENCES).scalars().all():
+        connection.exec_driver_sql(f"ALTER SEQUENCE {quote(name)} AS bigint")
+
+
+_OTHERS = sa.text(
+    "SELECT table_name, column_name, data_type FROM information_schema.columns"
+    " JOIN information_schema.tables USING (table_schema, table_name)"
+    " WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'"
+    " AND (data_type = 'integer' OR data_type IN ('text', 'character varying')"
+    " AND collation_name IS DISTINCT FROM 'C') ORDER BY table_name, ordinal_position"
+)
+_SEQUENCES = sa.text(
+    "SELECT sequence_name FROM information_schema.sequences"
+    " WHERE sequence_schema = current_schema() AND data_type = 'integer'"
+)

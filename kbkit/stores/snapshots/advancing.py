@@ -11,9 +11,9 @@ from kbkit.stores.catalog import cards, corpus, removed_chunks, statement_vector
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.packing import unpack
-from kbkit.stores.snapshots.card_vectors import CardVectors
 from kbkit.stores.snapshots.making import make, related
 from kbkit.stores.snapshots.segments import (
+    CardVectors,
     DocumentNumbers,
     Segment,
     SegmentedSnapshot,

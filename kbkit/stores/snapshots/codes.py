@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.snapshots.array_files import read_arrays, write_arrays
+from kbkit.stores.snapshots.chunk_table import read_arrays, write_arrays
 from kbkit.stores.snapshots.snapshot import Snapshot
 
 FEWEST = 5_000

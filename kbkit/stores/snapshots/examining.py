@@ -10,7 +10,7 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import codes
 from kbkit.stores.snapshots.advancing import advanced, slices
-from kbkit.stores.snapshots.array_files import check
+from kbkit.stores.snapshots.chunk_table import check
 from kbkit.stores.snapshots.making import make
 from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.stores.snapshots.segments import SegmentedSnapshot

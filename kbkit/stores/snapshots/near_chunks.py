@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.stores.snapshots.chunk_table import Score
 from kbkit.stores.snapshots.codes import JoinedCodes, VectorCodes, available, codes_of
-from kbkit.stores.snapshots.segments import SegmentedSnapshot
+from kbkit.stores.snapshots.segments import CardVectors, SegmentedSnapshot
 
 _UNCODED = 40_000
 """Chunks without codes up to which a scan of all their vectors is quick."""
@@ -76,3 +77,109 @@ def _joined(snapshot: SegmentedSnapshot, codes: list[VectorCodes]) -> JoinedCode
     if held is None or held.parts != codes:
         held = snapshot.kept[_KEPT] = JoinedCodes(codes)
     return held
+
+
+_MAX_UNCODED_CARDS = 20_000
+"""Cards without codes up to which a scan of their vectors is quick."""
+_CARDS_KEPT = "near_cards"
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class NearCards:
+    """The cards of a snapshot's documents, as they are now.
+
+    Attributes:
+        parts: Vectors as they came; what a later one says counts.
+        coded: Codes of those that have any.
+        numbers: The documents of these, laid end to end.
+        uncoded: The others.
+        holders: Which part has the card of each document; -1 for one without a card.
+        rows: Where it has it.
+        mean: Of the vectors of all cards.
+    """
+
+    parts: tuple[CardVectors, ...]
+    coded: JoinedCodes
+    numbers: NDArray[np.int32]
+    uncoded: tuple[CardVectors, ...]
+    holders: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    mean: NDArray[np.float32]
+
+    def nearest(self, vector: NDArray[np.float32], most: int, score: Score) -> Numbers:
+        """The documents whose cards are about the nearest to a vector, ascending.
+
+        Args:
+            vector: Of the query.
+            most: How many of the parts that have codes, and of each of the others.
+            score: Gives the scores of some vectors, for parts that have no codes.
+        """
+        rows, _ = self.coded.nearest(vector, most)
+        found = [self.numbers[rows]]
+        for part in self.uncoded:
+            found.append(part.numbers[np.argsort(-score(part.vectors))[:most]])
+        numbers = np.unique(np.concatenate(found)).astype(np.int64)
+        return numbers[self.holders[numbers] >= 0]
+
+    def scores(self, numbers: Numbers, score: Score) -> NDArray[np.float32]:
+        """What a function says of the cards of some documents; of the mean for one without."""
+        found = np.empty(len(numbers), np.float32)
+        holders = self.holders[numbers]
+        for i in np.unique(holders).tolist():
+            of = holders == i
+            vectors = self.mean[None] if i < 0 else self.parts[i].vectors[self.rows[numbers[of]]]
+            found[of] = score(vectors)
+        return found
+
+
+def near_cards(snapshot: SegmentedSnapshot) -> NearCards | None:
+    """What finds the cards that are near; ``None`` where all are scanned, as few are."""
+    if _CARDS_KEPT not in snapshot.kept:
+        snapshot.kept[_CARDS_KEPT] = _of(snapshot) if available() else None
+    found: NearCards | None = snapshot.kept[_CARDS_KEPT]
+    return found
+
+
+def forget(snapshot: SegmentedSnapshot) -> None:
+    """Look for codes anew, which were written."""
+    snapshot.kept.pop(_CARDS_KEPT, None)
+    for part in snapshot.card_parts():
+        part.forget_codes()
+
+
+def _of(snapshot: SegmentedSnapshot) -> NearCards | None:
+    parts = tuple(snapshot.card_parts())
+    codes = tuple(part.codes() for part in parts)
+    uncoded = sum(len(p.vectors) for p, c in zip(parts, codes, strict=True) if c is None)
+    if uncoded > _MAX_UNCODED_CARDS or not any(codes):
+        return None
+    number = len(snapshot.sizes)
+    holders, rows = np.full(number, -1, np.int32), np.zeros(number, np.int32)
+    there = [
+        part.vectors.any(axis=1) if c is None else c.there
+        for part, c in zip(parts, codes, strict=True)
+    ]
+    for i, part in enumerate(parts):
+        holders[part.numbers] = np.where(there[i], i, -1)
+        rows[part.numbers] = np.arange(len(part.numbers))
+    holders[snapshot.sizes == 0] = -1
+    total, count = np.zeros(parts[0].vectors.shape[1]), 0
+    for i, part in enumerate(parts):
+        mine = (holders[part.numbers] == i) & (rows[part.numbers] == np.arange(len(part.numbers)))
+        made = codes[i]
+        if made is None:
+            total += part.vectors[mine].sum(axis=0, dtype=np.float64)
+        else:
+            total += made.total - part.vectors[there[i] & ~mine].sum(axis=0, dtype=np.float64)
+        count += int(mine.sum())
+    known = [(part, made) for part, made in zip(parts, codes, strict=True) if made is not None]
+    return NearCards(
+        parts=parts,
+        coded=JoinedCodes([made for _, made in known]),
+        numbers=np.concatenate([part.numbers for part, _ in known]),
+        uncoded=tuple(part for part, made in zip(parts, codes, strict=True) if made is None),
+        holders=holders,
+        rows=rows,
+        mean=(total / max(1, count)).astype(np.float32),
+    )

@@ -22,11 +22,11 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores import mended
-from kbkit.stores.snapshots import codes, near_cards
-from kbkit.stores.snapshots.array_files import CHECKED, PART, forget_pages
-from kbkit.stores.snapshots.card_vectors import CardVectors
+from kbkit.stores import locks
+from kbkit.stores.snapshots import codes, near_chunks
+from kbkit.stores.snapshots.chunk_table import CHECKED, PART, forget_pages
 from kbkit.stores.snapshots.segments import (
+    CardVectors,
     DocumentNumbers,
     Segment,
     SegmentedSnapshot,
@@ -97,11 +97,11 @@ class SegmentFiles:
                 codes.write(codes.path_of(self.folder / segment.file), segment.snapshot.vectors)
                 forget_pages(segment.snapshot.vectors)
                 segment.snapshot.kept.pop("codes", None)
-        near_cards.forget(found)  # another process may have made them
+        near_chunks.forget(found)  # another process may have made them
         for part in found.card_parts():
             if part.coded is not None and part.codes() is None:
                 codes.write(part.coded, part.vectors)
-        near_cards.forget(found)
+        near_chunks.forget(found)
 
     def write(self, kb_id: str, found: SegmentedSnapshot) -> SegmentedSnapshot:
         """Keep a version, in place of the one before.
@@ -166,7 +166,7 @@ class SegmentFiles:
             except _DAMAGED as error:
                 told = error if isinstance(error, ValueError) else type(error).__name__
                 _log.warning("%s: %s; the snapshot is made anew", self.folder, told)
-                mended.note(self.folder.parent, "snapshot", f"a snapshot was damaged: {told}")
+                locks.note(self.folder.parent, "snapshot", f"a snapshot was damaged: {told}")
                 return None
         return None
 

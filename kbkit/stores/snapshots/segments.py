@@ -3,7 +3,7 @@
 Chunks keep their ``seq`` for life, and later ones have greater ones. So chunks that came together
 are a segment, a snapshot of their own that never changes, with the rows of it that have gone since
 noted beside it; a version of a knowledge base is some segments in order of ``seq``, read as if they
-were one. Small ones are merged in time (`kbkit.stores.snapshots.merging`). What goes back to
+were one. Small ones are merged in time (`kbkit.stores.snapshots.making`). What goes back to
 O'Neil, Cheng, Gawlick and O'Neil, "The Log-Structured Merge-Tree" (1996), Lucene does likewise.
 """
 
@@ -11,16 +11,49 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.snapshots.card_vectors import CardVectors
 from kbkit.stores.snapshots.chunk_table import ChunkTable, Score
-from kbkit.stores.snapshots.codes import path_of
+from kbkit.stores.snapshots.codes import VectorCodes, load, path_of
 from kbkit.stores.snapshots.snapshot import Postings, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class CardVectors:
+    """Vectors of cards that came behind the segments which have their documents.
+
+    Attributes:
+        version: ``knowledge_bases.cards_version`` that they show.
+        embedder: Fingerprint of what made them.
+        numbers: Of the documents.
+        vectors: Zeros for a document without a card.
+        coded: The file of their codes; ``None`` where no file keeps the vectors.
+        kept: What was read of that.
+    """
+
+    version: int
+    embedder: str
+    numbers: NDArray[np.int32]
+    vectors: NDArray[np.float32]
+    coded: Path | None = None
+    kept: dict[str, Any] = field(repr=False, compare=False, default_factory=dict)
+
+    def codes(self) -> VectorCodes | None:
+        """Their codes; ``None`` where no file has them."""
+        if "card codes" not in self.kept:
+            self.kept["card codes"] = None if self.coded is None else load(self.coded, self.vectors)
+        found: VectorCodes | None = self.kept["card codes"]
+        return found
+
+    def forget_codes(self) -> None:
+        """Read them anew."""
+        self.kept.pop("card codes", None)
+
 
 Rows = NDArray[np.int64]
 NO_ROWS: Rows = np.zeros(0, np.int64)

@@ -13,8 +13,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.stores.snapshots.array_files import read_arrays, write_arrays
-from kbkit.stores.snapshots.chunk_table import ChunkTable, Score
+from kbkit.stores.snapshots.chunk_table import ChunkTable, Score, read_arrays, write_arrays
 
 _FORMAT = "6"
 Postings = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]

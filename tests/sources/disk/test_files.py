@@ -10,7 +10,7 @@ import pytest
 from kbkit.errors import SourceError
 from kbkit.export.pages.sections import section_tree
 from kbkit.models import DocumentType
-from kbkit.models.navigation import DEPTH, Crumb, Navigation
+from kbkit.models.documents import DEPTH, Crumb, Navigation
 from kbkit.recipes import FilesSource, JsonlSource, MirrorSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kbkit.errors import SourceError
-from kbkit.ingest.chunking import chunk
+from kbkit.ingest.cutting import chunk
 from kbkit.models import DocumentType
 from kbkit.recipes import ChunkingSpec, FilesSource
 from kbkit.sources import open_reader

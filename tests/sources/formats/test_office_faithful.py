@@ -11,7 +11,7 @@ from fpdf import FPDF
 from openpyxl import Workbook
 
 from kbkit.sources.formats import Part, parse
-from kbkit.sources.formats.number_formats import shown
+from kbkit.sources.formats.sheet import shown
 
 SENTENCE = "The valve is closed slowly. "
 LONG = "Valves of a kind, and a heading of which there is so much that it takes two lines"

@@ -1,6 +1,6 @@
 """A page that takes long to read is read where that can be ended."""
 
-from kbkit.sources.html.extract_task import ExtractTask, extract_bounded
+from kbkit.sources.html.site_extractor import ExtractTask, extract_bounded
 from tests.growth import grows_with
 
 

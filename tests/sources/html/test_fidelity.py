@@ -10,11 +10,11 @@ import pytest
 from kbkit import fidelity
 from kbkit.builder import BuildReport
 from kbkit.errors import SourceError
-from kbkit.ingest.counters import RunCounters
+from kbkit.ingest.embedding import RunCounters
 from kbkit.models import KnowledgeBaseInfo, SourceDocument
 from kbkit.recipes import MirrorSource
 from kbkit.sources.base import SourceContext
-from kbkit.sources.disk.mirror import MirrorReader
+from kbkit.sources.disk.archives import MirrorReader
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.fidelity_report import FidelityReport, PageFidelity
 from tests.sources.html.generated_pages import PAGES

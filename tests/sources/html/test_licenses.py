@@ -23,7 +23,7 @@ from kbkit.sources.html.licenses import rights_license
 from kbkit.sources.openapi.source import documents
 from kbkit.sources.package.repository import origin_of
 from kbkit.sources.web.fetch import Response
-from kbkit.sources.web.page_events import Validators
+from kbkit.sources.web.page_world import Validators
 from tests.manuals import manual
 
 _spec = importlib.util.spec_from_file_location(

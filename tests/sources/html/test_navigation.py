@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbkit.models.navigation import Navigation
+from kbkit.models.documents import Navigation
 from kbkit.sources.html.extract import extract
 
 SPHINX = """<link rel="next" title="On" href="b.html#x"/>

@@ -9,7 +9,7 @@ import pytest
 from lxml import etree
 from markdown_it import MarkdownIt
 
-from kbkit.sources.html.fragments import markdown_of
+from kbkit.sources.html.extract import markdown_of
 
 READER = MarkdownIt("commonmark").enable("table").enable("strikethrough")
 SIGNS = [

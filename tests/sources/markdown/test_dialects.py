@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kbkit.ingest.chunking import chunk
+from kbkit.ingest.cutting import chunk
 from kbkit.markdown.disarming import prepare
 from kbkit.markdown.plain_text import plain_text
 from kbkit.markdown.rendering import render

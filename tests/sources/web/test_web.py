@@ -16,7 +16,7 @@ from kbkit.models import DocumentType, PageRecord, SourceDocument
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.web.pictures import illustrated
+from kbkit.sources.web.browser_fetcher import illustrated
 
 
 class Memory:
@@ -471,7 +471,7 @@ def test_a_large_page_is_read_where_its_time_can_be_ended(site, monkeypatch, kin
     """900,000 attributes took minutes in this process, which nothing could end."""
     many = " ".join(f"a{number}=1" for number in range(60_000))
     site.pages["/"] = f"<html><body><h1>Long</h1><p {many}>Some text of it.</p></body></html>"
-    monkeypatch.setattr("kbkit.sources.html.extract_task.PAGE_SECONDS", 0.5)
+    monkeypatch.setattr("kbkit.sources.html.site_extractor.PAGE_SECONDS", 0.5)
     spec = kind(url=site.url + "/", allow_private=True)
     (event,) = open_reader(spec).events(SourceContext(user_agent="kbkit"))
     assert (event.outcome, event.reason) == (Outcome.FAILED, "took longer than 0.5 s")
@@ -595,7 +595,7 @@ def test_pictures_of_pages_are_kept_where_the_recipe_says_so(site, page) -> None
 
 @pytest.mark.parametrize("bound", ["_MOST_REQUESTS", "_MOST_FETCHED"])
 def test_pictures_of_a_run_have_bounds(site, page, monkeypatch, bound) -> None:
-    monkeypatch.setattr(f"kbkit.sources.web.pictures.{bound}", 1)
+    monkeypatch.setattr(f"kbkit.sources.web.browser_fetcher.{bound}", 1)
     stream = io.BytesIO()
     Image.new("RGB", (4, 4)).save(stream, "PNG")
     site.pages["/1.png"] = site.pages["/2.png"] = stream.getvalue()

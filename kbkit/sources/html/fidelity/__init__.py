@@ -8,7 +8,7 @@ have in common, by landmarks, links and headings; `runs`, `states` and `page` re
 
 from __future__ import annotations
 
+from kbkit.sources.html.fidelity.markdown import recurring, survey
 from kbkit.sources.html.fidelity.measure import KINDS, Fidelity
-from kbkit.sources.html.fidelity.page import recurring, survey
 
 __all__ = ["KINDS", "Fidelity", "recurring", "survey"]

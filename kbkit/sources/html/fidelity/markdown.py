@@ -5,11 +5,14 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from urllib.parse import unquote
+from itertools import islice
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
 
-from kbkit.sources.html.fidelity.runs import squashed, words
+from kbkit.sources.html.fidelity.runs import HEADINGS, Runs, code_text, read, squashed, words
+from kbkit.sources.html.fidelity.states import PageStates, State
 
 _FENCE = re.compile(r"^((?:> ?| )*)(`{3,})[\w+#.-]*$")
 _HEADING = re.compile(r"^(?:> ?| |-   |\d+\. )*(#{1,6}) (.*)$")
@@ -116,3 +119,252 @@ def _plain(text: str) -> str:
             break
         text = bare
     return html.unescape(text)
+
+
+Element = Any  # lxml ships no types
+
+# share of the pages that a text of the template stands on; fewest pages
+_AROUND = 3  # elements around a heading that may be what it names
+_OFTEN, _FEW_PAGES = 0.3, 4
+_FURNITURE_TABLES = frozenset({"presentation", "none"})
+
+
+@dataclass(slots=True)
+class Heading:
+    """A heading.
+
+    Attributes:
+        level: 1 to 6.
+        text: Its text, squashed.
+        anchors: Every fragment that leads to it.
+        anchored: One of them is its own, and not that of a ``div`` that it opens.
+    """
+
+    level: int
+    text: str
+    anchors: frozenset[str]
+    anchored: bool
+
+
+@dataclass(slots=True)
+class PageContent:
+    """What has to stand in a page's Markdown.
+
+    Attributes:
+        words: How often each word stands in the content.
+        spare: Words that may stand there: neither content nor furniture.
+        headings: In order.
+        codes: Code blocks, byte for byte.
+        lines: Lines of code blocks that are no preformatted text.
+        rows: Cells of each row of data tables, squashed.
+        cells: Cells of data tables, squashed.
+        links: Text, squashed, and absolute address.
+        terms: Terms of definition lists, squashed, with the fragments that lead to them.
+        names: What the page may be called: its title, its first heading.
+        keys: Of all its texts, for `recurring`.
+    """
+
+    words: Counter[str] = field(default_factory=Counter)
+    spare: Counter[str] = field(default_factory=Counter)
+    headings: list[Heading] = field(default_factory=list)
+    codes: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    cells: list[str] = field(default_factory=list)
+    links: set[tuple[str, str]] = field(default_factory=set)
+    terms: list[tuple[str, frozenset[str]]] = field(default_factory=list)
+    names: tuple[str, ...] = ()
+    keys: frozenset[int] = frozenset()
+
+
+def survey(html: str) -> frozenset[int]:
+    """Keys of a page's texts, for `recurring`."""
+    runs = read(html)
+    return frozenset() if runs is None else frozenset(run.key for run in runs.runs)
+
+
+def recurring(surveys: Collection[frozenset[int]]) -> frozenset[int]:
+    """Keys of texts that so many pages of a site have that they belong to its template.
+
+    Args:
+        surveys: Of some pages; of fewer than four nothing is said.
+    """
+    if len(surveys) < _FEW_PAGES:
+        return frozenset()
+    counts = Counter(key for one in surveys for key in one)
+    most = max(3, _OFTEN * len(surveys))
+    return frozenset(key for key, count in counts.items() if count >= most)
+
+
+def content(html: str, url: str, template: Collection[int] = ()) -> PageContent | None:
+    """Read a page.
+
+    Args:
+        html: The page.
+        url: Its address.
+        template: What `recurring` says of the site.
+
+    Returns:
+        Its content, or ``None`` where it has no text.
+    """
+    runs = read(html)
+    if runs is None or not runs.runs:
+        return None
+    return _Reading(runs, url, template).content()
+
+
+class _Reading:
+    """The runs of one page, and what they hold."""
+
+    def __init__(self, found: Runs, url: str, template: Collection[int]) -> None:
+        self._found = found
+        self._runs = found.runs
+        self._base = urljoin(url, found.base)
+        self._judged = PageStates(found, self._base, template)
+        self._fences = set(found.codes)
+
+    def content(self) -> PageContent:
+        found = PageContent()
+        for run, state in zip(self._runs, self._judged.states, strict=True):
+            if state is not State.FURNITURE:
+                (found.words if state is State.CONTENT else found.spare).update(words(run.text))
+        for text in (*self._found.formulas, self._found.title):
+            found.spare.update(words(text))
+        for text in self._found.aside:
+            found.spare.subtract(words(text))
+        found.spare = +found.spare
+        found.headings = list(self._headings())
+        for element in self._codes():
+            if (code := code_text(element)).strip():
+                (found.lines if element.tag == "code" else found.codes).append(code)
+        for row in self._rows():
+            if len(row) > 1:
+                found.rows.append(row)
+            found.cells.extend(row)
+        found.links = set(self._links())
+        found.terms = list(self._terms())
+        found.keys = frozenset(run.key for run in self._runs)
+        first = next((one.text for one in found.headings), "")
+        found.names = tuple(dict.fromkeys((squashed(self._found.title), first)))
+        return found
+
+    def _headings(self) -> Iterator[Heading]:
+        for element in self._found.root.iter(*HEADINGS):
+            text = squashed(_own_text(element))
+            if text and self._judged.is_content(element):
+                own, around = self._anchors(element)
+                places = frozenset(map(unquote, own | around))
+                yield Heading(HEADINGS[element.tag], text, places, bool(own))
+
+    def _anchors(self, heading: Element) -> tuple[frozenset[str], frozenset[str]]:
+        """Ids of a heading: its own, inside it, right before it; and those of what it opens."""
+        own = {heading.get("id")} | {one.get("id") or one.get("name") for one in heading.iter()}
+        around: set[str | None] = set()
+        node = heading
+        for _ in range(3):
+            before = node.getprevious()
+            while before is not None and (
+                self._is_empty(before) or self._judged.is_furniture(before)
+            ):
+                if self._is_empty(before):
+                    own |= {one.get("id") or one.get("name") for one in before.iter()}
+                before = before.getprevious()
+            node = node.getparent()
+            if node is None or before is not None or node.tag in ("body", "td", "li"):
+                break
+            (own if node.tag == "section" else around).add(node.get("id"))
+        return frozenset(filter(None, own)), frozenset(filter(None, around))
+
+    @staticmethod
+    def _is_empty(element: Element) -> bool:
+        return (
+            element.tag in ("a", "span", "p", "i", "br")
+            and not "".join(element.itertext()).strip()
+            and not (element.tail or "").strip()
+        )
+
+    def _codes(self) -> Iterator[Element]:
+        for element in self._found.codes:
+            block = element
+            while block is not None and block not in self._found.spans:
+                block = block.getparent()
+            if block is not None and self._judged.is_content(block):
+                yield element
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        """Cells of the rows of data tables; those that only arrange other blocks have none."""
+        for table in self._found.root.iter("table"):
+            if table.get("role") in _FURNITURE_TABLES or next(table.iter("pre"), None) is not None:
+                continue
+            if next(table.iterdescendants("table"), None) is not None:
+                continue
+            rows = [list(row.iterchildren("td", "th")) for row in table.iter("tr")]
+            if sum(len(row) > 1 for row in rows) < 2:
+                continue
+            for row in rows:
+                shown = [cell for cell in row if self._judged.is_content(cell)]
+                texts = (squashed(self._text(cell)) for cell in shown)
+                yield tuple(text for text in texts if text)
+
+    def _text(self, element: Element) -> str:
+        first, last = self._found.spans[element]
+        return " ".join(run.text for run in self._runs[first:last])
+
+    def _links(self) -> Iterator[tuple[str, str]]:
+        for link in self._found.root.iter("a"):
+            href = (link.get("href") or "").strip()
+            text = squashed("".join(link.itertext()))
+            if not href or not text or link.get("data-aside"):
+                continue
+            block = link.getparent()
+            while block is not None and block not in self._found.spans:
+                block = block.getparent()
+            if block is None or not self._judged.is_content(block) or self._in_fence(block):
+                continue
+            address = absolute(href, self._base)
+            if address and not self._leads_to_itself(link, address):
+                yield text, address
+
+    def _in_fence(self, block: Element) -> bool:
+        """Whether a block is in code, which has no links in Markdown."""
+        return any(around in self._fences for around in (block, *block.iterancestors()))
+
+    def _leads_to_itself(self, link: Element, address: str) -> bool:
+        """Whether a link of a heading or term leads to that, or to its own page."""
+        titles = (*HEADINGS, "dt")
+        if next(link.iter(*HEADINGS), None) is not None:
+            return True
+        heading = next(link.iterancestors(*titles), None)
+        page, _, place = address.partition("#")
+        if heading is None or page != unquote(self._base.partition("#")[0]):
+            return False
+        whole = squashed("".join(link.itertext())) == squashed("".join(heading.itertext()))
+        around = {one.get("id") for one in islice(heading.iterancestors(), _AROUND)}
+        return not place or whole or place in around.union(*self._anchors(heading))
+
+    def _terms(self) -> Iterator[tuple[str, frozenset[str]]]:
+        for term in self._found.root.iter("dt"):
+            text = squashed(_own_text(term))
+            if text and self._judged.is_content(term):
+                inner = (one.get("id") or one.get("name") for one in term.iter("dt", "a", "span"))
+                yield text, frozenset(unquote(place) for place in inner if place)
+
+
+def absolute(href: str, base: str) -> str:
+    """An address that a link can lead to, in one form; ``""`` where it leads nowhere."""
+    try:
+        url = urljoin(base, href)
+        scheme = urlsplit(url).scheme.lower()
+    except ValueError:
+        return ""
+    return unquote(url) if scheme in ("http", "https", "mailto") else ""
+
+
+def _own_text(element: Element) -> str:
+    """The text of a heading or term, without links to its source."""
+    pieces = [element.text or ""]
+    for child in element:
+        if isinstance(child.tag, str) and not (child.tag == "a" and child.get("data-aside")):
+            pieces.append(" " if child.tag == "br" else _own_text(child))
+        pieces.append(child.tail or "")
+    return "".join(pieces)

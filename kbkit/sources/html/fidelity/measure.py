@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kbkit.models.fidelity import fidelity_score
-from kbkit.sources.html.fidelity.markdown import Written, written
-from kbkit.sources.html.fidelity.page import PageContent, content
+from kbkit.sources.html.fidelity.markdown import PageContent, Written, content, written
 
 KINDS = (
     "words", "headings", "anchors", "terms", "code", "rows", "cells", "links", "surplus"

@@ -1,0 +1,327 @@
+"""Commands on a whole workspace: bundle, restore, examine, migrate, models and MCP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kbkit.cli.app import EXIT_ERROR, AllowPrivate, AsJson, app, open_workspace, resumable
+from kbkit.mcp.arguments import SET_NAMES, USUAL_TOKENS, check_sets
+from kbkit.mcp.stdio import serve
+from kbkit.models import BundleInfo
+from kbkit.models.plain import pluralize
+from kbkit.replies import LEAST_TOKENS
+from kbkit.terminal import print_figures, print_json, print_table, progress, say
+
+if TYPE_CHECKING:
+    from kbkit.models import Migration
+
+
+@app.command()
+def mcp(
+    context: typer.Context,
+    tools: Annotated[
+        str,
+        typer.Option(
+            metavar="SETS", help=f"Tool sets, separated by commas: {', '.join(SET_NAMES)}, all."
+        ),
+    ] = "core",
+    allow_write: Annotated[
+        bool, typer.Option("--allow-write", help="Include tools that write.")
+    ] = False,
+    max_tokens: Annotated[
+        int,
+        typer.Option(min=LEAST_TOKENS, help="Maximum tokens of an answer."),
+    ] = USUAL_TOKENS,
+    roots: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--root",
+            help="Folder that tools may read files from. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Serve agents over MCP on standard input and output."""
+    sets = check_sets([name.strip() for name in tools.split(",") if name.strip()])
+    serve(context.obj, sets, allow_write=allow_write, max_tokens=max_tokens, roots=roots or ())
+
+
+@app.command()
+def migrate(
+    context: typer.Context,
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="Where to: postgresql+psycopg://USER@HOST:PORT/DATABASE (an empty one; the "
+            "password may be in PGPASSWORD or ~/.pgpass), or a folder without a catalog.",
+            show_default=False,
+        ),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Move the workspace to PostgreSQL or to a folder."""
+    from kbkit.migration import migrate as move
+
+    with resumable("kbkit migrate"), progress() as on_progress:
+        done = move(context.obj, to=to, on_progress=on_progress)
+    if as_json:
+        print_json(done.to_dict())
+        return
+    rows = ((table.name, f"{table.rows:,}", table.digest) for table in done.tables if table.rows)
+    print_figures(("table", "rows", "BLAKE2 here and there"), rows)
+    _say_what_is_where(done)
+
+
+def _say_what_is_where(done: Migration) -> None:
+    say(
+        f"moved {done.rows:,} rows in {done.seconds:,.0f} s"
+        + (f", {done.kept:,} of them before it was cut off" if done.kept else "")
+        + "; all tables are the same here and there"
+    )
+    say(f"the catalog is in {done.destination} now; the one in {done.source} stays as it was")
+    if "://" in done.destination:
+        say("set KBKIT_DATABASE_URL to that address; files, entries and pictures stay in the "
+            "folder of the workspace; its catalog.db and chroma are not read any more")  # fmt: skip
+        return
+    say("unset KBKIT_DATABASE_URL, and name that folder as the workspace; "
+        f"copied into it: {', '.join(done.folders) or 'nothing else'}; "
+        "chroma was made anew, and snapshots are when they are wanted")  # fmt: skip
+
+
+models = typer.Typer(help="Manage embedding models.", no_args_is_help=True)
+app.add_typer(models, name="models")
+
+Model = Annotated[
+    str, typer.Argument(help="A model of the list, or OWNER/MODEL of the hub.", show_default=False)
+]
+
+
+@models.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """List embedding models and which are installed."""
+    from rich.table import Table
+
+    from kbkit.embedding_models import list_models
+
+    found = list_models()
+    if as_json:
+        print_json([model.to_dict() for model in found])
+        return
+    table = Table(
+        "name", "dim.", "MB", "cost", "languages", "license", "good for", "here", box=None
+    )
+    for model in found:
+        table.add_row(
+            model.name, str(model.dimensions or "?"), str(model.megabytes), str(model.cost or "?"),
+            model.languages, model.license, model.good_for,
+            "yes" if model.installed else model.where,
+        )  # fmt: skip
+    print_table(table)
+    say("cost: time of a chunk, static vectors as 1, about")
+
+
+@models.command()
+def fetch(
+    name: Model,
+    revision: Annotated[str, typer.Option(help="Branch, tag or commit.")] = "",
+    file: Annotated[str, typer.Option(help="Path of the ONNX file in the repository.")] = "",
+    sha256: Annotated[str, typer.Option(help="Expected SHA-256 of the ONNX file.")] = "",
+    allow_private: AllowPrivate = False,
+) -> None:
+    """Download a model; resumes after an interruption."""
+    from kbkit.embedding_models import fetch_model
+
+    with resumable(f"kbkit models fetch {name}"), progress() as on_progress:
+        folder = fetch_model(
+            name, revision=revision, file=file, sha256=sha256, allow_private=allow_private,
+            on_progress=on_progress,
+        )  # fmt: skip
+    say(f"fetched {name} to {folder}; name it in a recipe: {{type: onnx, preset: {name}}}")
+
+
+@models.command()
+def remove(
+    name: Model,
+    forget: Annotated[bool, typer.Option("--forget", help="Also forget its hashes.")] = False,
+) -> None:
+    """Delete a downloaded model."""
+    from kbkit.embedding_models import remove_model
+
+    remove_model(name, forget=forget)
+    say(f"removed {name}")
+
+
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="NAME...", help="Knowledge bases (default: all).", show_default=False),
+]
+
+
+@app.command()
+def doctor(
+    context: typer.Context,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Rebuild damaged indexes from the catalog.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check a workspace for damage."""
+    with open_workspace(context) as workspace:
+        found = workspace.doctor(repair=repair)
+    if as_json:
+        print_json({"sound": found.sound, **found.to_dict()})
+    else:
+        for finding in found.findings:
+            say(str(finding))
+        looked = pluralize(found.knowledge_bases, "knowledge base")
+        say(f"{looked}: {'sound' if found.sound else 'not sound'}")
+    if not found.sound:
+        raise typer.Exit(EXIT_ERROR)
+
+
+@app.command()
+def rebuild(context: typer.Context, names: Names = None) -> None:
+    """Rebuild all indexes from the catalog."""
+    with open_workspace(context) as workspace:
+        done = workspace.rebuild(names)
+    say(f"made anew: {', '.join(done) or 'nothing'}")
+
+
+@app.command()
+def runs(context: typer.Context, names: Names = None, as_json: AsJson = False) -> None:
+    """List past reads of sources, the latest first."""
+    from rich.table import Table
+    from rich.text import Text
+
+    with open_workspace(context) as workspace:
+        found = workspace.runs(names)
+    if as_json:
+        print_json([one.to_dict() for one in found])
+        return
+    table = Table("began (UTC)", "seconds", "knowledge base", "came of it", "source", box=None)
+    for one in found:
+        took = f"{one.seconds:,.1f}" if one.finished_at else "not ended"
+        counts = ", ".join(f"{count:,} {name}" for name, count in one.counts.items())
+        table.add_row(f"{one.started_at:%Y-%m-%d %H:%M:%S}", took, one.kb, counts, Text(one.source))
+    if found:
+        print_table(table)
+    else:
+        say("no source was read yet")
+
+
+Sign = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="KEYFILE",
+        help="Sign it with this private Ed25519 key (PEM).",
+        show_default=False,
+    ),
+]
+
+
+@app.command()
+def bundle(
+    context: typer.Context,
+    places: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[NAME]... FILE",
+            help="Knowledge bases, then the file to write.",
+            show_default=False,
+        ),
+    ],
+    everything: Annotated[
+        bool, typer.Option("--all", help="Include all knowledge bases, files and entries.")
+    ] = False,
+    sign: Sign = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write knowledge bases to one portable file."""
+    *names, file = places
+    if everything == bool(names):
+        raise typer.BadParameter("name knowledge bases and then a file, or give --all and a file")
+    with open_workspace(context) as workspace, progress() as on_progress:
+        kbs = None if everything else names
+        done = workspace.bundle(file, kbs=kbs, sign=sign, on_progress=on_progress)
+    _tell(done, as_json)
+
+
+@app.command()
+def backup(
+    context: typer.Context,
+    place: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE_OR_FOLDER",
+            help="A new file, or a folder for one named after the time.",
+            show_default=False,
+        ),
+    ],
+    sign: Sign = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the whole workspace to one file."""
+    with open_workspace(context) as workspace, progress() as on_progress:
+        done = workspace.bundle(place, sign=sign, on_progress=on_progress)
+    _tell(done, as_json)
+
+
+def _tell(done: BundleInfo, as_json: bool) -> None:
+    for reason in done.skipped:
+        say(f"left out: {reason}")
+    if as_json:
+        print_json(done.to_dict())
+        return
+    say(
+        f"wrote {done.path}: {pluralize(len(done.knowledge_bases), 'knowledge base')}, "
+        f"{pluralize(done.documents)}, {done.bytes / 1e6:,.1f} MB, in {done.seconds:,.1f} s"
+        + (", signed" if done.signed else "")
+    )
+
+
+@app.command()
+def restore(
+    context: typer.Context,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The bundle.", show_default=False)],
+    name: Annotated[
+        str,
+        typer.Option(
+            "--as", metavar="NAME", help="New name of its knowledge base (default: unchanged)."
+        ),
+    ] = "",
+    verify: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PUBLICKEY",
+            help="Restore only if this public Ed25519 key (PEM) signed it.",
+            show_default=False,
+        ),
+    ] = None,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Allow it to read its sources and use its models."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Restore a bundle or a backup."""
+    with open_workspace(context) as workspace, progress() as on_progress:
+        done = workspace.restore(
+            file, name=name, verify=verify, trust=trust, on_progress=on_progress
+        )
+    if as_json:
+        print_json(done.to_dict())
+        return
+    for kb in done.knowledge_bases:
+        came = f"{pluralize(kb.documents)}, {kb.ratings:,} ratings came"
+        say(f"{kb.name}: {came}" + ("" if kb.new else "; what was there stayed"))
+    if done.files or done.kept:
+        say(f"{pluralize(len(done.files), 'file')} came, and {len(done.kept):,} that say something "
+            "else here stayed")  # fmt: skip
+    if done.sources:
+        say(f"{pluralize(done.sources, 'source')} will not be read: `kbkit sources enable`, or "
+            "--trust the next time")  # fmt: skip
+    say(f"restored in {done.seconds:,.1f} s")

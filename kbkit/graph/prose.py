@@ -1,0 +1,343 @@
+"""Names, links and relations in the prose of a section."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache, partial
+from typing import NamedTuple
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+
+from kbkit.stores.catalog.subjects import entity_id
+
+SPOTS = re.compile(
+    r"(?<!!)\[((?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]){1,200})\]\(\s*<?([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?"
+    r"(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)"
+    r"|(`+)(?!`)(.{1,200}?)(?<!`)\3(?!`)"
+)
+"""A link (its text and address), or a code span (its text)."""
+
+_MIN_LIST = 6
+"""Links with nothing between them but marks of lists, from which on they are a list of links."""
+_BETWEEN = re.compile(r"(?:\{#[^{}\s]*\}|[\s|•·*+>\-\d.:()\[\]\\])*")
+_APART = re.compile(r"[\n|•·]")
+_HEADER = re.compile(r"^[> \t]*\|.*\n(?=[> \t]*\|(?:[ \t:]*-{2,}[ \t:]*\|)+[ \t]*$)", re.MULTILINE)
+_FOOTER = re.compile(
+    r"^(?:[^\w\n]*(?:copyright|all rights reserved|last (?:updated|modified)|available languages"
+    r"|page source)\b.*|.*©.*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FIRST = re.compile(r"(?:^|[|\n])[\s>*_+-]*$")
+
+
+def links_of(text: str) -> Iterator[re.Match[str]]:
+    """The links that a text makes, as matches of `SPOTS`.
+
+    Left out is what belongs to the page and not to what it says: headers of tables, labels before a
+    colon (``[Status:](...)``), footers, and lists of links as tables of contents and indexes are.
+    """
+    aside = [found.span() for pattern in (_HEADER, _FOOTER) for found in pattern.finditer(text)]
+    run: list[re.Match[str]] = []
+    for found in SPOTS.finditer(text):
+        if found[2] is None:
+            continue
+        between = text[run[-1].end() : found.start()] if run else ""
+        if run and not (_BETWEEN.fullmatch(between) and _APART.search(between)):
+            yield from _prose(text, run, aside)
+            run = []
+        run.append(found)
+    yield from _prose(text, run, aside)
+
+
+def _prose(
+    text: str, run: list[re.Match[str]], aside: list[tuple[int, int]]
+) -> Iterator[re.Match[str]]:
+    """Those of links in a row that are no list of links and no labels."""
+    if len(run) >= _MIN_LIST:
+        return
+    for found in run:
+        label = found[1].rstrip("*_ ").endswith(":") or (
+            text.startswith(":", found.end())
+            and _FIRST.search(text, max(0, found.start() - 20), found.start())
+        )
+        if not label and not any(start <= found.start() < end for start, end in aside):
+            yield found
+
+
+@lru_cache(maxsize=50_000)
+def resolved(base: str, href: str) -> tuple[str, str]:
+    """The address that a link leads to, and the anchor there."""
+    try:
+        address, anchor = urldefrag(urljoin(base, href))
+    except ValueError:
+        return "", ""
+    return address, unquote(anchor)
+
+
+@lru_cache(maxsize=50_000)
+def beside(uri: str, address: str) -> bool:
+    """Whether an address is of the same site or folder as a document."""
+    try:
+        own, other = urlsplit(uri), urlsplit(address)
+    except ValueError:
+        return False
+    return (own.scheme, own.netloc) == (other.scheme, other.netloc) and bool(own.netloc)
+
+
+OWNER = -1
+"""Stands for what the section is about."""
+
+_OPEN, _CLOSE = "\ue000", "\ue001"
+_NAME = f"{_OPEN}(\\d+){_CLOSE}"
+
+
+class Said(NamedTuple):
+    """What a sentence says: numbers of two names, and the relation between them."""
+
+    source: int
+    relation: str
+    target: int
+
+
+UNMARKED = {ord(_OPEN): None, ord(_CLOSE): None}
+"""Takes out of a text, for `str.translate`, what would look like a mark."""
+
+
+def mark(number: int) -> str:
+    """What stands for a name in a sentence."""
+    return f"{_OPEN}{number}{_CLOSE}"
+
+
+_VERBS = {
+    "depends_on": (r"depends? (?:up)?on|rel(?:y|ies) on|(?:is|are) built on(?: top of)?", ""),
+    "handles": (r"handles?|catch(?:es)?", r"handled|caught"),
+    "extends": (
+        r"extends?|inherits? from|subclass(?:es)? of|(?:is|are) (?:an? |the )?"
+        r"(?:subclass(?:es)?|subtype|extension|derived class) of|derives? from|is derived from",
+        r"extended|subclassed",
+    ),
+    "replaces": (
+        r"replaces?|supersedes?|(?:is|are) (?:an? )?(?:drop-in |modern )?replacements? for",
+        r"replaced|superseded",
+    ),
+    "raises": (r"raises?|throws?", r"raised|thrown"),
+    "returns": (r"returns?", r"returned"),
+    "configures": (r"configures?|controls", r"configured|controlled"),
+    "requires": (r"requires?|needs?", r"required|needed"),
+    "contains": (r"contains?|consists? of|comprises?|includes", r""),
+    "alias_of": (
+        r"(?:is|are) (?:now )?(?:just )?(?:an? |another )?(?:alias(?:es)?|synonyms?|name|shorthand|"
+        r"abbreviation|shortcut) (?:for|of)|(?:is|are) (?:the same as|short for|equivalent to)|"
+        r"stands for",
+        "",
+    ),
+    "deprecated_by": (
+        r"(?:is|are|was|were|has been|have been) deprecated (?:in favou?r of|and replaced by|by)",
+        "",
+    ),
+    "implements": (r"implements?", r"implemented"),
+    "calls": (r"calls?|invokes?", r"called|invoked"),
+}
+"""Verbs of each relation, as somebody does it and as it is done; ``""`` where that is not said."""
+
+_KIND = (
+    r"(?:\s+(?:functions?|methods?|class(?:es)?|modules?|directives?|objects?|commands?|options?|"
+    r"statements?|types?|exceptions?|errors?|decorator|attribute|instances?|interface|API|pragma))?"
+)
+_HELPERS = r"(?:\s+(?:also|can|will|may|must|should|that|which|now|simply|always|only|then|itself|\
+automatically|currently|internally|usually|often|optionally|directly|instead|would|might))*"
+_ARTICLE = (
+    r"(?:\s+(?:an?|the|any|all|its|new|another|standard|built-in|instance|instances|of|object|"
+    r"subclass|following|either|same|corresponding|underlying))*"
+)
+_LIST = re.compile(rf"\s*(?:,|,?\s+(?:or|and))(?:\s+(?:an?|the))?\s+{_NAME}")
+_DENIES = re.compile(r"\b(?:not|never|cannot|without|rather|no|nor|neither|unless)\b|n['’]t\b")
+_LISTED = frozenset({"raises", "contains", "requires", "returns", "handles"})
+
+_ACTIVE = [
+    (relation, re.compile(
+        rf"{_NAME}{_KIND}{_HELPERS}\s+(?:{active}){_ARTICLE}\s+{_NAME}"))
+    for relation, (active, _) in _VERBS.items()
+]  # fmt: skip
+_PASSIVE = [
+    (relation, re.compile(
+        rf"{_NAME}{_KIND}{_HELPERS}\s+(?:is|are|was|were|be|been|gets?)(?:\s+\w+ly)?\s+"
+        rf"(?:{passive})\s+by{_ARTICLE}\s+{_NAME}"))
+    for relation, (_, passive) in _VERBS.items() if passive
+]  # fmt: skip
+
+_BEGIN = r"^\W*(?:It |This (?:function|method|module|class|directive|command) |(?:May|Can|Will) )?"
+_OF_OWNER = [
+    ("raises", re.compile(rf"{_BEGIN}(?:also )?(?:raises?|throws?){_ARTICLE}\s+{_NAME}", re.I)),
+    ("raises", re.compile(rf"(?:an?\s+|the\s+)?{_NAME}{_KIND}\s+(?:is|are|will be|may be|can be)"
+                          r"\s+(?:raised|thrown)(?!\s+by)", re.I)),
+    ("raises", re.compile(rf"\b(?:it|this) (?:will |may |can )?(?:raises?|throws?){_ARTICLE}"
+                          rf"\s+{_NAME}", re.I)),
+    ("returns", re.compile(rf"{_BEGIN}returns?{_ARTICLE}\s+{_NAME}(?=\s+(?:object|instance|if|"
+                           r"for|with|containing|representing|that|on|when)|[.,;:]|$)", re.I)),
+    ("extends", re.compile(rf"{_BEGIN}(?:inherits? from|(?:is )?(?:an? |the )?subclass of|"
+                           rf"extends?){_ARTICLE}\s+{_NAME}", re.I)),
+    ("alias_of", re.compile(rf"{_BEGIN}(?:is )?(?:an? )?(?:(?:deprecated|old|convenience) )?"
+                            rf"(?:alias|synonym) (?:for|of){_ARTICLE}\s+{_NAME}", re.I)),
+    ("calls", re.compile(rf"{_BEGIN}(?:simply )?(?:calls|invokes){_ARTICLE}\s+{_NAME}", re.I)),
+    ("requires", re.compile(rf"{_BEGIN}requires{_ARTICLE}\s+{_NAME}", re.I)),
+    ("implements", re.compile(rf"{_BEGIN}implements{_ARTICLE}\s+{_NAME}", re.I)),
+    ("deprecated_by", re.compile(rf"\bdeprecated\b[^.]{{0,80}}?(?:\buse|in favou?r of|replaced by)"
+                                 rf"{_ARTICLE}\s+{_NAME}", re.I)),
+    ("inherits", re.compile(rf"^\W*Bases:\s*{_NAME}")),
+]  # fmt: skip
+
+CUE = re.compile(
+    r"\b(?:depend|rel(?:y|ies) on|built on|handle|catch|extend|inherit|subclass|subtype|deriv|"
+    r"replace|supersede|raise|throw|return|configure|control|require|need|contain|consist|compris|"
+    r"include|alias|synonym|short|same as|equivalent|stands for|deprecated|implement|call|invoke|"
+    r"caught|thrown|Bases:)",
+    re.IGNORECASE,
+)
+"""What a sentence has that may say something; a cheap look before `said`."""
+
+
+def said(sentence: str) -> Iterator[Said]:
+    """What a sentence says of its names.
+
+    Args:
+        sentence: Plain text in which names are marks.
+    """
+    about: set[int] = set()
+    for patterns, forward in ((_PASSIVE, False), (_ACTIVE, True)):
+        for relation, pattern in patterns:
+            for found in pattern.finditer(sentence):
+                first, second = int(found[1]), int(found[2])
+                if first == second or _denied(sentence, found):
+                    continue
+                about |= {second} if forward else {first}
+                yield Said(first, relation, second) if forward else Said(second, relation, first)
+                if forward and relation in _LISTED:
+                    for more in _listed(sentence, found.end()):
+                        about.add(more)
+                        yield Said(first, relation, more)
+    for relation, pattern in _OF_OWNER:
+        for found in pattern.finditer(sentence):
+            if int(found[1]) in about or _denied(sentence, found):
+                continue
+            about.add(int(found[1]))
+            yield Said(OWNER, relation, int(found[1]))
+            if relation in _LISTED or relation == "inherits":
+                for more in _listed(sentence, found.end()):
+                    about.add(more)
+                    yield Said(OWNER, relation, more)
+
+
+def _listed(sentence: str, at: int) -> Iterator[int]:
+    """Further names of a list that goes on there."""
+    while found := _LIST.match(sentence, at):
+        yield int(found[1])
+        at = found.end()
+
+
+def _denied(sentence: str, found: re.Match[str]) -> bool:
+    """Whether a statement is denied, in itself or right before."""
+    return bool(_DENIES.search(sentence, max(0, found.start() - 12), found.end()))
+
+
+_SEPARATOR = re.compile(r"\.|::|->|#|/")
+_LITERALS = frozenset({"true", "false", "none", "null", "nil", "self", "this", "undefined"})
+_MOST_NAMES = 60
+
+
+class SectionNames:
+    """The names of a chunk, to be found again in its sentences.
+
+    Args:
+        entities: Names by the id of their entity.
+    """
+
+    def __init__(self, entities: Mapping[str, str]) -> None:
+        self._entities = entities
+        self._suffixes: dict[str, str | None] = {}
+        for known, name in entities.items():
+            parts = _SEPARATOR.split(name.partition("(")[0])
+            for start in range(1, len(parts)):
+                suffix = ".".join(parts[start:])
+                self._suffixes[suffix] = None if suffix in self._suffixes else known
+        self._plain = sorted(
+            (
+                (name, known)
+                for known, name in entities.items()
+                if len(name) > 3 and _stands_alone(name)
+            ),
+            key=lambda pair: (-len(pair[0]), pair),
+        )[:_MOST_NAMES]
+
+    def may(self, source: str, relation: str, target: str) -> bool:
+        """Whether a relation between the two tells anything: that it returns None does not."""
+        if relation != "returns":
+            return True
+        of = self._entities.get(source, "")
+        return self._entities[target].lower() not in _LITERALS and not of.endswith(
+            ("Error", "Exception", "Warning")
+        )
+
+    def of(self, written: str) -> str | None:
+        """The id of what is written like this in the chunk."""
+        known = entity_id(written)
+        if known in self._entities:
+            return known
+        return self._suffixes.get(written.partition("(")[0].strip().lstrip(".~"))
+
+    def of_link(self, text: str, anchor: str) -> str | None:
+        """The id of what a link names: by its anchor, which is a qualified name, or its text."""
+        if anchor and (known := entity_id(anchor)) in self._entities:
+            return known
+        return self.of(text.translate(_MARKS_OF_SPANS))
+
+    def marked(self, sentence: str) -> tuple[str, list[str]]:
+        """A sentence with marks for names, and the ids of those."""
+        found: list[str] = []
+
+        def put(known: str) -> str:
+            found.append(known)
+            return mark(len(found) - 1)
+
+        def replaced(known: str, _: re.Match[str]) -> str:
+            return put(known)
+
+        def spot(match: re.Match[str]) -> str:
+            if match[2] is not None:
+                words = match[1].translate(_MARKS_OF_SPANS)
+                known = self.of_link(match[1], unquote(match[2].partition("#")[2]))
+            else:
+                words = match[4]
+                known = self.of(words)
+            return put(known) if known is not None else words
+
+        text = " ".join(SPOTS.sub(spot, sentence.translate(UNMARKED)).replace("*", "").split())
+        low = text.lower()
+        for name, known in self._plain:
+            if name.lower() in low:
+                text = _whole(name).sub(partial(replaced, known), text)
+                low = text.lower()
+        return text, found
+
+
+_MARKS_OF_SPANS = str.maketrans("", "", "`*\\")
+
+
+def _stands_alone(name: str) -> bool:
+    """Whether a word in a sentence is surely this name, without any mark."""
+    return (
+        " " in name
+        or "-" in name[1:]
+        or not name.islower()
+        or any(c in name for c in "._:/0123456789")
+    )
+
+
+@lru_cache(maxsize=20_000)
+def _whole(name: str) -> re.Pattern[str]:
+    """A name as a whole word; of phrases capitals do not matter, and a plural will do."""
+    phrase = " " in name and name.islower()
+    return re.compile(
+        rf"(?<![\w.\-/]){re.escape(name)}{'s?' if phrase else ''}(?:\(\))?(?![\w\-/]|\.\w)",
+        re.IGNORECASE if phrase else 0,
+    )

@@ -1,0 +1,276 @@
+"""The sources `jsonl` and `parquet`: documents that programs wrote as rows."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from kbkit.errors import MissingExtraError, SourceError
+from kbkit.extras import extra
+from kbkit.models import DocumentState, DocumentType, License, SourceDocument
+from kbkit.models.licenses import KEYS as LICENSE_KEYS
+from kbkit.models.plain import valid_values
+from kbkit.processes import Workers
+from kbkit.recipes import JsonlSource, ParquetSource
+from kbkit.regular_files import open_file
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.doctype import detect
+from kbkit.sources.places import DiskPlace, published_uri
+
+KEYS = ("uri", "title", "content", "document_type", "tags", "metadata", *LICENSE_KEYS)
+TOLD = ("id", "description", "state", "fetched_at", "content_hash")
+"""What kbkit tells of a document besides, and finds out anew."""
+_LONGEST = 50_000_000  # bytes of one line
+
+
+class JsonlReader:
+    """A file of JSON lines, as `kbkit documents NAME --jsonl` writes them.
+
+    Args:
+        spec: The part of the recipe that describes it.
+    """
+
+    type = "jsonl"
+    exhaustive = True
+    _unit = "line"
+
+    def __init__(self, spec: JsonlSource | ParquetSource) -> None:
+        self._spec = spec
+
+    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
+        """Read the lines; one that is wrong is skipped with its number and the reason.
+
+        Raises:
+            SourceError: The file cannot be read.
+        """
+        path = context.base / self._spec.path
+        place = (context.place or DiskPlace.of(self._spec.path, context.base)).name
+        seen: dict[str, int] = {}
+        try:
+            with self._opened(path, context) as lines:
+                number = 0
+                while lines is not None and (line := lines.readline(_LONGEST + 1)):
+                    number += 1
+                    if context.stop():
+                        return
+                    if len(line) > _LONGEST:
+                        while line and not line.endswith(b"\n"):
+                            line = lines.readline(_LONGEST)
+                        reason = f"{self._unit} {number}: longer than {_LONGEST / 1e6:g} MB"
+                        yield SourceEvent(f"{place}:{number}", Outcome.SKIPPED, reason=reason)
+                        continue
+                    if not line.strip():
+                        continue
+                    yield self._event(line, path.parent, f"{place}:{number}", number, seen)
+        except OSError as error:
+            raise SourceError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+    @contextmanager
+    def _opened(self, path: Path, context: SourceContext) -> Iterator[IO[bytes] | None]:
+        """The lines, or ``None`` where somebody said stop."""
+        with open_file(path) as lines:
+            yield lines
+
+    def _event(
+        self, line: bytes, folder: Path, place: str, number: int, seen: dict[str, int]
+    ) -> SourceEvent:
+        try:
+            values = _object(line)
+            if values.get("state") == DocumentState.GONE:
+                raise ValueError("gone from its source already when it was exported")
+            document = self._document(values, folder)
+        except ValueError as error:
+            return SourceEvent(place, Outcome.SKIPPED, reason=f"{self._unit} {number}: {error}")
+        if document.uri in seen:
+            reason = (
+                f"{self._unit} {number}: uri is the same as in {self._unit} {seen[document.uri]}"
+            )
+            return SourceEvent(document.uri, Outcome.SKIPPED, reason=reason)
+        seen[document.uri] = number
+        return SourceEvent(document.uri, Outcome.FETCHED, document)
+
+    def _document(self, values: dict[str, Any], folder: Path) -> SourceDocument:
+        if "text" in values:  # as lines called it before they were those of exports
+            if "content" in values:
+                raise ValueError("has both content and text; they are the same, give content")
+            values["content"] = values.pop("text")
+        unknown = sorted(set(values) - {*KEYS, *TOLD})
+        if unknown:
+            raise ValueError(f"unknown key {unknown[0]!r}; the keys are {', '.join(KEYS)}")
+        uri = published_uri(_text(values, "uri"), folder)
+        content = _text(values, "content")
+        title = " ".join(_text(values, "title", required=False).split()) or uri
+        tags = values.get("tags") or []
+        if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+            raise ValueError("tags: not a list of texts")
+        metadata = values.get("metadata") or {}
+        if not isinstance(metadata, dict):
+            raise ValueError("metadata: not an object")
+        # names of pictures, which are not in a line
+        metadata = {key: value for key, value in metadata.items() if key != "images"}
+        if not any(metadata.get(key) for key in LICENSE_KEYS):
+            metadata |= License.of(values).to_metadata()
+        return SourceDocument(
+            uri,
+            title,
+            content,
+            self._type(values) or detect(uri, title, content),
+            tuple(dict.fromkeys((*self._spec.tags, *tags))),
+            metadata,
+        )
+
+    def _type(self, values: dict[str, Any]) -> DocumentType | None:
+        named = values.get("document_type")
+        if named in (None, ""):
+            return self._spec.document_type
+        try:
+            return DocumentType(named)
+        except ValueError:
+            known = ", ".join(kind.value for kind in DocumentType)
+            raise ValueError(f"document_type: {named!r} is none of {known}") from None
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        values = json.loads(line.decode("utf-8-sig"), parse_constant=_no_number)
+        # lone surrogates are valid JSON and can be stored nowhere
+        json.dumps(values, ensure_ascii=False).encode()
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8") from None
+    except UnicodeEncodeError:
+        values = valid_values(values)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON ({error.msg} at column {error.colno})") from None
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(values, dict):
+        raise ValueError("not a JSON object")
+    return values
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"not JSON ({name} is no number there)")
+
+
+def _text(values: dict[str, Any], key: str, *, required: bool = True) -> str:
+    value = values.get(key)
+    if value is None and not required:
+        return ""
+    if value is None:
+        raise ValueError(f"{key} is missing")
+    if not isinstance(value, str):
+        raise ValueError(f"{key}: not a text")
+    value = value.replace("\x00", "")
+    if required and not value.strip():
+        raise ValueError(f"{key} is empty")
+    return value
+
+
+_MEMORY = 2_500_000_000
+"""Most bytes of memory for the process that reads a file."""
+_MOST_BYTES = 8_000_000_000
+"""Most that the rows of a file may come to: small files can unpack to anything."""
+_ROWS = 100  # at once
+_LOOK_SECONDS = 0.05
+
+
+class ParquetReader(JsonlReader):
+    """A Parquet file, as `kbkit documents NAME --output FILE.parquet` writes it.
+
+    Native code reads it, which a damaged or hostile file may crash or fill memory by; so a process
+    of its own, with limits, makes JSON lines of it.
+    """
+
+    type = "parquet"
+    _unit = "row"
+
+    @contextmanager
+    def _opened(self, path: Path, context: SourceContext) -> Iterator[IO[bytes] | None]:
+        with open_file(path), tempfile.TemporaryDirectory(prefix="kbkit-") as folder:
+            lines = Path(folder, "rows.jsonl")
+            workers = Workers(1, memory=_MEMORY, preload=__name__)
+            try:
+                result = workers.submit(_ToLines(str(path.absolute()), str(lines)))
+                while not result.done():
+                    if context.stop():
+                        yield None
+                        return
+                    time.sleep(_LOOK_SECONDS)
+                error = result.result()
+            finally:
+                workers.close()
+            if isinstance(error, MissingExtraError):
+                raise error
+            if error is not None:
+                raise SourceError(f"{path}: cannot be read as Parquet ({error})")
+            with lines.open("rb") as stream:
+                yield stream
+
+
+@dataclass(frozen=True, slots=True)
+class _ToLines:
+    """A Parquet file to write as JSON lines; what comes of it is what went wrong, or ``None``."""
+
+    path: str
+    lines: str
+    seconds: float = 1_800.0
+
+    def perform(self) -> Exception | None:
+        try:
+            _write_lines(self.path, self.lines)
+        except MissingExtraError as error:
+            return error
+        except MemoryError:
+            return ValueError(f"needs more than {_MEMORY / 1e9:g} GB of memory")
+        except Exception as error:
+            return ValueError(" ".join(str(error).split())[:300] or type(error).__name__)
+        return None
+
+    def broken(self, reason: str) -> Exception:
+        return ValueError(reason)
+
+
+def _write_lines(path: str, lines: str) -> None:
+    with extra("parquet", "pyarrow", "Reading Parquet"):
+        from pyarrow.parquet import ParquetFile
+    keys = {*KEYS, *TOLD, "text"}
+    with ParquetFile(path) as file, Path(lines).open("wb") as stream:
+        names = file.schema_arrow.names
+        unknown = [name for name in names if name not in keys]
+        if unknown:
+            raise ValueError(f"unknown column {unknown[0]!r}; the columns are {', '.join(KEYS)}")
+        if len(set(names)) < len(names):
+            raise ValueError("two columns have the same name")
+        wanted = [name for name in names if name not in TOLD or name == "state"]
+        for batch in file.iter_batches(_ROWS, columns=wanted, use_threads=False):
+            for row in batch.to_pylist():
+                stream.write(json.dumps(_told(row), default=_plain).encode() + b"\n")
+            if stream.tell() > _MOST_BYTES:
+                raise ValueError(f"its rows come to more than {_MOST_BYTES / 1e9:g} GB")
+
+
+def _told(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row says; its metadata is JSON, a structure, or a map."""
+    told = {name: value for name, value in row.items() if value is not None}
+    metadata = told.get("metadata")
+    try:
+        if isinstance(metadata, str | bytes):
+            told["metadata"] = json.loads(metadata)
+        elif isinstance(metadata, list):
+            told["metadata"] = dict(metadata)
+        elif isinstance(metadata, dict):
+            told["metadata"] = {key: one for key, one in metadata.items() if one is not None}
+    except (TypeError, ValueError, RecursionError):
+        pass  # as it is: the line is refused
+    return told
+
+
+def _plain(value: Any) -> str:
+    """Values that JSON lacks: times, exact numbers, and texts that nobody said to be texts."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
