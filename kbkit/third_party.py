@@ -10,11 +10,9 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
-from kbkit.errors import ImpossibleError, KbkitError
+from kbkit.errors import KbkitError
 from kbkit.models.documents import variable, variables
 
 T = TypeVar("T")
@@ -130,103 +128,3 @@ def _secrets(arguments: Mapping[str, Any]) -> list[str]:
     values |= {str(value) for name, value in arguments.items() if SECRET_NAME.search(name)}
     values |= {value for name, value in os.environ.items() if SECRET_NAME.search(name)}
     return sorted((value for value in values if len(value) >= _LEAST_SECRET), key=len, reverse=True)
-
-
-SOURCES = "kbkit.sources"
-"""Group of classes and functions that make a `kbkit.sources.base.SourceReader`."""
-
-EMBEDDERS = "kbkit.embedders"
-"""Group of classes and functions that make a `kbkit.embedding.base.Embedder`."""
-
-ANNOTATORS = "kbkit.annotators"
-"""Group of classes and functions that make a `kbkit.annotation.base.Annotator`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plugin:
-    """Something that an installed package brings.
-
-    Attributes:
-        name: What recipes call it.
-        group: `SOURCES`, `EMBEDDERS` or `ANNOTATORS`.
-        target: Where it is, as ``module:attribute``.
-        distribution: The package and its version.
-    """
-
-    name: str
-    group: str
-    target: str
-    distribution: str
-
-
-def installed(group: str) -> list[Plugin]:
-    """What installed packages bring, in order of name; nothing of theirs is imported."""
-    found: dict[tuple[str, str], Plugin] = {}
-    for point in entry_points(group=group):
-        found.setdefault(
-            (point.name, point.value), Plugin(point.name, group, point.value, _maker(point))
-        )
-    return sorted(found.values(), key=lambda plugin: (plugin.name, plugin.target))
-
-
-def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ...]) -> Any:
-    """Load a plugin and make what it makes.
-
-    Args:
-        group: `SOURCES`, `EMBEDDERS` or `ANNOTATORS`.
-        name: Its name.
-        options: Keyword arguments.
-        parts: Attributes that what it makes must have.
-
-    Raises:
-        ImpossibleError: There is no such plugin, two packages bring one, it cannot be imported,
-            does not take the options, or makes something else.
-    """
-    point = find(group, name)
-    kind = _kind(group)
-    where = f"the {kind} {name!r} of {_maker(point)}"
-    try:
-        made = point.load()(**options)
-    except KbkitError:
-        raise
-    except Exception as error:  # whatever the code of others raises is their message to the user
-        detail = safe_message(error, options)
-        raise ImpossibleError(f"{where} cannot be made with these options ({detail})") from error
-    missing = [part for part in parts if not hasattr(made, part)]
-    if missing:
-        raise ImpossibleError(f"{where} is no {kind}: it lacks {', '.join(missing)}")
-    return made
-
-
-def find(group: str, name: str) -> EntryPoint:
-    """Where a plugin is; nothing of it is imported.
-
-    Raises:
-        ImpossibleError: There is no such plugin, or two packages bring one.
-    """
-    kind = _kind(group)
-    points = {point.value: point for point in entry_points(group=group, name=name)}
-    if not points:
-        names = ", ".join(plugin.name for plugin in installed(group)) or "none"
-        raise ImpossibleError(
-            f"{name!r}: no installed package brings {_a(kind)} of that name (there are: {names})"
-        )
-    if len(points) > 1:
-        makers = " and ".join(sorted(_maker(point) for point in points.values()))
-        raise ImpossibleError(
-            f"{name!r}: {makers} both bring {_a(kind)} of that name; uninstall one"
-        )
-    (point,) = points.values()
-    return point
-
-
-def _kind(group: str) -> str:
-    return group.removeprefix("kbkit.").removesuffix("s")
-
-
-def _maker(point: EntryPoint) -> str:
-    return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
-
-
-def _a(kind: str) -> str:
-    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from kbkit.embedding.static import count_tokens
-from kbkit.mcp.arguments import SETS
 from kbkit.mcp.early import MANIFEST
 from kbkit.mcp.manifest import manifest
+from kbkit.mcp.options import SETS
 
 _TYPES = {
     "string": "text", "integer": "whole number", "number": "number", "boolean": "true or false",

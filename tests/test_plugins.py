@@ -10,8 +10,8 @@ import kbkit
 from kbkit.annotation.maker import annotator_of
 from kbkit.embedding import open_embedder
 from kbkit.errors import ConfigError, RecipeError
+from kbkit.plugins import EMBEDDERS, SOURCES, installed
 from kbkit.recipes import NoAnnotation, PluginAnnotation, PluginEmbedding, PluginSource, load_recipe
-from kbkit.third_party import EMBEDDERS, SOURCES, installed
 
 CODE = """
 from kbkit.models import SourceDocument

@@ -15,13 +15,13 @@ from kbkit.annotation.base import Annotator, Passage
 from kbkit.annotation.gazetteer import GivenName, NameGazetteer
 from kbkit.annotation.names import REVISION, names_of
 from kbkit.models import Annotation, Progress
+from kbkit.plugins import ANNOTATORS, make
 from kbkit.progress import OnProgress
 from kbkit.recipes import AnyAnnotation, LlmAnnotation, NameSpec, NoAnnotation, PluginAnnotation
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, names, reading, subjects
 from kbkit.stores.catalog.applying import apply
 from kbkit.stores.catalog.database import Database
 from kbkit.text.subject_keys import subject_key
-from kbkit.third_party import ANNOTATORS, make
 
 CHUNKS = 500
 """Chunks that are annotated at once where what annotates is quick."""

@@ -15,7 +15,7 @@ from kbkit.models import Annotation, Frame
 REVISION = 5
 """Counts changes of the rules: what they say of a chunk is said anew."""
 
-_MAX_LABEL = 600
+_LONGEST = 600
 """Characters of a normalised statement."""
 _MOST_SENTENCES = 3
 _MOST_ENTITIES = 40
@@ -141,6 +141,6 @@ def _said(text: str, sentences: Sequence[Sentence]) -> str:
 
 
 def _cut(text: str) -> str:
-    if len(text) <= _MAX_LABEL:
+    if len(text) <= _LONGEST:
         return text
-    return text[:_MAX_LABEL].rpartition(" ")[0].rstrip(" ,;:") + " …"
+    return text[:_LONGEST].rpartition(" ")[0].rstrip(" ,;:") + " …"

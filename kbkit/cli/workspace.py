@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import EXIT_ERROR, AllowPrivate, AsJson, app, open_workspace, resumable
-from kbkit.mcp.arguments import SET_NAMES, USUAL_TOKENS, check_sets
+from kbkit.mcp.options import SET_NAMES, USUAL_TOKENS, check_sets
 from kbkit.mcp.stdio import serve
 from kbkit.models import BundleInfo
 from kbkit.models.plain import pluralize

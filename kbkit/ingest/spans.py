@@ -9,13 +9,10 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from llama_index.core.node_parser import NodeParser
-from llama_index.core.schema import BaseNode, Document, NodeRelationship, TextNode
+from typing import TYPE_CHECKING, NamedTuple
 
 from kbkit.markdown.blocks import Block, Kind
-from kbkit.markdown.structure import Outline, outline, trim
+from kbkit.markdown.structure import Outline, trim
 from kbkit.models import ChunkSpan, DocumentType
 
 if TYPE_CHECKING:
@@ -393,68 +390,3 @@ def _reach_back(content: str, earliest: int, start: int, sentences: bool) -> int
             earliest += 1
     low, high = trim(content, earliest, start)
     return low if low < high else start
-
-
-class SpanParser(NodeParser):
-    """Cuts Markdown into nodes; ``start_char_idx`` and ``end_char_idx`` are always exact.
-
-    The text of a node is ``document.text[start_char_idx:end_char_idx]``; its metadata hold
-    ``heading_path``, ``anchor`` and ``page``. With the strategy ``auto`` it chooses by
-    ``document_type`` and ``format`` in a document's metadata and by what the text is like.
-    """
-
-    strategy: str = "auto"
-    size: int = 1000
-    overlap: int = 0
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Name in llama-index's serialised pipelines."""
-        return "KbkitSpanParser"
-
-    def _parse_nodes(
-        self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
-    ) -> list[BaseNode]:
-        result: list[BaseNode] = []
-        for node in nodes:
-            source = node.as_related_node_info()
-            content = node.get_content()
-            structure = outline(content)
-            auto = self.strategy == "auto"
-            strategy = _chosen(structure, node) if auto else self.strategy
-            spans = cut(content, structure, strategy, self.size, self.overlap, lines=auto)
-            for span in spans:
-                result.append(
-                    TextNode(
-                        id_=f"{node.node_id}:{span.start}",
-                        text=content[span.start : span.end],
-                        start_char_idx=span.start,
-                        end_char_idx=span.end,
-                        metadata={
-                            "heading_path": list(span.heading_path),
-                            "anchor": span.anchor,
-                            "page": span.page,
-                        },
-                        relationships={NodeRelationship.SOURCE: source},
-                    )
-                )
-        return result
-
-    def _postprocess_parsed_nodes(
-        self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
-    ) -> list[BaseNode]:
-        # The base class looks offsets up by text, and finds a repeated text too early.
-        exact = [(node, node.start_char_idx, node.end_char_idx)
-                 for node in nodes if isinstance(node, TextNode)]  # fmt: skip
-        nodes = super()._postprocess_parsed_nodes(nodes, parent_doc_map)
-        for node, start, end in exact:
-            if node.start_char_idx != start:
-                node.start_char_idx, node.end_char_idx = start, end
-        return nodes
-
-
-def _chosen(structure: Outline, node: BaseNode) -> str:
-    """The strategy for what a document's metadata and its text say of it."""
-    named = node.metadata.get("document_type")
-    document_type = DocumentType(named) if named in set(DocumentType) else DocumentType.OTHER
-    return strategy_for(structure, document_type, str(node.metadata.get("format", "")))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from kbkit import third_party
+from kbkit import plugins
 from kbkit.config import Settings
 from kbkit.embedding.base import Embedder
 from kbkit.embedding.embedders import Embedders
 from kbkit.engine import Engine
 from kbkit.errors import ConflictError
 from kbkit.recipes import KnowledgeBaseSpec, OnnxEmbedding, PluginAnnotation, StaticEmbedding
-from kbkit.retrieval.llamaindex import check_installed
+from kbkit.retrieval.postprocess import check_installed
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -52,7 +52,7 @@ def check_spec(spec: KnowledgeBaseSpec) -> None:
     for postprocessor in spec.retrieval.postprocessors:
         check_installed(postprocessor)
     if isinstance(spec.annotation, PluginAnnotation):
-        third_party.find(third_party.ANNOTATORS, spec.annotation.name)
+        plugins.find(plugins.ANNOTATORS, spec.annotation.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,44 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
 
-from kbkit.errors import ConfigError
+from kbkit.mcp.options import USUAL_TOKENS
 from kbkit.replies import LEAST_TOKENS
-
-SETS = {
-    "core": "search, read and rate knowledge bases",
-    "collections": "knowledge bases that agents make",
-    "files": "the knowledge filesystem, and the memory tool",
-    "entries": "solutions that worked",
-    "graph": "entities and their relations",
-}
-"""The sets of tools, and what they are for."""
-SET_NAMES = tuple(SETS)
-USUAL_TOKENS = 2500
-"""Most tokens of an answer where nothing is said."""
-
-
-def check_sets(names: Sequence[str]) -> tuple[str, ...]:
-    """The sets that are wanted, in their order.
-
-    Args:
-        names: Of sets; ``all`` for all.
-
-    Raises:
-        ConfigError: One is unknown, or there is none.
-    """
-    if unknown := [name for name in names if name not in (*SET_NAMES, "all")]:
-        raise ConfigError(
-            f"tools: {unknown[0][:80]!r} is no set; there are {', '.join(SET_NAMES)} and all"
-        )
-    if not names:
-        raise ConfigError(f"tools: name a set: {', '.join(SET_NAMES)} or all")
-    return tuple(name for name in SET_NAMES if name in names or "all" in names)
-
 
 Cursor = Annotated[str, Field(description="next_cursor of the answer before.")]
 Limit = Annotated[int, Field(ge=1, le=50)]

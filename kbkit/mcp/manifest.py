@@ -11,8 +11,8 @@ from typing import Any
 import anyio
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
-from kbkit.mcp.arguments import SET_NAMES
 from kbkit.mcp.early import text_of, text_to
+from kbkit.mcp.options import SET_NAMES
 from kbkit.mcp.server import WorkspaceServer, server
 from kbkit.workspace import Workspace
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbkit.extras import missing
-from kbkit.mcp.arguments import USUAL_TOKENS
 from kbkit.mcp.early import EarlyAnswers, Wire
+from kbkit.mcp.options import USUAL_TOKENS
 
 if TYPE_CHECKING:
     from kbkit.workspace import Workspace

@@ -6,13 +6,8 @@ This module imports llama-index; who needs it imports this module when it is ask
 from __future__ import annotations
 
 import asyncio
-import json
-import math
-import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import (
@@ -26,17 +21,10 @@ from llama_index.core.schema import (
 from llama_index.core.tools.function_tool import FunctionTool
 from pydantic import Field, create_model
 
-from kbkit.errors import ConfigError, PostprocessorError
+from kbkit.errors import ConfigError
 from kbkit.models import Filters, Hit, Hits, Mode
-from kbkit.recipes import PostprocessorSpec
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.quoting import quoted
-from kbkit.third_party import is_there, open_class, safe_message
-
-if TYPE_CHECKING:
-    from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    from llama_index.core.schema import NodeWithScore
-
 
 T = TypeVar("T")
 
@@ -193,106 +181,3 @@ def search_tool(
         "Gives passages of its documents, best first, each with its source.",
         fn_schema=parameters,
     )
-
-
-_PACKAGES = "llama_index.postprocessor."
-
-
-def hits_needed(specs: Sequence[PostprocessorSpec], limit: int) -> int:
-    """How many of the best hits postprocessors must be given for ``limit`` of them."""
-    return max([limit, *(spec.hits for spec in specs)])
-
-
-def postprocess(
-    hits: Sequence[Hit], query: str, specs: Sequence[PostprocessorSpec], limit: int
-) -> tuple[Hit, ...]:
-    """Pass hits through postprocessors.
-
-    Each is given what the one before left, at most its own number of hits or ``limit``, whichever
-    is more. Order and scores are theirs, and what they leave out is out. A node that they make up
-    or whose text they change is no hit: what is found is what the documents say.
-
-    Args:
-        hits: Best first.
-        query: What was asked.
-        specs: Which, in order.
-        limit: Most hits to give.
-
-    Raises:
-        PostprocessorError: One cannot be opened, or failed.
-    """
-    for spec in specs:
-        hits = _run(hits[: hits_needed([spec], limit)], query, spec)
-    return tuple(hits[:limit])
-
-
-def _run(hits: Sequence[Hit], query: str, spec: PostprocessorSpec) -> list[Hit]:
-    if not hits:
-        return []
-
-    processor = _open(spec.path, json.dumps(spec.arguments, sort_keys=True, default=str))
-    try:
-        given = processor.postprocess_nodes([node_of(hit) for hit in hits], query_str=query)
-        scored = {node.node.node_id: _score(node) for node in given}
-    except Exception as error:  # whatever a third party's code raises
-        detail = safe_message(error, spec.arguments)
-        raise PostprocessorError(f"{spec.path}: failed ({detail})") from None
-    by_id = {hit.chunk.id: hit for hit in hits}
-    return [
-        by_id[known] if score is None else replace(by_id[known], score=score)
-        for known, score in scored.items()
-        if known in by_id
-    ]
-
-
-def _score(node: NodeWithScore) -> float | None:
-    """The score of a node, ``None`` where there is none."""
-    if node.score is None:
-        return None
-    score = float(node.score)
-    if not math.isfinite(score):
-        raise ValueError(f"it gave the score {score}")
-    return score
-
-
-@lru_cache(maxsize=16)
-def _open(path: str, arguments: str) -> BaseNodePostprocessor:
-    """The postprocessor at an import path; opened once a process, since it may be a large model.
-
-    Args:
-        path: ``package.module:Class``, or with a dot in place of the colon.
-        arguments: Of its constructor, as JSON.
-
-    Raises:
-        PostprocessorError: There is none, or it cannot be opened.
-    """
-    from llama_index.core.postprocessor.types import BaseNodePostprocessor
-
-    return open_class(
-        path,
-        json.loads(arguments),
-        BaseNodePostprocessor,  # type: ignore[type-abstract]
-        kind="llama-index postprocessor",
-        name=path,
-        error=PostprocessorError,
-        install=_install(path),
-        check="the arguments of this postprocessor, the package that it needs, and the keys in the "
-        "environment",
-    )
-
-
-def check_installed(spec: PostprocessorSpec) -> None:
-    """Whether the package of a postprocessor is there; nothing of it is imported.
-
-    Raises:
-        PostprocessorError: It is not.
-    """
-    if not is_there(spec.path):
-        raise PostprocessorError(f"{spec.path}: is not installed; {_install(spec.path)}")
-
-
-def _install(path: str) -> str:
-    if not path.startswith(_PACKAGES):
-        return "install its package"
-    name = re.split("[.:]", path.removeprefix(_PACKAGES))[0].replace("_", "-")
-    return f"pip install llama-index-postprocessor-{name}"

@@ -26,7 +26,7 @@ from kbkit.retrieval.candidates.snapshot import (
     scan_is_faster,
 )
 from kbkit.retrieval.fusion import Scores, rating_prior
-from kbkit.retrieval.llamaindex import hits_needed
+from kbkit.retrieval.postprocess import hits_needed
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.query_vectors import CardQueryEncoder, QueryEncoder, QueryVector
 from kbkit.retrieval.questions import LearnedQuestions

@@ -13,7 +13,7 @@ from kbkit.errors import NotFoundError
 from kbkit.markdown.opening_words import NEAR, opening_words, shown_words
 from kbkit.models import Chunk, Document, Hit, Hits, Mode
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.llamaindex import hits_needed, postprocess
+from kbkit.retrieval.postprocess import hits_needed, postprocess
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.ranking import CandidatePool, RankedCandidate, rank, with_joint_statistics
 from kbkit.retrieval.retriever import Retriever

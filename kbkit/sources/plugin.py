@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from kbkit.errors import KbkitError, SourceError
 from kbkit.models import License, SourceDocument
+from kbkit.plugins import SOURCES, make
 from kbkit.recipes import PluginSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent, SourceReader
 from kbkit.sources.places import published_uri
-from kbkit.third_party import SOURCES, make
 
 
 class PluginReader:

@@ -271,7 +271,7 @@ def test_embedded_text_says_title_path_and_text_once():
 def test_the_node_parser_for_pipelines_cuts_the_same():
     from llama_index.core.schema import Document
 
-    from kbkit.ingest.spans import SpanParser
+    from kbkit.ingest.node_parser import SpanParser
 
     text = "# A\n\n" + "Some words here. " * 90 + "\n\n## B {#bee}\n\nThe end.\n"
     spans = chunk(text, DocumentType.MANUAL, ChunkingSpec(size=500))

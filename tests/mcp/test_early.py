@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from kbkit.mcp.arguments import SET_NAMES
 from kbkit.mcp.early import EarlyAnswers
 from kbkit.mcp.manifest import ENVELOPE, answers
+from kbkit.mcp.options import SET_NAMES
 from kbkit.mcp.server import server
 from tests.mcp.agents import parameters
 

@@ -170,7 +170,7 @@ def test_a_passage_can_be_rated(agent):
     assert agent.values("rate_chunk", **rated, score=5, query="hollow loaf")["score"] == 5
     assert "score" in agent.error("rate_chunk", **rated, score=6)
     said = agent.error("rate_chunk", chunk_id="nope", kb_name="kitchen", score=3)
-    assert said.endswith("'nope'; take an id from a search, or from a list of documents or chunks")
+    assert said.endswith("'nope'; take an id from a search or a list")
 
 
 def test_files_are_written_read_listed_and_deleted(agent):

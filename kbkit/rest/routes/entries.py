@@ -25,7 +25,7 @@ from kbkit.models import (
 )
 from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf
 from kbkit.rest.bodies import (
-    MAX_IN_GRAPH,
+    MOST,
     EntryChange,
     EntryList,
     Need,
@@ -156,14 +156,14 @@ def sync_entries(entries: EntriesOf) -> Response:
 @router.post("/find", dependencies=[READ], responses=documented(EntryInfo, many=True))
 def find_entries(entries: EntriesOf, body: Need) -> Response:
     """The active entries that fit a task, by relevance and by rating, the best first."""
-    return page(entries.find(body.prompt, limit=check_number("limit", body.limit, 1, MAX_IN_GRAPH)))
+    return page(entries.find(body.prompt, limit=check_number("limit", body.limit, 1, MOST)))
 
 
 @router.post("/context", dependencies=[READ], responses=documented(Context))
 def read_entry_context(entries: EntriesOf, body: Task) -> Response:
     """The active entries that fit a task, as a short numbered list for an agent."""
-    tokens = check_number("max_tokens", body.max_tokens, LEAST_TOKENS, MAX_IN_GRAPH)
-    most = None if body.limit is None else check_number("limit", body.limit, 1, MAX_IN_GRAPH)
+    tokens = check_number("max_tokens", body.max_tokens, LEAST_TOKENS, MOST)
+    most = None if body.limit is None else check_number("limit", body.limit, 1, MOST)
     return answer(entries.context(body.prompt, limit=most, max_tokens=tokens))
 
 
