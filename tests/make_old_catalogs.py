@@ -1,7 +1,6 @@
-"""Makes `tests/old_catalogs.zip`: a catalog of each revision there was, from the first on.
+"""Makes `tests/old_catalogs.zip`: a filled catalog of each revision that kbkit opens.
 
-``python -m tests.make_old_catalogs`` adds those of new revisions; older ones are kept as they are,
-since what migrations make of them is tested. Rows are those of the first revision, carried on.
+``python -m tests.make_old_catalogs`` adds those of new revisions, out of the oldest one.
 """
 
 import shutil
@@ -15,8 +14,8 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
-import kbkit
 from kbkit.stores.catalog import migrating
+from kbkit.stores.catalog.schema import OLDEST
 
 ARCHIVE = Path(__file__).with_name("old_catalogs.zip")
 _FOLDER = Path(migrating.__file__).parent / "migrations"
@@ -40,40 +39,15 @@ def upgrade(path: Path, revision: str) -> None:
     engine.dispose()
 
 
-def fill(path: Path, folder: Path) -> None:
-    """Put into a catalog of the first revision what a workspace of today holds."""
-    with kbkit.open(folder) as workspace:
-        kb = workspace.create("drinks", description="Of drinks")
-        for name in ("Tea", "Coffee", "Milk"):
-            kb.add(name, f"# {name}\n\nAll about {name.lower()}, which people drink hot.\n")
-        kb.rate(kb.documents["text:Tea"].id, 4, rater="ann", query="what is hot")
-    with sqlite3.connect(path) as old:
-        old.execute("ATTACH ? AS new", (str(folder / "catalog.db"),))
-        for table in ("knowledge_bases", "documents", "chunks", "vectors", "ratings"):
-            there = {row[1] for row in old.execute(f"PRAGMA new.table_info({table})")}
-            own = [row[1] for row in old.execute(f"PRAGMA main.table_info({table})")]
-            names = ", ".join(f'"{name}"' for name in own if name in there)
-            old.execute(f"INSERT INTO main.{table} ({names}) SELECT {names} FROM new.{table}")
-        find = "SELECT sql FROM new.sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE%'"
-        for (made,) in old.execute(find).fetchall():
-            old.execute(made)
-            table = made.split()[3]
-            terms = "SELECT seq, terms FROM main.chunks"
-            old.execute(f"INSERT INTO main.{table} (rowid, terms) {terms}")
-
-
 def main() -> None:
-    """Add what lacks."""
+    """Add the catalogs of new revisions."""
     with tempfile.TemporaryDirectory() as name, zipfile.ZipFile(ARCHIVE, "a") as archive:
-        there = set(archive.namelist())
-        path = Path(name) / "catalog.db"
-        for number, revision in enumerate(revisions()):
+        there = archive.namelist()
+        path = Path(archive.extract(f"{OLDEST}.db", name))
+        for revision in revisions():
             upgrade(path, revision)
-            if number == 0:
-                fill(path, Path(name) / "kb")
             if f"{revision}.db" not in there:
-                copy = Path(name) / f"{revision}.db"
-                shutil.copy(path, copy)
+                copy = Path(shutil.copy(path, path.with_name(f"{revision}.db")))
                 with sqlite3.connect(copy) as vacuumed:
                     vacuumed.execute("VACUUM")
                 archive.write(copy, copy.name, zipfile.ZIP_DEFLATED, 9)

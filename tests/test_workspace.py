@@ -1,4 +1,5 @@
 import sqlite3
+import zipfile
 
 import pytest
 import sqlalchemy as sa
@@ -42,7 +43,7 @@ def test_the_registry_keeps_what_was_made(workspace, tmp_path):
 
 @pytest.mark.parametrize("name", ["", "A", "a b", "-a", "a-", "../x", "a" * 64, "ü"])
 def test_a_bad_name_is_refused(workspace, name):
-    with pytest.raises(InvalidNameError, match="slug"):
+    with pytest.raises(InvalidNameError, match="cannot name a knowledge base"):
         workspace.create(name)
 
 
@@ -56,7 +57,7 @@ def test_a_taken_name_and_a_missing_one_are_clear_errors(workspace):
     workspace.create("notes")
     with pytest.raises(ConflictError, match="'notes'"):
         workspace.create("notes")
-    with pytest.raises(NotFoundError, match="choose from notes"):
+    with pytest.raises(NotFoundError, match="did you mean 'notes'"):
         workspace["note"]
     with pytest.raises(NotFoundError):
         workspace.delete("note")
@@ -93,7 +94,7 @@ def test_several_knowledge_bases_are_searched_at_once(workspace):
     hits = workspace.search("how long to bake bread")
     assert hits[0].kb == "food"
     assert {hit.kb for hit in workspace.search("tea", kbs=["drinks"])} == {"drinks"}
-    with pytest.raises(NotFoundError, match="choose from drinks, food"):
+    with pytest.raises(NotFoundError, match="did you mean 'drinks'"):
         workspace.search("tea", kbs=["drink"])
 
 
@@ -164,18 +165,21 @@ def test_lost_or_damaged_vectors_are_made_anew_from_the_catalog(tmp_path):
             assert workspace["notes"].info().pending == 0
 
 
-def test_a_new_catalog_is_what_all_migrations_come_to():
+def test_a_new_catalog_is_what_all_migrations_come_to(tmp_path):
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
     from kbkit.stores.catalog.migrating import create, upgrade
-    from kbkit.stores.catalog.schema import metadata
+    from kbkit.stores.catalog.schema import OLDEST, metadata
+    from tests.make_old_catalogs import ARCHIVE
 
-    def tables(make) -> dict[str, list[object]]:
-        engine = sa.create_engine("sqlite://")
+    def tables(url, make) -> dict[str, list[object]]:
+        engine = sa.create_engine(url)
         with engine.begin() as connection:
             make(connection)
-            assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+            assert make is not create or (
+                compare_metadata(MigrationContext.configure(connection), metadata) == []
+            )
             inspector = sa.inspect(connection)
             found = {
                 name: sorted(map(str, (
@@ -191,8 +195,12 @@ def test_a_new_catalog_is_what_all_migrations_come_to():
             query = sa.text("SELECT * FROM alembic_version")
             return {**found, "revision": list(connection.execute(query))}
 
-    created = tables(create)
-    assert created == tables(upgrade)
+    created = tables("sqlite://", create)
+    path = tmp_path / "old.db"
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        path.write_bytes(archive.read(f"{OLDEST}.db"))
+    upgraded = tables(f"sqlite:///{path}", upgrade)
+    assert {name: upgraded[name] for name in created} == created
     assert len(created) > 40
 
 

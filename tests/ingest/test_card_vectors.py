@@ -1,8 +1,5 @@
 """That each document has the card it should, with a vector that is searched."""
 
-import contextlib
-import shutil
-import sqlite3
 import subprocess
 import sys
 
@@ -19,7 +16,6 @@ from kbkit.recipes import KnowledgeBaseSpec, OnnxEmbedding, StaticEmbedding
 from kbkit.stores.catalog import cards
 from kbkit.stores.catalog.cards import NewCard
 from kbkit.testing import HashEmbedder
-from tests.old_catalogs import KNOWLEDGE_TABLES
 
 PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
 
@@ -189,49 +185,6 @@ def test_a_document_that_changes_meanwhile_gets_no_stale_card(workspace):
     assert len(slow.embedded) == 1
     (text,) = texts(kb)
     assert "Something else" in text
-
-
-@pytest.mark.local
-def test_a_workspace_without_cards_gets_them_with_the_next_refresh(tmp_path):
-    """As revision 0007 of the catalog left it."""
-    folder = tmp_path / "files"
-    folder.mkdir()
-    (folder / "tea.md").write_text(f"# Tea\n\n{PROSE}\n")
-    with kbkit.open(tmp_path / "kb") as workspace:
-        workspace.create("drinks").ingest(kbkit.FilesSource(path=str(folder)))
-    (catalog,) = (tmp_path / "kb").glob("catalog.*db*")
-    with contextlib.closing(sqlite3.connect(catalog)) as connection, connection:
-        for table in KNOWLEDGE_TABLES:
-            connection.execute(f"DROP TABLE {table}")
-        connection.execute("DROP TABLE cards")
-        connection.execute("DROP TABLE card_vectors")
-        for table in ("question_vectors", "card_encoders", "expansions"):
-            connection.execute(f"DROP TABLE {table}")
-        for column in ("card_embedder", "card_model", "cards_version"):
-            connection.execute(f"ALTER TABLE knowledge_bases DROP COLUMN {column}")
-        connection.execute("DROP TABLE deleted_documents")
-        connection.execute("ALTER TABLE knowledge_bases DROP COLUMN deleted_at")
-        for column in ("name", "enabled"):
-            connection.execute(f"ALTER TABLE sources DROP COLUMN {column}")
-        connection.execute("DROP INDEX documents_shown")
-        connection.execute("CREATE INDEX documents_shown ON documents (kb_id)")
-        connection.execute("DROP INDEX documents_by_index")
-        for column in ("description", "is_index"):
-            connection.execute(f"ALTER TABLE documents DROP COLUMN {column}")
-        connection.execute("UPDATE alembic_version SET version_num = '0007'")
-    shutil.rmtree(tmp_path / "kb" / "snapshots")
-    with kbkit.open(tmp_path / "kb") as workspace:
-        kb = workspace["drinks"]
-        before = kb.search("tea")
-        assert before[0].title == "Tea"
-        assert before[0].parts.card == 0
-        assert before[0].description == ""
-        report = kb.refresh()
-        assert report.same == 1
-        assert "cards" in report.seconds
-        assert texts(kb) == [f"Tea. {PROSE}"]
-        assert kb.search("tea")[0].description == PROSE
-        assert kb.search("hot drink made of leaves", mode="dense")[0].parts.card > 0
 
 
 def test_another_embedder_of_cards_makes_them_again(workspace):

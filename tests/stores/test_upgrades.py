@@ -8,7 +8,7 @@ import pytest
 
 import kbkit
 from kbkit.errors import WorkspaceVersionError
-from kbkit.stores.catalog.schema import HEAD
+from kbkit.stores.catalog.schema import HEAD, OLDEST
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.sqlite.database import SqliteDatabase
 from tests.make_old_catalogs import ARCHIVE, revisions
@@ -55,9 +55,8 @@ def test_a_catalog_of_an_older_kbkit_is_kept_and_brought_up_to_date(revision, tm
     assert told(kept) == before
 
 
-@pytest.mark.parametrize("revision", ["0001", "0016"])
-def test_an_old_workspace_is_searched_as_before(revision, tmp_path):
-    old(revision, tmp_path / "kb")
+def test_an_old_workspace_is_searched_as_before(tmp_path):
+    old(OLDEST, tmp_path / "kb")
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace["drinks"]
         assert kb.search("tea")[0].title == "Tea"
@@ -66,20 +65,13 @@ def test_an_old_workspace_is_searched_as_before(revision, tmp_path):
         assert kb.search("sweet cocoa")[0].title == "Cocoa"
 
 
-def test_of_old_ratings_the_last_of_each_rater_counts(tmp_path):
-    path = old("0001", tmp_path / "kb")
-    rating = """
-        INSERT INTO ratings (kb_id, target, target_type, score, query, rater, note, created_at)
-        SELECT kb_id, target, target_type, ?, query, ?, note, created_at FROM ratings LIMIT 1
-    """
+def test_a_catalog_before_the_first_release_is_refused_and_left_alone(tmp_path):
+    path = old(OLDEST, tmp_path / "kb")
     with sqlite3.connect(path) as connection:
-        said = [(5, "bob"), (2, "cyd"), (1, "bob"), (5, "cyd"), (3, "bob")]
-        connection.executemany(rating, said)
-    with kbkit.open(tmp_path / "kb") as workspace:
-        kb = workspace["drinks"]
-        total = kb.ratings.total(kb.documents["text:Tea"].id)
-        assert (total.raters, total.average) == (3, 4)  # ann 4, bob 3, cyd 5
-        assert [rating.score for rating in kb.ratings] == [4, 5, 2, 1, 5, 3]
+        connection.execute("UPDATE alembic_version SET version_num = '0023'")
+    with pytest.raises(WorkspaceVersionError, match="build their recipes again"):
+        kbkit.open(tmp_path / "kb")
+    assert told(path)
 
 
 def test_a_workspace_of_a_newer_kbkit_is_refused_and_left_alone(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from kbkit.errors import WorkspaceError, WorkspaceVersionError
-from kbkit.stores.catalog.schema import HEAD, knowledge_bases, metadata
+from kbkit.stores.catalog.schema import HEAD, OLDEST, knowledge_bases, metadata
 
 UNFINISHED = "unfinished"
 """How the revision of a catalog begins that another one is still being copied into.
@@ -56,6 +56,12 @@ def is_current(connection: sa.Connection, place: object, *, to_fill: bool = Fals
             f"{place}: made by a newer kbkit (catalog revision {revision}, this "
             f"kbkit knows {HEAD}); upgrade kbkit, or open another folder"
         )
+    if revision < OLDEST:
+        raise WorkspaceVersionError(
+            f"{place}: made by a pre-release of kbkit (catalog revision {revision}, the oldest "
+            f"that is read is {OLDEST}); bundle its knowledge bases with that version and restore them "
+            "here, or build their recipes again"
+        )
     if to_fill and revision < HEAD:
         raise WorkspaceError(
             f"{place}: there is a workspace of an older kbkit already, and nothing of it was "
@@ -87,15 +93,16 @@ def revision_of(connection: sa.Connection) -> str | None:
 
 
 def migrate(connection: sa.Connection) -> None:
-    """Make the tables, or bring those of an older kbkit up to date, in the caller's transaction."""
-    if sa.inspect(connection).has_table(VERSION.name):
-        upgrade(connection)
-    else:
+    """Create the tables, or bring those of an older kbkit up to date, in a transaction."""
+    if revision_of(connection) is None:
         create(connection)
+    else:
+        upgrade(connection)
 
 
 def create(connection: sa.Connection) -> None:
-    """Make the tables where there are none: what `upgrade` comes to, in a tenth of the time."""
+    """Create the tables of an empty catalog."""
+    VERSION.drop(connection, checkfirst=True)
     for statement in _statements(connection.dialect.name):
         connection.exec_driver_sql(statement)
     connection.execute(VERSION.insert().values(version_num=HEAD))
@@ -123,7 +130,7 @@ def _statements(dialect: str) -> list[str]:
 
 
 def upgrade(connection: sa.Connection) -> None:
-    """Run the migrations that the tables lack; from none at all, all of them."""
+    """Run the migrations that the tables lack."""
     from alembic import command
     from alembic.config import Config
 

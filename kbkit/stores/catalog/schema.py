@@ -31,6 +31,8 @@ from sqlalchemy.engine import Dialect
 
 HEAD = "0026"
 """Revision of the newest migration."""
+OLDEST = "0024"
+"""The oldest revision that is migrated; no release had an older one."""
 
 
 Int64 = Integer().with_variant(BigInteger(), "postgresql")

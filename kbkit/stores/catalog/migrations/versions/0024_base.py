@@ -1,0 +1,8 @@
+"""The oldest catalog that is migrated; `kbkit.stores.catalog.migrating.create` makes new ones."""
+
+revision = "0024"
+down_revision = None
+
+
+def upgrade() -> None:
+    raise NotImplementedError
