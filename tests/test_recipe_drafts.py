@@ -245,7 +245,7 @@ def test_what_is_no_place_is_an_error_that_says_what_would_be(place):
 
 def test_a_wrong_name_writes_nothing(tmp_path):
     draft = Draft("My Docs", "", {"type": "files", "path": "docs"})
-    with pytest.raises(RecipeError, match="slug"):
+    with pytest.raises(RecipeError, match="cannot name a knowledge base"):
         write_draft(draft, tmp_path / "x.yaml")
     assert not (tmp_path / "x.yaml").exists()
 

@@ -69,7 +69,7 @@ def test_a_catalog_before_the_first_release_is_refused_and_left_alone(tmp_path):
     path = old(OLDEST, tmp_path / "kb")
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '0023'")
-    with pytest.raises(WorkspaceVersionError, match="build their recipes again"):
+    with pytest.raises(WorkspaceVersionError, match="build its recipes again"):
         kbkit.open(tmp_path / "kb")
     assert told(path)
 

@@ -58,9 +58,9 @@ def is_current(connection: sa.Connection, place: object, *, to_fill: bool = Fals
         )
     if revision < OLDEST:
         raise WorkspaceVersionError(
-            f"{place}: made by a pre-release of kbkit (catalog revision {revision}, the oldest "
-            f"that is read is {OLDEST}); bundle its knowledge bases with that version and restore them "
-            "here, or build their recipes again"
+            f"{place}: made by a pre-release of kbkit (catalog revision {revision}, this kbkit "
+            f"reads {OLDEST} and newer); build its recipes again, or bundle its knowledge bases "
+            "with that version and restore them here"
         )
     if to_fill and revision < HEAD:
         raise WorkspaceError(
