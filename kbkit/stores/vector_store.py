@@ -1,6 +1,6 @@
 """The seam between the index of vectors and what keeps them, such as Chroma.
 
-A store has to pass `kbkit.testing.VectorStoreConformance`; `CatalogVectors` stands where there is
+A store has to pass `VectorStoreConformance` of the tests; `CatalogVectors` stands where there is
 none.
 """
 

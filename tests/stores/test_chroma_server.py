@@ -20,8 +20,8 @@ from kbkit.stores.chroma.address import ChromaAddress
 from kbkit.stores.chroma.server import ChromaServer
 from kbkit.stores.stores import StoresAddress
 from kbkit.stores.vector_store import VectorPayload
-from kbkit.testing import VectorStoreConformance
 from tests.chroma import proxy
+from tests.stores.vector_store_conformance import VectorStoreConformance
 from tests.waiting import until
 
 pytestmark = pytest.mark.local

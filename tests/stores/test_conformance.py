@@ -13,8 +13,9 @@ from kbkit.stores.chroma.store import ChromaStore
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.sqlite.database import SqliteDatabase
 from kbkit.stores.stores import Stores, StoresAddress
-from kbkit.testing import DatabaseConformance, VectorStoreConformance
+from tests.stores.database_conformance import DatabaseConformance
 from tests.stores.toys import ToyDatabase, ToyStore
+from tests.stores.vector_store_conformance import VectorStoreConformance
 
 NUMBERS = count(1)
 # all of them are here, whatever the other tests run on

@@ -3,7 +3,7 @@
 The functions of `kbkit.stores.catalog` are SQLAlchemy Core that any database understands. What one
 database does in a way of its own, or faster, is asked of its `Transaction`, its `LexicalIndex` and
 its `Database`: a backend gives its own, as `kbkit.stores.sqlite` does, and has to pass
-`kbkit.testing.DatabaseConformance`.
+`DatabaseConformance` of the tests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Public fakes, for tests of kbkit and of what is built on it. No model, no network.
+"""Fakes for tests of kbkit and of packages built on it; they need no model and no network.
 
-They do the real thing in small: `HashEmbedder` gives like vectors to texts that share words, and
-`DocumentsReader` is a source like any other.
+`HashEmbedder` gives similar vectors to texts that share words, `DocumentsReader` is a source, and
+`serve_folder` is a real web server on loopback.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 from kbkit.models import SourceDocument
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.web_server import serve_folder
 
 if TYPE_CHECKING:
     from kbkit.embedding.base import Matrix, Vector
 
+__all__ = ["DocumentsReader", "HashEmbedder", "serve_folder"]
 _WORD = re.compile(r"\w+")
 
 
