@@ -176,14 +176,13 @@ def slow_site() -> Iterator[str]:
 
 SLOW_LIMIT = float(os.environ.get("KBKIT_SLOW_LIMIT", "inf"))
 """Seconds that a test may take which tests/slow.txt does not name; the nightly run sets it."""
-LISTED = Path(__file__).with_name("slow.txt").read_text("utf-8").split()
 slow: dict[str, float] = {}
 
 
 def pytest_runtest_logreport(report):
     """Note tests that take longer than the limit."""
     name = report.nodeid.partition("[")[0]
-    if report.when == "call" and report.duration > SLOW_LIMIT and name not in LISTED:
+    if report.when == "call" and report.duration > SLOW_LIMIT:
         slow[name] = max(report.duration, slow.get(name, 0.0))
 
 
@@ -191,6 +190,8 @@ def pytest_sessionfinish(session, exitstatus):
     """Note for tests/gate.py how the run ended: only failed tests get a second chance."""
     if not hasattr(session.config, "workerinput"):
         session.config.cache.set("gate/exit", int(exitstatus))
+        for name in Path(__file__).with_name("slow.txt").read_text("utf-8").split() if slow else ():
+            slow.pop(name, None)
         if slow:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

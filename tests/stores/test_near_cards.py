@@ -114,10 +114,10 @@ def test_the_best_documents_are_those_of_a_scan(made, monkeypatch, share):
 
 
 def test_few_cards_and_those_without_codes_are_scanned(made, monkeypatch):
-    monkeypatch.setattr(near_chunks, "_UNCODED", 100)
+    monkeypatch.setattr(near_chunks, "_MAX_UNCODED_CARDS", 100)
     assert near_chunks.near_cards(made) is None
     near_chunks.forget(made)
-    monkeypatch.setattr(near_chunks, "_UNCODED", 1_000)
+    monkeypatch.setattr(near_chunks, "_MAX_UNCODED_CARDS", 1_000)
     found = near_chunks.near_cards(made)
     assert found is not None
     assert [len(part.vectors) for part in found.uncoded] == [len(found.parts[-1].vectors)]

@@ -216,7 +216,7 @@ def test_a_redirect_to_a_private_address_is_refused(site, monkeypatch) -> None:
     with Fetcher(user_agent="kbkit", timeout=2) as fetcher:
         response = fetcher.get(site.url + "/")
     assert response.outcome is Outcome.SKIPPED
-    assert "169.254.169.254, a link-local address" in response.reason
+    assert "169.254.169.254 is a link-local address" in response.reason
 
 
 def test_of_a_name_with_several_addresses_only_those_that_may_be_are_connected_to(
