@@ -312,10 +312,7 @@ def _about_passages(row: dict[str, str], passages: Sequence[Place]) -> Question:
         }
         wanted = {at for start, end in references for at in range(start, end)}
         shared, read = len(wanted & found), sum(place.end - place.start for place in best)
-        return {
-            "recall": shared / len(wanted),
-            "iou": shared / (read + len(wanted) - shared),
-        }
+        return {"recall": shared / len(wanted), "iou": shared / (read + len(wanted) - shared)}
 
     relevant = sum(gain(place) for place in passages)
     return Question(

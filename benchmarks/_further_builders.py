@@ -269,8 +269,7 @@ def antora(maker: Maker) -> None:
                   "-o", pages / f"{page.stem}.adoc", page)  # fmt: skip
         names.append(page.stem)
     (pages / "index.adoc").write_text(
-        "= Manual\n\nAll.\n\n" + "".join(f"* xref:{one}.adoc[]\n" for one in names),
-        "utf-8",
+        "= Manual\n\nAll.\n\n" + "".join(f"* xref:{one}.adoc[]\n" for one in names), "utf-8"
     )
     (work / "docs/modules/ROOT/nav.adoc").write_text(
         "".join(f"* xref:{one}.adoc[]\n" for one in names), "utf-8"

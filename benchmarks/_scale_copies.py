@@ -102,11 +102,7 @@ def copy(kb: kbkit.KnowledgeBase, size: int) -> None:
 
 
 def _copy_some(
-    kb: kbkit.KnowledgeBase,
-    row: KnowledgeBaseRow,
-    ids: list[str],
-    number: int,
-    embedder: Embedder,
+    kb: kbkit.KnowledgeBase, row: KnowledgeBaseRow, ids: list[str], number: int, embedder: Embedder
 ) -> int:
     """Store copies of some documents; gives how many chunks that came to."""
     database = handle_of(kb).stores.database

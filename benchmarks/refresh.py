@@ -28,13 +28,7 @@ from pathlib import Path
 from _corpora import report
 
 DOCS = Path("/usr/share/doc")
-CORPORA = (
-    "python-django-doc/html",
-    "python-flask-doc/html",
-    "nodejs",
-    "debian-policy",
-    "sqlite3",
-)
+CORPORA = ("python-django-doc/html", "python-flask-doc/html", "nodejs", "debian-policy", "sqlite3")
 MODES = {
     "ETag and Last-Modified": ("etag", "modified"),
     "ETag only": ("etag",),

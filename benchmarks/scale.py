@@ -251,10 +251,7 @@ def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str
     info = kb.info()
     disk(figures, folder, info.chunks, info.documents)
     command = ["-m", "kbkit", "--workspace", str(folder), "search", QUESTION, "--kb", kb.name]
-    fresh = {
-        "search": ["-c", FRESH, str(folder), kb.name, QUESTION],
-        "`kbkit search`": command,
-    }
+    fresh = {"search": ["-c", FRESH, str(folder), kb.name, QUESTION], "`kbkit search`": command}
     for name, arguments in fresh.items():
         seconds = min(processor_of([sys.executable, *arguments]) for _ in range(7))
         figures.note(f"{name} in a fresh process, s of processor", f"{seconds:.2f}")

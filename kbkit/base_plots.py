@@ -57,13 +57,7 @@ class Plots:
 
         return rating_histogram(self._ratings.to_frame())
 
-    def map(
-        self,
-        *,
-        limit: int = 2000,
-        colour: Colour = "document_type",
-        seed: int = 0,
-    ) -> Plot:
+    def map(self, *, limit: int = 2000, colour: Colour = "document_type", seed: int = 0) -> Plot:
         """The chunks on a plane, where neighbours mean much the same; point at one to read it.
 
         Args:

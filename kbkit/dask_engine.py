@@ -332,7 +332,6 @@ class DaskEngine:
             raise ClusterError(f"{self._name}: none of its workers answers; start them again")
 
     def _tell(self, became: Mapping[str, str]) -> None:
-        """Tell of workers that others have to stand in for."""
         for worker, reason in became.items():
             _log.warning("%s: its worker %s %s; others do its tasks", self._name, worker, reason)
 
@@ -421,18 +420,15 @@ def _perform(task: Task) -> Any:
 
 
 def _perform_apart(task: Task, memory: int, preload: str) -> Any:
-    """Do a task in a child process of a worker, which outlives one that crashes or hangs."""
     return _children(memory, preload).submit(task).result()
 
 
 @lru_cache
 def _children(memory: int, preload: str) -> Workers:
-    """Child processes of this worker, which end when it does."""
     from distributed import get_worker
 
     return Workers(get_worker().state.nthreads, memory=memory, preload=preload)
 
 
 def _line(error: BaseException) -> str:
-    """What went wrong, in one line."""
     return " ".join(str(error).split())[:300] or type(error).__name__

@@ -100,9 +100,7 @@ def chunks_frame(chunks: Iterable[Chunk]) -> pd.DataFrame:
     return typed_frame(rows, types).set_index("id")
 
 
-def annotations_frame(
-    annotated: Iterable[AnnotatedChunk],
-) -> pd.DataFrame:
+def annotations_frame(annotated: Iterable[AnnotatedChunk]) -> pd.DataFrame:
     """Annotations as a DataFrame, in document order.
 
     ``start`` and ``end`` are offsets of characters in the chunk; ``domains``, ``entities``,
@@ -254,7 +252,6 @@ def folders(uris: Sequence[str]) -> list[str]:
 
 
 def _site_and_path(uri: str) -> tuple[str, tuple[str, ...]]:
-    """Scheme and host of a URI, and the folders above what it names."""
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -266,7 +263,6 @@ def _site_and_path(uri: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """What two paths begin with."""
     same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return tuple(part for part, _ in same)
 
@@ -298,10 +294,7 @@ def workspace_html(caption: str, infos: Iterable[KnowledgeBaseInfo]) -> str:
 
 
 _SHOWN: Mapping[type, tuple[tuple[str, ...], Callable[[Any], tuple[str, ...]]]] = {
-    Document: (
-        ("title", "type", "URI"),
-        lambda one: (one.title, one.document_type.value, one.uri),
-    ),
+    Document: (("title", "type", "URI"), lambda one: (one.title, one.document_type.value, one.uri)),
     Chunk: (("section", "text"), lambda one: (" › ".join(one.heading_path), one.text)),
     Rating: (
         ("score", "query", "rater", "note"),

@@ -114,7 +114,6 @@ class KbMagics(Magics):
         }
 
     def _fitting(self, before: list[str], typed: str) -> list[str]:
-        """What may stand behind some words."""
         if not before:
             return list(self._commands)
         if before[-1] == "-m":
@@ -166,7 +165,6 @@ class KbMagics(Magics):
         print("searching", ", ".join(wanted) or "all knowledge bases")  # noqa: T201
 
     def _one(self, name: str) -> str:
-        """The knowledge base meant where one is."""
         names = [name] if name else self._used or self._names()
         if len(names) != 1:
             raise UsageError(f"name one of the knowledge bases: {', '.join(names) or 'none yet'}")

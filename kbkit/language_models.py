@@ -186,7 +186,6 @@ def plain_line(text: str, length: int) -> str:
 
 
 def _told(response: Any, *names: str) -> int:
-    """A number of tokens that a response tells, under the names that services use."""
     raw = getattr(response, "raw", None)
     usage = raw.get("usage") if isinstance(raw, Mapping) else getattr(raw, "usage", None)
     for holder in (getattr(response, "additional_kwargs", None), usage):

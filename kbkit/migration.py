@@ -17,10 +17,7 @@ from kbkit.stores.stores import Destination, Stores
 
 
 def migrate(
-    workspace: str | Path | None = None,
-    *,
-    to: str | Path,
-    on_progress: OnProgress | None = None,
+    workspace: str | Path | None = None, *, to: str | Path, on_progress: OnProgress | None = None
 ) -> Migration:
     """Move a workspace from a folder to a database on a server, or back, or to another server.
 

@@ -218,12 +218,10 @@ def _freshness(days: float) -> str:
 
 
 def _whole(most: float) -> alt.Axis:
-    """An axis of whole numbers up to that."""
     return alt.Axis(format=",d", tickCount=int(min(10, max(1, most if most > 0 else 1))))
 
 
 def _plot(chart: alt.Chart, title: str, subtitle: str) -> Plot:
-    """A chart with its title and the looks that all share."""
     return Plot(
         chart.properties(
             title=alt.TitleParams(title, subtitle=subtitle, anchor="start"),
@@ -237,7 +235,6 @@ def _plot(chart: alt.Chart, title: str, subtitle: str) -> Plot:
 
 
 def _inked(ink: str) -> dict[str, Any]:
-    """What makes text and lines of one colour, lines paler."""
     text = {"labelColor": ink, "titleColor": ink}
     return {
         "axis": text | {

@@ -251,7 +251,6 @@ def _end_with_input() -> None:
 
 
 def _environment() -> dict[str, str]:
-    """That of this process, and where kbkit is."""
     environment = dict(os.environ)
     package = str(Path(__file__).resolve().parents[1])
     known = environment.get("PYTHONPATH")

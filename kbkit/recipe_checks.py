@@ -225,7 +225,6 @@ def _may_hold(source: CrawlSource, page: str) -> bool:
 
 
 def _addresses(source: CrawlSource, page: str) -> list[str]:
-    """Where a page that is named by the end of its address may lie, the likeliest first."""
     below = urljoin(folder(source.url), page)
     scope = urlsplit(folder(source.url)).path.strip("/")
     last = scope.rpartition("/")[2]
@@ -235,7 +234,6 @@ def _addresses(source: CrawlSource, page: str) -> list[str]:
 
 
 def _local_uris(recipe: Recipe) -> tuple[set[str], bool]:
-    """URIs of the sources that can be read here at once, and whether these are all there are."""
     known: set[str] = set()
     complete = True
     base = recipe.path.parent

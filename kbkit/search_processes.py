@@ -204,6 +204,5 @@ def _answered(workspace: Workspace, task: SearchTask) -> bytes:
 
 @lru_cache(maxsize=1)
 def _opened(folder: Path, settings: Settings) -> Workspace:
-    """That of a process which searches."""
     sys.setswitchinterval(SWITCH_SECONDS)
     return Workspace(folder, settings=settings)

@@ -154,7 +154,6 @@ def _free_port(host: str, port: int) -> int:
 
 @contextmanager
 def _page_template(folder: Path) -> Iterator[None]:
-    """Let Voilà find kbkit's page template, and keep the user's settings of Voilà out."""
     place = folder / "voila" / "templates" / "kbkit"
     place.mkdir(parents=True)
     for name in ("index.html.j2", "spinner.macro.html.j2"):
@@ -173,7 +172,6 @@ def _page_template(folder: Path) -> Iterator[None]:
 
 
 def _write_notebook(folder: Path, workspace: Path) -> Path:
-    """A notebook of one cell that shows the dashboard."""
     code = (
         # where kbkit was started, so that it reads the same settings
         f"import os\n\nos.chdir({str(Path.cwd())!r})\n"
@@ -250,7 +248,6 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
             ]
 
         def listen(self) -> None:
-            """Keep the pool full too when kernels in it were ended for being idle."""
             loop = IOLoop.current()
             with suppress(ValueError):  # where it is not the main thread
                 for number in ending_signals():

@@ -15,13 +15,7 @@ from urllib.parse import quote
 import typer
 
 from kbkit.logs import is_json
-from kbkit.models.plain import (
-    escaped_controls,
-    plain,
-    plain_lines,
-    pluralize,
-    without_controls,
-)
+from kbkit.models.plain import escaped_controls, plain, plain_lines, pluralize, without_controls
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -277,7 +271,6 @@ def print_hits(hits: Hits) -> None:
 
 
 def _linked(style: str, address: str) -> str:
-    """A style that links to an address, in terminals that have links."""
     quoted = quote(address, safe=":/?#[]@!$&'()*+,;=%-._~")
     return (
         f"{style} link {quoted}".strip() if address.startswith(("http://", "https://")) else style
@@ -285,7 +278,6 @@ def _linked(style: str, address: str) -> str:
 
 
 def _repeats(description: str, snippet: str) -> bool:
-    """Whether a snippet begins with what a description says."""
     begin = " ".join(snippet.split())[:60].rstrip(" …")
     return bool(begin) and description.startswith(begin[: len(description)])
 

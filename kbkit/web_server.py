@@ -43,7 +43,6 @@ class _Handler(SimpleHTTPRequestHandler):
         super().__init__(*args, **options)  # answers the requests
 
     def parse_request(self) -> bool:
-        """Tell who wants to know what is asked for."""
         if not super().parse_request():
             return False
         if not self._is_ours(self.headers.get("Host", LOOPBACK)):

@@ -29,12 +29,7 @@ from kbkit.models import (
     SourceDocument,
 )
 from kbkit.progress import OnProgress, progress_bar
-from kbkit.recipes import (
-    AnyEmbedding,
-    KnowledgeBaseSpec,
-    check_name,
-    parse_embedding,
-)
+from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, check_name, parse_embedding
 from kbkit.retrieval.context import Leg
 from kbkit.stores.catalog import knowledge_bases, trash
 from kbkit.stores.catalog.commitments import JOURNAL
@@ -179,7 +174,6 @@ class Workspace(WorkspaceSearches):
     def _enter(
         self, name: str, description: str, spec: KnowledgeBaseSpec, known_as: str = ""
     ) -> KnowledgeBase:
-        """Make a knowledge base, of an id of its own where one is given."""
         from kbkit.knowledge_base.resources import NewKnowledgeBase
 
         new = NewKnowledgeBase.of(self._resources, name, description, spec, known_as)

@@ -133,7 +133,6 @@ class Doctor:
             locks.forget(self.stores.folder)
 
     def _outside(self) -> None:
-        """Files and entries, which opening the workspace has brought level with their folders."""
         for part, skipped in self.skipped.items():
             if not (self.stores.folder / part).is_dir():
                 continue

@@ -23,10 +23,7 @@ PAGES = {
     "tea.html": ("Tea", "Black tea steeps for four minutes.", "bread.html"),
     "bread.html": ("Bread", "Bread is baked for an hour.", "index.html"),
 }
-NOTES = {
-    "plums.md": "# Plums\n\nPlums are blue.\n",
-    "pears.md": "# Pears\n\nPears are green.\n",
-}
+NOTES = {"plums.md": "# Plums\n\nPlums are blue.\n", "pears.md": "# Pears\n\nPears are green.\n"}
 
 
 class House:

@@ -58,13 +58,7 @@ HELP = (
 
 
 @pytest.mark.parametrize(
-    "code",
-    [
-        "import kbkit",
-        "import kbkit.testing",
-        "import kbkit.recipes",
-        HELP,
-    ],
+    "code", ["import kbkit", "import kbkit.testing", "import kbkit.recipes", HELP]
 )
 def test_nothing_heavy_is_loaded(code):
     assert not loaded_by(code) & HEAVY

@@ -65,10 +65,7 @@ def test_plugins_are_listed_without_being_loaded(package):
     names = [plugin.name for plugin in installed(SOURCES)]
     assert names == ["empty", "lost", "wiki"]
     (embedder,) = installed(EMBEDDERS)
-    assert (embedder.target, embedder.distribution) == (
-        "kbkit.testing:HashEmbedder",
-        "wikikit 1.2",
-    )
+    assert (embedder.target, embedder.distribution) == ("kbkit.testing:HashEmbedder", "wikikit 1.2")
     assert "wikikit" not in sys.modules
 
 

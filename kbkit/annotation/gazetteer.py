@@ -175,7 +175,6 @@ class NameGazetteer:
         return found
 
     def _search(self, text: str, offset: int, look: _Look, found: list[Mention]) -> None:
-        """Find names in a marked text that begins at an offset of the plain one."""
         at = place = 0
         plain = look.plain
         for number, start, _ in self._automaton.find_matches_as_indexes(text):
@@ -214,7 +213,6 @@ class NameGazetteer:
         self._search(fold[cut:], begin + cut - fold.count(MARK, 0, cut), look, found)
 
     def _rule(self, fold: str, start: int, end: int, look: _Look) -> Spelling | None:
-        """The name that stands there, or none where letters, marks or neighbours speak against."""
         if not look.is_apart(start, end):
             return None
         plain = look.plain[start:end]
@@ -268,7 +266,6 @@ class _Look:
         return there + at - here
 
     def is_apart(self, start: int, end: int) -> bool:
-        """Whether nothing beside it makes it a part of another identifier."""
         plain = self.plain
         before = plain[start - 1] if start else " "
         after = plain[end] if end < len(plain) else " "
@@ -314,7 +311,6 @@ class _Look:
 
     @cached_property
     def headings(self) -> frozenset[tuple[int, int]]:
-        """Where words stand that are all of a heading, or of a link to a numbered one."""
         if "#" not in self.plain and "[" not in self.plain:
             return frozenset()
         return frozenset(

@@ -11,14 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kbkit.annotation.base import Gazetteer, Passage
-from kbkit.annotation.model_answers import (
-    REVISION,
-    TASK,
-    annotations_of,
-    bare,
-    quoted,
-    read,
-)
+from kbkit.annotation.model_answers import REVISION, TASK, annotations_of, bare, quoted, read
 from kbkit.embedding.llamaindex import retry
 from kbkit.errors import LanguageModelError
 from kbkit.language_models import (
@@ -168,7 +161,6 @@ class LlmAnnotator:
         return made
 
     def _answers(self, batch: Sequence[Passage]) -> tuple[dict[int, list[Any]], str]:
-        """What can be used, by number in the batch, and what was wrong last."""
         given, problem = [quoted(batch)], ""
         found: dict[int, list[Any]] = {}
         for _ in range(2):
@@ -206,7 +198,6 @@ class LlmAnnotator:
         return said
 
     def _key(self, passage: Passage) -> str:
-        """A hash of what the model is asked about a passage, and of the model."""
         chunk = passage.chunk
         parts = (self.fingerprint, passage.document.title, *chunk.heading_path, chunk.text)
         asked = "\0".join(parts).encode("utf-8", "surrogatepass")

@@ -65,10 +65,7 @@ class AnnotationMaker:
         return [Passage(chunk, document) for chunk, document in found.values()]
 
     def make(
-        self,
-        *,
-        on_progress: OnProgress | None = None,
-        stop: Callable[[], bool] = lambda: False,
+        self, *, on_progress: OnProgress | None = None, stop: Callable[[], bool] = lambda: False
     ) -> int:
         """Annotate what has to be. It goes on where it was stopped or killed.
 
@@ -89,8 +86,7 @@ class AnnotationMaker:
             given = names.given(transaction, self.kb_id)
             before = names.annotated_with(transaction, self.kb_id)
         gazetteer = NameGazetteer(
-            (GivenName(*each) for each in given),
-            {spec.name: spec.aliases for spec in self.curated},
+            (GivenName(*each) for each in given), {spec.name: spec.aliases for spec in self.curated}
         )
         stale = self._holding(gazetteer.changes_since(before))
         done, total = 0, len(stale) + self.left()
@@ -105,7 +101,6 @@ class AnnotationMaker:
         return done
 
     def _note(self, gazetteer: NameGazetteer) -> None:
-        """Note what all chunks were searched for, and forget subjects that none speaks of now."""
         packed = names.packed(gazetteer.surfaces)
         with self.database.write() as transaction:
             knowledge_bases.get_by_id(transaction, self.kb_id)
@@ -115,7 +110,6 @@ class AnnotationMaker:
         apply(self.database, self.kb_id, unused, subjects.sweep)
 
     def _read_names(self, stop: Callable[[], bool]) -> bool:
-        """Whether the names of all documents are known."""
         while not stop():
             with self.database.read() as transaction:
                 found = names.unread(transaction, self.kb_id, REVISION, _DOCUMENTS)
@@ -128,7 +122,6 @@ class AnnotationMaker:
         return False
 
     def _holding(self, changed: Callable[[str], bool] | None) -> list[int]:
-        """Annotated chunks in whose text something stands that means another name now."""
         if changed is None:
             return []
         annotator = self.annotator.fingerprint

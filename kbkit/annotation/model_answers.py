@@ -211,7 +211,6 @@ def annotations_of(
 
 
 def _related(statement: Mapping[str, Any], known: Callable[[str], str]) -> Iterator[StatedRelation]:
-    """What a statement says that names which stand in the passage are to each other."""
     for source, name, target in statement.get("relations", ()):
         ends = known(source), known(target)
         if all(ends) and ends[0] != ends[1]:

@@ -166,7 +166,6 @@ def _is_index(document: Document) -> bool:
 
 
 def _of_metadata(document: Document) -> Iterator[Mark]:
-    """What OpenAPI descriptions and packages say of their documents."""
     metadata = document.metadata
     method, path = metadata.get("method"), metadata.get("path")
     if isinstance(method, str) and isinstance(path, str):

@@ -73,7 +73,6 @@ _HINTS = str.split("""
 
 @cache
 def _hints() -> AhoCorasick:
-    """What a sentence about troubles has in it, if nothing more."""
     return AhoCorasick(_HINTS)
 
 

@@ -118,7 +118,6 @@ def _distinct(mentions: Sequence[Mention], first: str = "") -> tuple[str, ...]:
 
 
 def _whole(text: str, reading: Reading, frame: Frame | None) -> str:
-    """What a chunk says, in the sentences that say most."""
     if not reading.sentences:
         return _cut(plain_text(text))
     if len(reading.sentences) <= _MOST_SENTENCES:

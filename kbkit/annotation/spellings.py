@@ -119,7 +119,6 @@ def _is_distinct(word: str) -> bool:
 def _forms(
     written: str, name: str, kind: EntityType, curated: bool
 ) -> Iterator[tuple[str, Spelling]]:
-    """The ways in which texts write a name."""
     low = written.lower()
     is_word = _PLAIN_WORD.fullmatch(written) is not None and written.isascii()
     if is_word and (len(low) <= 3 or low in _STOP_WORDS or low in _VERBS):

@@ -155,7 +155,7 @@ BEGINNING = re.compile(
     r"|(?P<purpose>to (?!avoid|prevent|be|allow|minimi|reduce)[a-z]+ .{3,80}?"
     r"(?:, |\b(?:use|run|call|set|add|type)\b))"
     r"|(?P<existence>there (?:is|are) [^.]*"
-    r"\b(?:two|three|four|five|six|types|kinds|categories)\b))",
+    r"\b(?:two|three|four|five|six|types|kinds|categories)\b))"
 )
 """What a sentence, in lower case, may begin with: a condition, a step, a purpose."""
 
@@ -355,7 +355,6 @@ def _scores(text: str, sentences: list[Sentence], path: Sequence[str]) -> dict[F
 
 
 def _is_english(low: str) -> bool:
-    """Whether what seems to be prose is some, and in English."""
     if not low.isascii():
         letters = len(_LETTER.findall(low))
         if not letters or len(_OTHER_SCRIPT.findall(low)) > 0.3 * letters:

@@ -223,7 +223,6 @@ class BundleReader:
 
 
 def _is_known(name: str) -> bool:
-    """Whether a bundle may have a member of that name."""
     if name in (MANIFEST, SIGNATURE) or _TABLE.fullmatch(name) or _IMAGE.fullmatch(name):
         return True
     folder, _, path = name.partition("/")

@@ -149,7 +149,6 @@ def _image(bundle: BundleReader, name: str) -> Image:
 
 
 def _foreign(spec: KnowledgeBaseSpec) -> list[str]:
-    """What a knowledge base uses beyond kbkit itself."""
     found: list[str] = []
     parts: tuple[Any, ...] = (spec.embedding, spec.card_embedding, spec.annotation)
     for part in parts:

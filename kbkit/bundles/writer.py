@@ -215,7 +215,6 @@ class BundleWriter:
 
 
 def _about(name: str) -> zipfile.ZipInfo:
-    """What a zip file says of a member."""
     about = zipfile.ZipInfo(name, _BEGIN)
     about.compress_type = zipfile.ZIP_DEFLATED
     about._compresslevel = _LEVEL  # type: ignore[attr-defined]  # public from 3.13 on

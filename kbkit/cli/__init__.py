@@ -31,7 +31,6 @@ def main() -> NoReturn:
 
 @contextmanager
 def _collected_late() -> Iterator[None]:
-    """Python's collector looks neither through what is loaded, nor through what ends anyway."""
     usual = gc.get_threshold()
 
     def as_usual(*_: Any) -> None:

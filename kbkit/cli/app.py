@@ -65,7 +65,6 @@ class _Commands(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """The names of all commands."""
         load_commands()
         self.commands = get_group(app).commands
         return super().list_commands(ctx)
@@ -135,8 +134,7 @@ Name = Annotated[
 UntilClosed = Annotated[
     bool,
     typer.Option(
-        "--until-stdin-closes",
-        help="Stop when standard input closes, for programs that start it.",
+        "--until-stdin-closes", help="Stop when standard input closes, for programs that start it."
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

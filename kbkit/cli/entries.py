@@ -18,10 +18,7 @@ from kbkit.terminal import print_figures, print_json, progress, say
 if TYPE_CHECKING:
     from kbkit.models import Entry, EntryInfo
 
-entries = typer.Typer(
-    help="Manage entries: solutions that worked.",
-    no_args_is_help=True,
-)
+entries = typer.Typer(help="Manage entries: solutions that worked.", no_args_is_help=True)
 app.add_typer(entries, name="entries")
 
 Slug = Annotated[
@@ -46,16 +43,14 @@ Status = Annotated[
     EntryStatus | None, typer.Option(help="active, draft or deprecated.", show_default=False)
 ]
 Code = Annotated[
-    list[Path] | None,
-    typer.Option(help="A file to copy to code/. Repeatable.", show_default=False),
+    list[Path] | None, typer.Option(help="A file to copy to code/. Repeatable.", show_default=False)
 ]
 Artifact = Annotated[
     list[Path] | None,
     typer.Option(help="A file to copy to artifacts/. Repeatable.", show_default=False),
 ]
 IfMatch = Annotated[
-    str | None,
-    typer.Option(help="The version that it must have now (see `show --json`)."),
+    str | None, typer.Option(help="The version that it must have now (see `show --json`).")
 ]
 
 
@@ -202,8 +197,7 @@ def edit(
     code: Code = None,
     artifact: Artifact = None,
     remove: Annotated[
-        list[str] | None,
-        typer.Option(metavar="PATH", help="A file of it to delete. Repeatable."),
+        list[str] | None, typer.Option(metavar="PATH", help="A file of it to delete. Repeatable.")
     ] = None,
     to: Annotated[str, typer.Option(metavar="SLUG", help="Its new folder name.")] = "",
     if_match: IfMatch = None,
@@ -270,8 +264,7 @@ def undelete(
     slug: Annotated[
         str | None,
         typer.Argument(
-            help="Its old folder name or id (default: list the trash).",
-            show_default=False,
+            help="Its old folder name or id (default: list the trash).", show_default=False
         ),
     ] = None,
     to: Annotated[str, typer.Option(metavar="SLUG", help="Its new name.")] = "",
@@ -398,7 +391,6 @@ def _said(
     category: str | None,
     status: EntryStatus | None,
 ) -> dict[str, Any]:
-    """What options say of an entry, by argument."""
     if prompt is not None and prompt_file is not None:
         raise typer.BadParameter("give --prompt or --prompt-file, not both")
     if prompt_file is not None:
@@ -441,7 +433,6 @@ def _ask(was: Mapping[str, str], said: Mapping[str, Any]) -> tuple[str, dict[str
 
 
 def _files(code: list[Path] | None, artifacts: list[Path] | None) -> dict[str, bytes]:
-    """Files to copy, by path within the entry."""
     places = (("code", code), ("artifacts", artifacts))
     return {
         f"{folder}/{path.name}": _read(path) for folder, paths in places for path in paths or ()

@@ -14,10 +14,7 @@ from kbkit.terminal import print_figures, print_json, progress, say
 if TYPE_CHECKING:
     from kbkit.models import FileInfo
 
-files = typer.Typer(
-    help="Manage the files of a workspace.",
-    no_args_is_help=True,
-)
+files = typer.Typer(help="Manage the files of a workspace.", no_args_is_help=True)
 app.add_typer(files, name="files")
 
 FilePath = Annotated[
@@ -27,8 +24,7 @@ FolderPath = Annotated[
     str, typer.Argument(metavar="PATH", help="A folder (default: the root).", show_default=False)
 ]
 Text = Annotated[
-    str | None,
-    typer.Argument(help="The text (default: standard input).", show_default=False),
+    str | None, typer.Argument(help="The text (default: standard input).", show_default=False)
 ]
 IfMatch = Annotated[
     str | None,
@@ -159,10 +155,7 @@ def undelete(
     context: typer.Context,
     path: Annotated[
         str | None,
-        typer.Argument(
-            help="Its old path or id (default: list the trash).",
-            show_default=False,
-        ),
+        typer.Argument(help="Its old path or id (default: list the trash).", show_default=False),
     ] = None,
     to: Annotated[str, typer.Option(metavar="PATH", help="The new path.")] = "",
     as_json: AsJson = False,

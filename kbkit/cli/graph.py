@@ -224,19 +224,10 @@ def _print_steps(steps: Sequence[Step]) -> None:
 
 Type = Annotated[str | None, typer.Option(help="Its type, such as term or symbol.")]
 Description = Annotated[str | None, typer.Option(help="Its description, in a sentence.")]
-Aliases = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--alias",
-        help="Another name. Repeatable.",
-    ),
-]
+Aliases = Annotated[list[str] | None, typer.Option("--alias", help="Another name. Repeatable.")]
 Properties = Annotated[
     list[str] | None,
-    typer.Option(
-        "--property",
-        help="NAME=VALUE, with JSON or text as the value. Repeatable.",
-    ),
+    typer.Option("--property", help="NAME=VALUE, with JSON or text as the value. Repeatable."),
 ]
 RelationName = Annotated[str, typer.Argument(help="Name of the relation, such as depends_on.")]
 

@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli.app import (
-    AsJson,
-    Name,
-    app,
-    finish,
-    open_workspace,
-    resumable,
-    workspace_folder,
-)
+from kbkit.cli.app import AsJson, Name, app, finish, open_workspace, resumable, workspace_folder
 from kbkit.cli.sources import takes_sources
 from kbkit.models.plain import plain, pluralize
 from kbkit.terminal import (
@@ -85,10 +77,7 @@ def new(
 @app.command()
 @takes_sources
 def add(
-    context: typer.Context,
-    name: Name,
-    specs: list[AnySource],
-    as_json: AsJson = False,
+    context: typer.Context, name: Name, specs: list[AnySource], as_json: AsJson = False
 ) -> None:
     """Add sources to a knowledge base and read them."""
     if not specs:
@@ -147,11 +136,7 @@ def documents(
     name: Name,
     as_json: AsJson = False,
     as_jsonl: Annotated[
-        bool,
-        typer.Option(
-            "--jsonl",
-            help="Print JSON lines with content.",
-        ),
+        bool, typer.Option("--jsonl", help="Print JSON lines with content.")
     ] = False,
     output: Output = None,
 ) -> None:
@@ -230,8 +215,7 @@ def improve(
     context: typer.Context,
     name: Name,
     embedding: Annotated[
-        str | None,
-        typer.Option(help="New embedding model: static, or one of `kbkit models list`."),
+        str | None, typer.Option(help="New embedding model: static, or one of `kbkit models list`.")
     ] = None,
     estimate: Annotated[
         bool,
@@ -246,10 +230,7 @@ def improve(
     going_on = resumable(f"kbkit improve {name}")
     with open_workspace(context) as workspace, going_on, progress() as on_progress:
         left = workspace[name].improve(
-            embedding=embedding,
-            background=background,
-            estimate=estimate,
-            on_progress=on_progress,
+            embedding=embedding, background=background, estimate=estimate, on_progress=on_progress
         )
     if as_json:
         print_json(left.to_dict())
@@ -370,7 +351,6 @@ def _new_workspace(context: typer.Context) -> Iterator[Workspace]:
 
 
 def _say_failed_sources(kb: KnowledgeBase, report: IngestReport) -> None:
-    """Tell which sources gave nothing, and what can be done about those that are remembered."""
     for problem in report.failed_sources:
         if problem.uri in kb.sources:
             say(f"nothing could be read of {problem.uri}; `kbkit sources set`, `disable` or "
@@ -380,7 +360,6 @@ def _say_failed_sources(kb: KnowledgeBase, report: IngestReport) -> None:
 
 
 def _listed(document: Document, *more: str) -> dict[str, Any]:
-    """What a listing says of a document, with its license."""
     from kbkit.models import License
 
     values = document.to_dict()

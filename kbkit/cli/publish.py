@@ -10,21 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli.app import (
-    EXIT_NOTHING_READ,
-    AsJson,
-    UntilClosed,
-    app,
-    open_workspace,
-    resumable,
-)
+from kbkit.cli.app import EXIT_NOTHING_READ, AsJson, UntilClosed, app, open_workspace, resumable
 from kbkit.models.plain import pluralize
-from kbkit.terminal import (
-    print_json,
-    print_pairs,
-    progress,
-    say,
-)
+from kbkit.terminal import print_json, print_pairs, progress, say
 
 if TYPE_CHECKING:
     from kbkit.export import ExportReport
@@ -38,13 +26,11 @@ if TYPE_CHECKING:
 Target = Annotated[
     str,
     typer.Argument(
-        help="A knowledge base, or a recipe file (built first if needed).",
-        show_default=False,
+        help="A knowledge base, or a recipe file (built first if needed).", show_default=False
     ),
 ]
 Folder = Annotated[
-    Path | None,
-    typer.Option(help="Output folder (default: the recipe's).", show_default=False),
+    Path | None, typer.Option(help="Output folder (default: the recipe's).", show_default=False)
 ]
 Trust = Annotated[
     bool,
@@ -141,18 +127,11 @@ def export(
     target: Target,
     folder: Folder = None,
     standalone: Annotated[
-        bool,
-        typer.Option(
-            "--standalone",
-            help="Add requirements and a GitHub workflow.",
-        ),
+        bool, typer.Option("--standalone", help="Add requirements and a GitHub workflow.")
     ] = False,
     pages_only: Annotated[
         bool,
-        typer.Option(
-            "--pages-only",
-            help="Write only the pages, for a MkDocs site that you have.",
-        ),
+        typer.Option("--pages-only", help="Write only the pages, for a MkDocs site that you have."),
     ] = False,
     build: Build = True,
     model: Annotated[
@@ -165,15 +144,13 @@ def export(
     graph: Annotated[
         bool | None,
         typer.Option(
-            help="Include the knowledge graph (default: the recipe's, or yes).",
-            show_default=False,
+            help="Include the knowledge graph (default: the recipe's, or yes).", show_default=False
         ),
     ] = None,
     files: Annotated[
         bool | None,
         typer.Option(
-            help="Include the workspace's files (default: the recipe's, or no).",
-            show_default=False,
+            help="Include the workspace's files (default: the recipe's, or no).", show_default=False
         ),
     ] = None,
     entries: Annotated[
@@ -216,10 +193,7 @@ def export(
 @app.command("serve-site")
 def serve_site(
     context: typer.Context,
-    site: Annotated[
-        str,
-        typer.Argument(help="An exported knowledge base, or a folder of HTML."),
-    ],
+    site: Annotated[str, typer.Argument(help="An exported knowledge base, or a folder of HTML.")],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback.")] = 8000,
     until_closed: UntilClosed = False,
 ) -> None:
@@ -306,10 +280,7 @@ def _watching_files(name: str, synced: Synced) -> Iterator[None]:
 
     def keep() -> None:
         watch_files(
-            synced,
-            stop=stop,
-            on_sync=tell,
-            on_trouble=lambda error: say(f"kbkit: {error}"),
+            synced, stop=stop, on_sync=tell, on_trouble=lambda error: say(f"kbkit: {error}")
         )
 
     thread = threading.Thread(target=keep)

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli.app import (
-    EXIT_BELOW_FLOOR,
-    AllowPrivate,
-    AsJson,
-    app,
-    open_workspace,
-)
+from kbkit.cli.app import EXIT_BELOW_FLOOR, AllowPrivate, AsJson, app, open_workspace
 from kbkit.errors import ConfigError, NotFoundError, SourceError
 from kbkit.models.plain import without_controls
 from kbkit.terminal import (
@@ -93,8 +87,7 @@ def search(
         list[str] | None, typer.Option(help="Only chunks that name this entity.")
     ] = None,
     graph: Annotated[
-        float | None,
-        typer.Option(min=0, max=5, help="Weight of the knowledge graph (0: off)."),
+        float | None, typer.Option(min=0, max=5, help="Weight of the knowledge graph (0: off).")
     ] = None,
     queries: Annotated[
         Path | None, typer.Option(help="File with a query on each line; needs --jsonl.")
@@ -173,8 +166,7 @@ def context_(
 Target = Annotated[
     str,
     typer.Argument(
-        help="A recipe file with golden questions, or a knowledge base.",
-        show_default=False,
+        help="A recipe file with golden questions, or a knowledge base.", show_default=False
     ),
 ]
 Questions = Annotated[
@@ -185,10 +177,7 @@ Qrels = Annotated[
     Path | None,
     typer.Option(help="TREC qrels with queries (default: the knowledge base's ratings)."),
 ]  # fmt: skip
-Wait = Annotated[
-    bool,
-    typer.Option("--wait", help="First finish embedding by models."),
-]
+Wait = Annotated[bool, typer.Option("--wait", help="First finish embedding by models.")]
 
 
 @app.command("eval")

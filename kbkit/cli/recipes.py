@@ -18,10 +18,7 @@ from kbkit.terminal import complain, print_json, print_table, progress, say
 if TYPE_CHECKING:
     from kbkit.recipe_drafts import Draft, Exclusion
 
-recipes = typer.Typer(
-    help="List, copy and check recipes.",
-    no_args_is_help=True,
-)
+recipes = typer.Typer(help="List, copy and check recipes.", no_args_is_help=True)
 app.add_typer(recipes, name="recipes")
 
 

@@ -166,8 +166,7 @@ def list_tokens(context: typer.Context, as_json: AsJson = False) -> None:
 
 @token_app.command("revoke")
 def revoke_token(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Its name or id.")],
+    context: typer.Context, name: Annotated[str, typer.Argument(help="Its name or id.")]
 ) -> None:
     """Revoke a token."""
     from kbkit.access import Tokens

@@ -24,8 +24,7 @@ Page = Annotated[list[str] | None, typer.Option(metavar="URL", help="Read one pa
 Mirror = Annotated[
     str | None,
     typer.Option(
-        metavar="PATH",
-        help="Read saved HTML: a folder or archive (with --base-url), or a WARC.",
+        metavar="PATH", help="Read saved HTML: a folder or archive (with --base-url), or a WARC."
     ),
 ]
 BaseUrl = Annotated[
@@ -59,10 +58,7 @@ Parquet = Annotated[
 ]
 Limit = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        help="Maximum documents a source (default: crawl 1,000, others 100,000).",
-    ),
+    typer.Option(min=1, help="Maximum documents a source (default: crawl 1,000, others 100,000)."),
 ]
 Include = Annotated[
     list[str] | None, typer.Option(metavar="GLOB", help="Glob of paths to read. Repeatable.")
@@ -207,15 +203,11 @@ def _check_used(goes_with: str, options: dict[str, Any], *sources: list[str] | N
         raise typer.BadParameter(f"--{name} goes with {goes_with}")
 
 
-sources = typer.Typer(
-    help="Manage the sources of a knowledge base.",
-    no_args_is_help=True,
-)
+sources = typer.Typer(help="Manage the sources of a knowledge base.", no_args_is_help=True)
 app.add_typer(sources, name="sources")
 
 Source = Annotated[
-    str,
-    typer.Argument(help="Its location, or the start of its id.", show_default=False),
+    str, typer.Argument(help="Its location, or the start of its id.", show_default=False)
 ]
 
 

@@ -32,15 +32,12 @@ def mcp(
         bool, typer.Option("--allow-write", help="Include tools that write.")
     ] = False,
     max_tokens: Annotated[
-        int,
-        typer.Option(min=LEAST_TOKENS, help="Maximum tokens of an answer."),
+        int, typer.Option(min=LEAST_TOKENS, help="Maximum tokens of an answer.")
     ] = USUAL_TOKENS,
     roots: Annotated[
         list[Path] | None,
         typer.Option(
-            "--root",
-            help="Folder that tools may read files from. Repeatable.",
-            show_default=False,
+            "--root", help="Folder that tools may read files from. Repeatable.", show_default=False
         ),
     ] = None,
 ) -> None:
@@ -216,9 +213,7 @@ def runs(context: typer.Context, names: Names = None, as_json: AsJson = False) -
 Sign = Annotated[
     Path | None,
     typer.Option(
-        metavar="KEYFILE",
-        help="Sign it with this private Ed25519 key (PEM).",
-        show_default=False,
+        metavar="KEYFILE", help="Sign it with this private Ed25519 key (PEM).", show_default=False
     ),
 ]
 
@@ -302,8 +297,7 @@ def restore(
         ),
     ] = None,
     trust: Annotated[
-        bool,
-        typer.Option("--trust", help="Allow it to read its sources and use its models."),
+        bool, typer.Option("--trust", help="Allow it to read its sources and use its models.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kbkit.client.calls import (
-    Blocking,
-    Request,
-    Steps,
-    Transport,
-    call,
-    reads_many,
-    steps,
-    url,
-)
+from kbkit.client.calls import Blocking, Request, Steps, Transport, call, reads_many, steps, url
 from kbkit.client.collections import (
     KNOWLEDGE,
     AsyncList,
@@ -104,7 +95,6 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
 
     @call
     def _count(self) -> Request[int]:
-        """How many there are."""
 
         def read(response: httpx.Response) -> int:
             return int(response.json()["annotations"])

@@ -76,7 +76,6 @@ class ChunksCalls(CollectionCalls[Chunk]):
 
     @call
     def _count(self) -> Request[int]:
-        """How many there are."""
 
         def read(response: httpx.Response) -> int:
             return int(response.json()["chunks"])
@@ -85,7 +84,6 @@ class ChunksCalls(CollectionCalls[Chunk]):
 
     @steps
     def _find(self, key: str) -> Steps[Chunk]:
-        """The chunk of that id."""
         (chunk,) = yield around(self._base.name, check_text("id", key), 0, 0)
         found: Chunk = chunk
         return found
@@ -152,7 +150,6 @@ class RatingsCalls(CollectionCalls[Rating]):
 
     @call
     def _count(self) -> Request[int]:
-        """How many there are."""
 
         def read(response: httpx.Response) -> int:
             return int(response.json()["ratings"])
@@ -168,7 +165,6 @@ class RatingsCalls(CollectionCalls[Rating]):
 
     @steps
     def _find(self, key: int) -> Steps[Rating]:
-        """The rating of that id."""
         found = yield from RatingsCalls.list(self)
         for rating in found:
             if rating.id == key:

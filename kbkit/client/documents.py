@@ -194,7 +194,6 @@ class DocumentsCalls(CollectionCalls[Document]):
 
     @call
     def _count(self) -> Request[int]:
-        """How many there are."""
 
         def read(response: httpx.Response) -> int:
             return sum(response.json()["states"].values())
@@ -207,7 +206,6 @@ class DocumentsCalls(CollectionCalls[Document]):
 
     @steps
     def _find(self, key: str) -> Steps[Document]:
-        """The document of that id or URI."""
         part = yield from DocumentsCalls.part(self, key)
         return part.document
 

@@ -125,7 +125,6 @@ class FeedbackCalls:
 
     @call
     def _rater(self) -> Request[str]:
-        """In whose name the server keeps ratings that name nobody."""
 
         def read(response: httpx.Response) -> str:
             return str(response.json()["rater"])
@@ -146,13 +145,7 @@ class RemoteFeedback(FeedbackCalls, Blocking):
         self._ratings = ratings
 
     def judging(
-        self,
-        queries: Queries,
-        *,
-        limit: int = 10,
-        unshown: int = 5,
-        seed: int = 0,
-        rater: str = "",
+        self, queries: Queries, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
     ) -> JudgingRound:
         """A round of judging: the pools of some queries, what a rater said, and what is left."""
         from kbkit.feedback.judging import JudgingRound

@@ -283,7 +283,6 @@ def expecting(version: str | None) -> Mapping[str, str]:
 
 
 def _at(path: str) -> str:
-    """Where a file is."""
     parts_of(path)  # what may be no path is told at once
     return f"{_AT}/%2E/{path}" if path in _ROUTES else url(f"{_AT}/", rest=path)
 

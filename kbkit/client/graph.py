@@ -111,12 +111,7 @@ class GraphCalls:
 
     @call
     def neighbors(
-        self,
-        target: Named,
-        *,
-        depth: int = 1,
-        relation: str | Sequence[str] = (),
-        limit: int = 50,
+        self, target: Named, *, depth: int = 1, relation: str | Sequence[str] = (), limit: int = 50
     ) -> Request[list[Step]]:
         """What relations lead to from something, the nearest and strongest first."""
         asked = {**_end("target", "kind", target), "depth": depth, "relation": _several(relation),
@@ -290,7 +285,6 @@ class AsyncGraph(GraphCalls, Awaited):
 
 
 def _place_of(self: GraphCalls, entity: str | Entity) -> Steps[tuple[str, Mapping[str, str]]]:
-    """Where an entity is, and headers that say how it was seen."""
     if isinstance(entity, Entity):
         return url(f"{_AT}/entities/{{}}", entity.id), _seen(entity.updated_at)
     found = yield from GraphCalls.entity(self, entity)
@@ -302,14 +296,12 @@ def _seen(changed: datetime | None) -> Mapping[str, str]:
 
 
 def _said(named: Named) -> Any:
-    """How a body names something."""
     if isinstance(named, Entity):
         return named.id
     return named.to_dict() if isinstance(named, Target) else check_text("entity", named)
 
 
 def _end(name: str, kind: str, named: Named) -> dict[str, str]:
-    """How a query names something."""
     if isinstance(named, Target):
         return {name: named.id, kind: named.kind.value}
     return {name: _said(named)}
@@ -341,7 +333,6 @@ def _json(properties: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _whole(response: httpx.Response) -> tuple[list[Relation], Labels]:
-    """All relations, and what their ends are called."""
     told = response.json()
     labels = {_target(node["id"]): (node["name"], node["type"]) for node in told["nodes"]}
     relations = [

@@ -194,11 +194,7 @@ class IngestionCalls:
         chosen: Any = embedding
         if embedding is not None and not isinstance(embedding, str):
             chosen = embedding.model_dump(mode="json")
-        body = {
-            "embedding": chosen,
-            "background": background,
-            "estimate": estimate,
-        }
+        body = {"embedding": chosen, "background": background, "estimate": estimate}
         request = asking(self.name, "improve", body, on_progress)
         found = yield from worked(Improvement, request, on_progress=on_progress, stop=stop)
         return Improvement() if found is None else found
@@ -222,7 +218,6 @@ def _told(found: ImportReport | None) -> IngestReport:
 
 
 def _added_up(reports: Sequence[IngestReport]) -> IngestReport:
-    """What several ingests did together."""
     totals: dict[str, Any] = {}
     for field in fields(IngestReport):
         values = [getattr(report, field.name) for report in reports]

@@ -28,12 +28,7 @@ from kbkit.client.chunks import (
     rated,
 )
 from kbkit.client.collections import KNOWLEDGE
-from kbkit.client.documents import (
-    AsyncDocuments,
-    DocumentsCalls,
-    RemoteDocuments,
-    conditions,
-)
+from kbkit.client.documents import AsyncDocuments, DocumentsCalls, RemoteDocuments, conditions
 from kbkit.client.feedback import AsyncFeedback, RemoteFeedback
 from kbkit.client.ingestion import IngestionCalls
 from kbkit.client.served import Served
@@ -104,11 +99,7 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
 
     @call
     def similar(
-        self,
-        chunk_id: str,
-        *,
-        limit: int = 10,
-        filters: Filters | Mapping[str, Any] | None = None,
+        self, chunk_id: str, *, limit: int = 10, filters: Filters | Mapping[str, Any] | None = None
     ) -> Request[Hits]:
         """Other chunks that speak of the same as a chunk, nearest first."""
         path = url(f"{KNOWLEDGE}/chunks/{{}}/similar", str(chunk_id))
@@ -149,7 +140,6 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
 
     @call
     def _spec(self) -> Request[KnowledgeBaseSpec]:
-        """How it works."""
 
         def read(response: httpx.Response) -> KnowledgeBaseSpec:
             return KnowledgeBaseSpec.model_validate(response.json())

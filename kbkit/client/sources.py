@@ -109,7 +109,6 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
 
     @steps
     def _count(self) -> Steps[int]:
-        """How many there are."""
         return len((yield from listed(SourceInfo, self._at, {})))
 
     @staticmethod

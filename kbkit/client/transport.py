@@ -247,7 +247,6 @@ def error_of(response: httpx.Response) -> KbkitError:
 
 
 def _made(kind: type[KbkitError], message: str, attributes: dict[str, Any]) -> KbkitError:
-    """An error of a class, whatever its constructor takes."""
     error = kind.__new__(kind, message)
     Exception.__init__(error, message)
     if issubclass(kind, LimitError):

@@ -75,7 +75,6 @@ def batches(source: Mapping[str, Any], base: Path) -> Iterator[Sent]:
 
 
 def _found(path: str, base: Path) -> tuple[Path, list[Path]]:
-    """The file or folder that a path means, and the files that are to be sent of it."""
     full = base / Path(path).expanduser()
     if full.is_file():
         return full, [full]

@@ -119,7 +119,6 @@ def _reads_work(kind: type[T]) -> Callable[[httpx.Response], T | Job]:
 
 
 def _error_of(job: Job) -> KbkitError:
-    """The error that a job came to, of the class that it names."""
     told = job.problem
     kind: Any = getattr(errors, told.error, ServerError) if told else ServerError
     if not (isinstance(kind, type) and issubclass(kind, KbkitError)):
@@ -183,7 +182,6 @@ def unpack(archive: BinaryIO, folder: Path) -> tuple[int, int, int]:
 
 
 def _safe_names(packed: ZipFile) -> Iterator[str]:
-    """The names of the files of an archive, none of which leads out of a folder."""
     files = [each for each in packed.infolist() if not each.is_dir()]
     if sum(each.file_size for each in files) > _MOST_BYTES:
         raise ServerError("the archive that was sent is larger than any site")

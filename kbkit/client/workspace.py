@@ -101,7 +101,6 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
         return f"<RemoteWorkspace {self.url!r}>"
 
     def _knowledge_base(self, name: str, *, was: str = "") -> RemoteKnowledgeBase:
-        """One object a knowledge base, which knows when it is renamed."""
         if found := self._knowledge_bases.pop(was, None):
             found.name = name
             self._knowledge_bases[name] = found

@@ -172,7 +172,6 @@ def _opened(path: str | Path) -> BinaryIO:
 
 
 def _posting(work: str, **asked: Any) -> Request[None]:
-    """Asks for work, whose answer may be sent for twice."""
     headers = {"Idempotency-Key": uuid4().hex}
     return Request("POST", f"{KNOWLEDGE}/{work}", reads_nothing, headers=headers, **asked)
 
@@ -190,9 +189,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
     """
 
     _transport: Any
-    _only_local: ClassVar[Mapping[str, str]] = {
-        "rebuild": "kbkit rebuild",
-    }
+    _only_local: ClassVar[Mapping[str, str]] = {"rebuild": "kbkit rebuild"}
 
     @property
     def url(self) -> str:
@@ -306,13 +303,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
     ) -> Request[Hits]:
         """Search several knowledge bases at once, or all of them."""
         return searched(
-            query,
-            kbs,
-            limit=limit,
-            mode=mode,
-            filters=filters,
-            retrieval=retrieval,
-            graph=graph,
+            query, kbs, limit=limit, mode=mode, filters=filters, retrieval=retrieval, graph=graph
         )
 
     @call
@@ -346,7 +337,6 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
 
     @call
     def _find(self, name: str) -> Request[KnowledgeBaseInfo]:
-        """The figures of a knowledge base that has to be there."""
         return Request("GET", _at(name), reads(KnowledgeBaseInfo))
 
 

@@ -12,13 +12,7 @@ import numpy as np
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.embedding.files import file_version
 from kbkit.embedding.minilm import DIMENSIONS, minilm_files, minilm_weights, token_vectors
-from kbkit.embedding.onnx import (
-    MAX_LENGTH,
-    OnnxEmbedder,
-    encoded,
-    minilm_fingerprint,
-    tokenizer_of,
-)
+from kbkit.embedding.onnx import MAX_LENGTH, OnnxEmbedder, encoded, minilm_fingerprint, tokenizer_of
 from kbkit.recipes import OnnxEmbedding
 
 _FIRST = 4

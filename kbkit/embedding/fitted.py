@@ -240,7 +240,6 @@ class _Regression:
         return cls(vocabulary, idf, design, targets, headings_count, metric, start, general)
 
     def table(self, strength: float) -> Matrix:
-        """What a query's vector is the sum of, a row a term, for one lambda."""
         rows: Matrix = (self.solve(strength) * self.idf[:, None] ** _IDF_POWER) @ self.metric
         if self.words is None:
             return rows
@@ -274,7 +273,6 @@ def _choose(
     words: Mapping[str, Vector] | None,
     seed: int,
 ) -> tuple[float, dict[str, Any]]:
-    """The lambda with which headings of held-out chunks find them best, and the figures."""
     vectors = regression.targets[: len(chunk_terms)]
     order = np.random.default_rng(seed).permutation(len(vectors))[:_SAMPLE].tolist()
     questions: dict[tuple[str, ...], list[int]] = {}
@@ -310,16 +308,13 @@ def _choose(
 
 
 def _reciprocal_rank(scores: Matrix, wanted: Sequence[Sequence[int]]) -> float:
-    """Mean of 1 / rank of the best wanted chunk."""
     best = np.array([row[chunks].max() for row, chunks in zip(scores, wanted, strict=True)])
     ranks = 1 + (scores > best[:, None]).sum(axis=1)
     return float(np.mean(1 / ranks))
 
 
 def _check(
-    vectors: Matrix,
-    chunk_terms: Sequence[Sequence[str]],
-    heading_terms: Sequence[Sequence[str]],
+    vectors: Matrix, chunk_terms: Sequence[Sequence[str]], heading_terms: Sequence[Sequence[str]]
 ) -> None:
     if vectors.ndim != 2 or len(vectors) != len(chunk_terms):
         raise EmbedderError(

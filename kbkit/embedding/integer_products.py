@@ -213,7 +213,6 @@ def _rounded(rows: str) -> Iterable[Any]:
 
 
 def _product(rows: str, weights: str, scale: str, output: str) -> Iterable[Any]:
-    """Nodes that multiply rounded rows by weights of 8 bits."""
     yield _node("MatMulInteger", [f"{rows}:bytes", weights, _ZERO], f"{output}:integers")
     yield _node("Cast", [f"{output}:integers"], f"{output}:floats", to=_TYPES["float32"])
     halves = [f"{output}:first", f"{output}:second"]
@@ -225,7 +224,6 @@ def _product(rows: str, weights: str, scale: str, output: str) -> Iterable[Any]:
 
 
 def _gathered(weights: str, scale: str, which: str, output: str) -> Iterable[Any]:
-    """Nodes that unpack the chosen rows of a table rather than all."""
     yield _node("Gather", [weights, which], f"{output}:bytes")
     yield _node("Cast", [f"{output}:bytes"], f"{output}:floats", to=_TYPES["float32"])
     yield _node("Gather", [scale, which], f"{output}:scale")
@@ -244,8 +242,5 @@ def _node(op_type: str, inputs: list[str], *outputs: str, **attributes: int | li
 
 def _tensor(name: str, value: NDArray[Any]) -> Any:
     return message("Tensor")(
-        name=name,
-        dims=value.shape,
-        data_type=_TYPES[value.dtype.name],
-        raw_data=value.tobytes(),
+        name=name, dims=value.shape, data_type=_TYPES[value.dtype.name], raw_data=value.tobytes()
     )

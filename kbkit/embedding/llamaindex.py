@@ -75,7 +75,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _statuses(error: BaseException) -> set[int]:
-    """HTTP statuses that an error or its response carries, under the names that clients use."""
     holders = (error, getattr(error, "response", None))
     found = (getattr(holder, name, None) for holder in holders for name in _STATUS_NAMES)
     return {value for value in found if isinstance(value, int)}
@@ -234,7 +233,6 @@ class LlamaIndexEmbedder:
 
 
 def _resolve(spec: LlamaIndexEmbedding) -> tuple[str, dict[str, Any], str]:
-    """Import path, constructor arguments and package of what a recipe names."""
     head, colon, model = spec.model.partition(":")
     arguments = dict(spec.arguments)
     form = SHORT_FORMS.get(head)

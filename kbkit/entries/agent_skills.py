@@ -345,7 +345,6 @@ def _renamed(path: str, folders: tuple[tuple[str, str], ...]) -> str:
 
 
 def _with_names(text: str, renamed: Mapping[str, str]) -> str:
-    """A text in which files are called what they are called there."""
     for old, new in sorted(renamed.items(), reverse=True):
         if old != new and "/" in old:
             called = new.replace("\\", r"\\")
@@ -358,7 +357,6 @@ def _text(data: bytes) -> str:
 
 
 def _line(text: str) -> str:
-    """A text on one line, of characters that every reader of YAML takes."""
     return " ".join("".join(each if each.isprintable() else " " for each in text).split())
 
 

@@ -24,11 +24,7 @@ from kbkit.entries.lookup import EntryLookup
 from kbkit.entries.skill_file import NAME, edited, new_skill
 from kbkit.entries.slugs import check_slug, slug_of, unique
 from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry, says_else
-from kbkit.errors import (
-    ConfigError,
-    MissingPathError,
-    VersionConflictError,
-)
+from kbkit.errors import ConfigError, MissingPathError, VersionConflictError
 from kbkit.files.index import saying_done
 from kbkit.files.paths import joined, parts_of
 from kbkit.ingest.pipeline import Stop

@@ -165,7 +165,6 @@ class EntryIndex:
         return report
 
     def _write_votes(self, kb: KnowledgeBase, slug: str, given: list[tuple[int, Vote]]) -> None:
-        """Write votes that were given to a document into the folder of its entry."""
         try:
             self.add_votes(slug, [vote for _, vote in given])
         except FilesError:
@@ -249,12 +248,8 @@ class EntryIndex:
         )  # fmt: skip
 
     def _moved(
-        self,
-        read: Mapping[str, StoredEntry],
-        known: Mapping[str, EntryRecord],
-        gone: Sequence[str],
+        self, read: Mapping[str, StoredEntry], known: Mapping[str, EntryRecord], gone: Sequence[str]
     ) -> dict[str, str]:
-        """New names of folders, and what they were called."""
         was = {known[slug].id: slug for slug in gone if slug in known}
         found: dict[str, str] = {}
         for slug, stored in read.items():

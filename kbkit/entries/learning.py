@@ -290,11 +290,7 @@ class Learner:
 
 
 def _skill_text(
-    skill: SkillFile,
-    before: StoredEntry | None,
-    slug: str,
-    ids: Mapping[str, str],
-    task_id: str,
+    skill: SkillFile, before: StoredEntry | None, slug: str, ids: Mapping[str, str], task_id: str
 ) -> str:
     """What the task said, and what is not for it to say: votes, times, and who wrote it."""
     now = datetime.now(UTC)

@@ -56,10 +56,7 @@ class EntryLookup:
     """
 
     def __init__(
-        self,
-        store: EntryStore,
-        database: Database,
-        knowledge_base: Callable[[], KnowledgeBase],
+        self, store: EntryStore, database: Database, knowledge_base: Callable[[], KnowledgeBase]
     ) -> None:
         self._store = store
         self._database = database
@@ -165,7 +162,6 @@ def rating_prior(record: EntryRecord) -> float:
 
 
 def _relevance(hit: Hit) -> float:
-    """What a passage's words and meaning say, without its rating, which counts once."""
     return max(0.0, hit.score - hit.parts.rating)
 
 

@@ -307,7 +307,6 @@ def _is_time(value: str) -> bool:
 
 
 def _indents(found: YamlMapping) -> tuple[int, int]:
-    """By how much mappings, and lists within them, are indented in a text."""
     mapping, offset = 2, 0
     for path, place in found.places.items():
         if len(path) < 1 or path in found.flow or isinstance(path[-1], int) or path[0] == KEY:

@@ -258,7 +258,6 @@ class EntryStore(FileStore):
             self.write(f"{slug}/{path}", data)
 
     def _take_place(self, root: Directory, name: str) -> None:
-        """Give a folder that is whole the place of an entry, which goes to the trash."""
         slug = name.removeprefix(_NEXT)
         if slug_fault(slug):
             return  # nothing that this module put here

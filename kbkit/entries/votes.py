@@ -161,7 +161,6 @@ def _written(text: str, found: YamlMapping, before: EntryRating, after: EntryRat
 
 
 def _with_block(text: str, found: YamlMapping, rating: EntryRating, end: str) -> str:
-    """A text with the whole block written anew, where it stood or at the end."""
     block = block_of(rating).replace("\n", end)
     if (span := span_of(text, found)) is None:
         gap = "" if not text or text.endswith("\n") else end
@@ -205,14 +204,12 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def _line_end(text: str, at: int) -> int:
-    """Where the line of a character ends, without what ends it."""
     stop = text.find("\n", at)
     stop = len(text) if stop < 0 else stop
     return stop - 1 if text[at:stop].endswith("\r") else stop
 
 
 def _check(found: YamlMapping, made: str, rating: EntryRating) -> None:
-    """Whether a text that was written says what it is to say."""
     now = read_yaml(made)
     if _rest(now.values) != _rest(found.values) or rating_of(now) != rating:
         raise found.fault(_RATING, "votes cannot be written there; write it as kbkit does: rating:,"
@@ -249,7 +246,6 @@ def united(text: str) -> str:
 
 
 def _with_last_update(text: str) -> str:
-    """A text that says once when it was last changed."""
     said = list(_UPDATED.finditer(text))
     if len(said) < 2:
         return text

@@ -149,7 +149,6 @@ class CandidateCache:
         return figures
 
     def _alike(self, total: Values) -> NDArray[np.bool_]:
-        """Which candidates are near duplicates of better ones of the same query."""
         found = np.zeros(len(total), np.bool_)
         for start, vectors in self.near_duplicates:
             part = slice(start, start + len(vectors))

@@ -181,7 +181,6 @@ class _Configuration:
     def _names(
         self, kb: Searchable, query: str, retrieval: RetrievalSpec, unit: Unit, depth: int
     ) -> tuple[str, ...]:
-        """URIs or ids of what is found, best first, each once."""
         names: list[str] = []
         # several hits may be of one page
         for limit in (depth,) if unit == "chunk" else (3 * depth, 10 * depth):

@@ -289,7 +289,6 @@ def compare(first: Evaluation, second: Evaluation) -> Evaluation:
 
 
 def _results(rows: Iterable[Mapping[str, Any]], unit: Unit, k: int) -> tuple[QueryResult, ...]:
-    """Results of queries out of their rows."""
     return tuple(
         QueryResult(
             query=row["query"],

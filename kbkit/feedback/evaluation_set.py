@@ -160,8 +160,7 @@ def _by_page(questions: Any) -> EvaluationSet:
         raise ConfigError("there are no questions; write some in the recipe or in a TSV file")
     queries = [
         EvaluationQuery(
-            question.question,
-            dict.fromkeys(question.relevant, 1) | {question.relevant[0]: 2},
+            question.question, dict.fromkeys(question.relevant, 1) | {question.relevant[0]: 2}
         )
         for question in questions
     ]

@@ -270,7 +270,6 @@ class Judgements(Sequence[Judgement]):
 
 
 def _query(value: Any) -> str:
-    """A query with its white space folded."""
     query = " ".join(check_text("query", value).split())
     if not query:
         raise ConfigError("judgements: a query is empty; leave it out")

@@ -147,11 +147,7 @@ class JudgingRound:
                 return self._pools[index]
         query = self.queries[index]
         found = self._kb.pool(
-            query,
-            limit=self._limit,
-            unshown=self._unshown,
-            seed=self._seed,
-            rater=self.rater,
+            query, limit=self._limit, unshown=self._unshown, seed=self._seed, rater=self.rater
         )
         with self._lock:
             self._pools[index] = found

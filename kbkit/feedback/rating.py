@@ -15,14 +15,7 @@ _LARGEST_ID = 2**63 - 1
 
 
 def rate(
-    database: Database,
-    kb_id: str,
-    target: Target,
-    score: int,
-    *,
-    query: str,
-    rater: str,
-    note: str,
+    database: Database, kb_id: str, target: Target, score: int, *, query: str, rater: str, note: str
 ) -> Rating:
     """Append a rating of something that is there.
 
@@ -36,13 +29,7 @@ def rate(
     with database.write() as transaction:
         knowledge_bases.get_by_id(transaction, kb_id)
         return ratings.add(
-            transaction,
-            kb_id,
-            target=target,
-            score=score,
-            query=query,
-            rater=rater,
-            note=note,
+            transaction, kb_id, target=target, score=score, query=query, rater=rater, note=note
         )
 
 

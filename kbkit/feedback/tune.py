@@ -150,7 +150,6 @@ class _Corpus:
         return found
 
     def weighted(self, weights: Values) -> RetrievalSpec:
-        """The present settings with other weights."""
         values = dict(zip(self.names, weights.round(2).tolist(), strict=True))
         return self.present.model_copy(update=values)
 
@@ -173,7 +172,6 @@ class _Corpus:
 
 
 def _by_corpus(corpora: Sequence[_Corpus], points: Values) -> tuple[list[Fold], Values]:
-    """Each knowledge base answered by the choice of the others."""
     folds, tuned = [], []
     for number, corpus in enumerate(corpora, 1):
         weights = _choice(points, [other.figures for other in corpora if other is not corpus])

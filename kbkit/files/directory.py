@@ -299,7 +299,6 @@ class Directory:
         os.unlink(part, dir_fd=self._fd)
 
     def _sync(self) -> None:
-        """Have names outlive a crash of the machine, where that can be asked for."""
         if self._fd is not None:
             with suppress(OSError):
                 os.fsync(self._fd)
@@ -324,7 +323,6 @@ def _is_folder(shown: str) -> str:
 
 
 def _opened(path: Path | str, shown: Path, fd: int | None) -> int | None:
-    """A directory, open where that can be."""
     where = shown.as_posix()
     within: dict[str, Any] = {"dir_fd": fd} if fd is not None else {}
     if RELATIVE:
@@ -389,12 +387,7 @@ class Trash:
         now = datetime.now(UTC)
         known = f"{now:%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}"
         self._folder.make(known)
-        note = {
-            "path": path,
-            "kind": kind.value,
-            "deleted_at": now.isoformat(),
-            "created": created,
-        }
+        note = {"path": path, "kind": kind.value, "deleted_at": now.isoformat(), "created": created}
         try:
             with self._folder.child(known, known) as place:
                 text = json.dumps(note, ensure_ascii=False)

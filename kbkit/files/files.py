@@ -9,13 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from kbkit.errors import (
-    ConfigError,
-    IsFolderError,
-    MissingPathError,
-    NotTextError,
-    NotUniqueError,
-)
+from kbkit.errors import ConfigError, IsFolderError, MissingPathError, NotTextError, NotUniqueError
 from kbkit.files.index import FileIndex, saying_done
 from kbkit.files.memory_tool import MemoryTool, inserted, numbered, replaced, with_newline
 from kbkit.files.paths import DiskLook, joined, parts_of
@@ -416,7 +410,6 @@ class Files:
         return parts if parts[:1] == (ROOT,) else ()
 
     def _edited(self, path: str, edit: _Edit, if_match: str | None) -> FileInfo:
-        """Change the text of a file that is there."""
 
         def change(before: bytes | None) -> bytes:
             return _bytes(path, edit(_decoded(path, before or b"")))
@@ -424,7 +417,6 @@ class Files:
         return self._written(self._store.change(path, change, old=True, if_match=if_match))
 
     def _written(self, stored: Stored) -> FileInfo:
-        """What is known of a file that was written, and is found now."""
         with saying_done(stored.path):
             self._index.level(stored.path)
             record = self._index.known(stored.path)

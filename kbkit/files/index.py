@@ -84,7 +84,6 @@ def _links(path: str) -> bool:
 
 
 def _tag(tag: str) -> str:
-    """A tag of the front matter, where some write it with its mark."""
     return tag.removeprefix("#")
 
 
@@ -313,13 +312,11 @@ class FileIndex:
         return SyncReport(tuple(added), tuple(updated), tuple(removed), tuple(skipped))
 
     def _resolve(self, transaction: Transaction, keys: Iterable[str]) -> None:
-        """Note anew where the links with some names in them lead."""
         links = files.links_by_key(transaction, set(keys))
         now = resolved(links, files.named(transaction, {link.key for link in links}))
         before = {(link.path, link.target): link.leads_to for link in links}
         files.lead(
-            transaction,
-            [link for link in now if before[link.path, link.target] != link.leads_to],
+            transaction, [link for link in now if before[link.path, link.target] != link.leads_to]
         )
 
 

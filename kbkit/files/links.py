@@ -64,7 +64,6 @@ def links_of(text: str, path: str) -> list[Link]:
 
 
 def _relative(text: str, path: str) -> Iterator[str]:
-    """What links by address lead to among the files, from the root with a slash in front."""
     for href in destinations(text):
         address = unquote(href.partition("#")[0].partition("?")[0])
         if not address or _SCHEME.match(address) or address.startswith(("/", "\\")):
@@ -117,18 +116,12 @@ def meant(link: Link, candidates: Sequence[str]) -> str:
     fitting = [path for path in candidates if _ends(path, above) and path != link.path]
 
     def rank(path: str) -> tuple[bool, bool, int, str]:
-        return (
-            key_of(path) != link.key,
-            posixpath.dirname(path) != folder,
-            path.count("/"),
-            path,
-        )
+        return (key_of(path) != link.key, posixpath.dirname(path) != folder, path.count("/"), path)
 
     return min(fitting, key=rank, default="")
 
 
 def _ends(path: str, above: tuple[str, ...]) -> bool:
-    """Whether a path ends with some folders above its name."""
     folders = tuple(collision_key(part) for part in path.split("/")[:-1])
     return not above or folders[-len(above) :] == above
 

@@ -101,7 +101,6 @@ def inserted(text: str, line: int, part: str) -> str:
 
 
 def _kept(text: str) -> list[str]:
-    """The lines of a text with what ends them."""
     *ended, last = text.split("\n")
     return [*(f"{each}\n" for each in ended), *([last] if last else [])]
 

@@ -111,7 +111,6 @@ class ShownKnowledgeBases:
         return _folder_info(ROOT, min(made for made, _ in times), max(last for _, last in times))
 
     def _look(self, parts: Sequence[str]) -> Mapping[str, Mapping[str, FileInfo]]:
-        """What the folders hold among which a path is."""
         if len(parts) == 1:
             self.root()
             with self._database.read() as transaction:

@@ -342,11 +342,7 @@ class FileStore:
         return self.stat(target)
 
     def delete(
-        self,
-        path: str,
-        created: Callable[[str], dict[str, int]],
-        *,
-        if_match: str | None = None,
+        self, path: str, created: Callable[[str], dict[str, int]], *, if_match: str | None = None
     ) -> DeletedFile:
         """Put a file, or a folder with all in it, into the trash.
 
@@ -423,7 +419,6 @@ class FileStore:
 
     @property
     def _exact(self) -> bool:
-        """Whether the file system tells capitals apart."""
         return not (self.root.parent / self.root.name.swapcase()).exists()
 
     def _parts(self, path: str) -> tuple[str, ...]:
@@ -508,7 +503,6 @@ class FileStore:
 
     @contextmanager
     def _folder(self, parts: tuple[str, ...], *, make: bool = False) -> Iterator[Directory]:
-        """The folder that a path leads to, looked up name by name, made where it is missing."""
         opened: list[Directory] = []
         made: list[tuple[Directory, str]] = []
         with self._root(make=make) as root:

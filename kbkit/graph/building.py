@@ -69,7 +69,6 @@ class _State:
 
     @property
     def defined_names(self) -> dict[str, str]:
-        """What the entities are called that documents define, by id."""
         return {known: name.name for names in self.defined.values() for known, name in names}
 
 

@@ -81,7 +81,6 @@ def positions(
 def _completed(
     stayed: Mapping[int, Place], weights: sparse.csr_matrix, sizes: Floats
 ) -> list[Place]:
-    """The places of nodes that stay, and free ones near their neighbours for the others."""
     spread = np.full((len(sizes), 2), np.nan)
     spread[list(stayed)] = list(stayed.values())
     placed = np.isfinite(spread[:, 0])
@@ -113,7 +112,6 @@ def _matrix(count: int, edges: Sequence[tuple[int, int, float]]) -> sparse.csr_m
 
 
 def _component(weights: sparse.csr_matrix, sizes: Floats) -> Floats:
-    """The places of nodes that hang together."""
     count = len(sizes)
     if count == 1:
         return np.zeros((1, 2))
@@ -178,19 +176,16 @@ def _relaxed(spread: Floats, weights: sparse.csr_matrix) -> Floats:
 
 
 def _edge_length(spread: Floats, weights: sparse.csr_matrix) -> float:
-    """How long edges are, mostly."""
     edges = sparse.triu(weights).tocoo()
     return float(np.median(np.linalg.norm(spread[edges.row] - spread[edges.col], axis=1))) or 1.0
 
 
 def _room(spread: Floats) -> float:
-    """How far the next node is, mostly."""
     distance, _ = cKDTree(spread).query(spread, k=2)
     return float(np.median(distance[:, 1])) or 1.0
 
 
 def _apart(spread: Floats, sizes: Floats) -> Floats:
-    """Push nodes apart that overlap, half of the way each."""
     spread = spread.copy()
     for number in range(1, 500):
         if number % 25 == 0:  # too close to be pushed apart
@@ -316,7 +311,6 @@ def _near(
     kb_ids: Collection[str] | None,
     limit: int,
 ) -> list[Target]:
-    """Some targets and what is near them, the nearest and strongest first."""
 
     def edges_at(ends: Collection[Target]) -> list[Edge]:
         found = edge_rows.edges(transaction, at=ends, names=names, kb_ids=kb_ids)

@@ -303,7 +303,6 @@ class Editing:
         return found
 
     def _target(self, transaction: Transaction, target: Named) -> Target:
-        """What somebody means by a target, the id or name of an entity, or an id or URI."""
         if isinstance(target, Target):
             if target.kind is TargetKind.ENTITY:
                 return Target(target.kind, self._entity_id(transaction, target.id))
@@ -327,20 +326,17 @@ class Editing:
 
 
 def _called(transaction: Transaction, ids: Sequence[str]) -> list[str]:
-    """What entities are called."""
     targets = [Target(TargetKind.ENTITY, each) for each in ids]
     labels = target_rows.labels(transaction, targets)
     return [labels[each][0] for each in targets]
 
 
 def _words(transaction: Transaction, relation: Relation) -> str:
-    """A relation in words."""
     labels = target_rows.labels(transaction, [relation.source, relation.target])
     return f"{labels[relation.source][0]!r} {relation.name} {labels[relation.target][0]!r}"
 
 
 def _ends(relation: Relation) -> tuple[str, ...]:
-    """What tells a relation from others."""
     source, target = relation.source, relation.target
     return source.kind.value, source.id, relation.name, target.kind.value, target.id
 

@@ -112,7 +112,6 @@ class DocumentNames:
         return self._by_heading[heading]
 
     def _part(self) -> list[str] | None:
-        """What a part of an API description is about."""
         if self.metadata.get("part") not in API_PARTS:
             return None
         wanted = {EntityType.ENDPOINT, EntityType.SCHEMA}
@@ -163,10 +162,7 @@ class Section:
 
 
 def facts_of(
-    section: Section,
-    document: DocumentNames,
-    uris: Mapping[str, str],
-    new_id: Callable[[str], str],
+    section: Section, document: DocumentNames, uris: Mapping[str, str], new_id: Callable[[str], str]
 ) -> Iterator[Fact]:
     """The relations that a chunk supports.
 
@@ -210,7 +206,6 @@ def facts_of(
 
 
 def _fact(section: Section, source: str, name: str, target: str, kind: str) -> Fact:
-    """A relation between two entities, with the weight of its kind of evidence."""
     return Fact(section.seq, ENTITY, source, name, ENTITY, target, WEIGHTS[kind])
 
 
@@ -253,7 +248,6 @@ def _links(
     uris: Mapping[str, str],
     new_id: Callable[[str], str],
 ) -> Iterator[Fact]:
-    """Documents that the document links there."""
     linked: dict[str, None] = {}
     if document.links:
         names = (match[1].strip() for match in WIKI_LINK.finditer(section.text))
@@ -271,7 +265,6 @@ def _links(
 
 
 def _of_api(section: Section, text: str, owners: Sequence[str]) -> Iterator[Fact]:
-    """What an endpoint or a schema uses, and what authentication it needs."""
     relation = "requires" if section.heading_path[-1:] == ("Authentication",) else "uses"
     if len(section.heading_path) < 2:
         return
@@ -370,7 +363,6 @@ def co_occurrence(
 
 
 def _alike(first: str, second: str) -> bool:
-    """Whether one name is the other's end, or its beginning."""
     short, long = sorted((_bare(first), _bare(second)), key=len)
     return long.startswith(short) or long.endswith(short)
 

@@ -8,16 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kbkit.markdown.plain_text import plain_text
-from kbkit.models import (
-    Chunk,
-    Document,
-    DocumentState,
-    Entity,
-    Hit,
-    ScoreParts,
-    Target,
-    TargetKind,
-)
+from kbkit.models import Chunk, Document, DocumentState, Entity, Hit, ScoreParts, Target, TargetKind
 from kbkit.retrieval.context import SAID, Fact, Findings
 from kbkit.retrieval.query import entities_in
 from kbkit.retrieval.retriever import Retriever
@@ -90,7 +81,6 @@ class EntityFacts:
         return Findings(facts=told[: self.limit])
 
     def _defined(self, chosen: Sequence[Sequence[_Known]]) -> Iterator[Hit | None]:
-        """The passage with which documents begin to say what an entity is, of each."""
         places = [
             [
                 (seq, each.kb)
@@ -135,7 +125,6 @@ def passages(
 def _defined(
     transaction: Transaction, kbs: Mapping[str, str], found: Sequence[Entity]
 ) -> dict[str, Hit]:
-    """The passages with which documents begin to say what entities are, by entity."""
     known = {name: each.id for each in found for name in (each.name, *each.aliases)}
     rows = names.defined_in(transaction, list(kbs), known, _PLACES * len(found))
     chunks = reading.get_chunks(transaction, [seq for _, seq, _ in rows])
@@ -164,7 +153,6 @@ def _fact(of: Sequence[_Known], place: Hit | None) -> Fact:
 
 
 def _relations(of: Sequence[_Known]) -> list[str]:
-    """The strongest relations of an entity, in words."""
     found = {
         relation.id: (relation, each.graph)
         for each in of
@@ -197,14 +185,12 @@ def _hit(kb: str, chunk: Chunk, document: Document) -> Hit:
 
 
 def _distance(chunk: Chunk, names: Collection[str]) -> tuple[int, int]:
-    """How far the heading above a chunk is from one of some names, and where the chunk stands."""
     last = chunk.heading_path[-1] if chunk.heading_path else ""
     near = [len(last) - len(name) for name in names if name in last]
     return min(near, default=1_000), chunk.position
 
 
 def _beginning(text: str) -> str:
-    """The first sentences of a passage, on a line."""
     line = " ".join(plain_text(text).split())
     if len(line) <= _LENGTH:
         return line

@@ -273,7 +273,6 @@ class _Finder:
         self._aliases = entities.aliases_of(transaction)
 
     def of(self, kind: GapKind) -> Iterator[Gap]:
-        """The gaps of a kind, in any order."""
         transaction, kb_ids = self._transaction, self._kb_ids
         if kind is GapKind.MISSING:
             return missing(self._missing() if FILES in kb_ids else ())
@@ -309,7 +308,6 @@ class _Finder:
 
     @cached_property
     def _defined(self) -> dict[str, set[str]]:
-        """The documents that say what an entity is, by its id."""
         found: dict[str, set[str]] = {}
         for known, documents in rows.defining_documents(self._transaction).items():
             found.setdefault(self._aliases.get(known, known), set()).update(documents)

@@ -154,12 +154,7 @@ class Graph(Editing):
         return {target: name for target, (name, _) in labels.items()}
 
     def neighbors(
-        self,
-        target: Named,
-        *,
-        depth: int = 1,
-        relation: str | Sequence[str] = (),
-        limit: int = 50,
+        self, target: Named, *, depth: int = 1, relation: str | Sequence[str] = (), limit: int = 50
     ) -> list[Step]:
         """What relations lead to from something, the nearest and strongest first.
 
@@ -179,10 +174,7 @@ class Graph(Editing):
         with self._read() as transaction:
             start = self._target(transaction, target)
             found = widened(
-                lambda ends: edge_rows.edges(transaction, at=ends, names=names),
-                start,
-                depth,
-                limit,
+                lambda ends: edge_rows.edges(transaction, at=ends, names=names), start, depth, limit
             )
             return self._steps(transaction, found)
 
@@ -343,7 +335,6 @@ class Graph(Editing):
         return as_frame(*self._whole())
 
     def _whole(self) -> tuple[list[Relation], dict[Target, tuple[str, str]]]:
-        """All relations, and what their ends are called."""
         with self._read() as transaction:
             found = relations.listed(transaction)
             made = [Target(TargetKind.ENTITY, each.id) for each in entities.by_hand(transaction)]

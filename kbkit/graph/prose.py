@@ -229,7 +229,6 @@ def said(sentence: str) -> Iterator[Said]:
 
 
 def _listed(sentence: str, at: int) -> Iterator[int]:
-    """Further names of a list that goes on there."""
     while found := _LIST.match(sentence, at):
         yield int(found[1])
         at = found.end()
@@ -324,7 +323,6 @@ _MARKS_OF_SPANS = str.maketrans("", "", "`*\\")
 
 
 def _stands_alone(name: str) -> bool:
-    """Whether a word in a sentence is surely this name, without any mark."""
     return (
         " " in name
         or "-" in name[1:]

@@ -63,13 +63,11 @@ def _acronyms(entities: Sequence[NamedEntity]) -> Iterator[MergeSuggestion]:
 
 
 def _written_out(short: NamedEntity, long: NamedEntity) -> bool:
-    """Whether a description has both."""
     text = f"{short.description} {long.description}".lower()
     return short.name.lower() in text and long.name.lower() in text
 
 
 def _definitions(entities: Sequence[NamedEntity]) -> Iterator[MergeSuggestion]:
-    """Those that documents describe in the same words."""
     by_text: dict[str, list[NamedEntity]] = {}
     for entity in entities:
         text = " ".join(entity.description.lower().split())
@@ -115,7 +113,6 @@ def _spellings(entities: Sequence[NamedEntity]) -> Iterator[MergeSuggestion]:
 
 
 def _same_thing(first: str, second: str) -> bool:
-    """Whether two spellings differ in more than numbers, endings that oppose, or a word."""
     if _DIGITS.findall(first) != _DIGITS.findall(second):
         return False
     ones, others = first.split(), second.split()
@@ -143,7 +140,6 @@ _SPELLED = str.maketrans({"z": "s"})
 
 
 def _ranked(first: NamedEntity, second: NamedEntity) -> tuple[NamedEntity, NamedEntity]:
-    """The one that more passages name first."""
     return (
         (first, second)
         if (first.chunks, second.id) >= (second.chunks, first.id)

@@ -85,7 +85,6 @@ class DocumentWriter(Batch):
         self._grow(len(source.content))
 
     def _illustrated(self, source: SourceDocument) -> SourceDocument:
-        """A document that names its pictures, which are kept now."""
         store = self._destination.images
         if not source.images or store is None:
             return source
@@ -117,9 +116,7 @@ class DocumentWriter(Batch):
                 break  # else somebody has said something of them meanwhile, or changed the embedder
 
     def _without_deleted(
-        self,
-        pending: Mapping[str, _Pending],
-        deleted: Mapping[str, tuple[str, str | None]],
+        self, pending: Mapping[str, _Pending], deleted: Mapping[str, tuple[str, str | None]]
     ) -> dict[str, _Pending]:
         """Documents to be stored: somebody deleted the others, and their source has them still."""
         kept = dict(pending)
@@ -159,7 +156,6 @@ class DocumentWriter(Batch):
         new: list[tuple[Document, Origin]],
         before: Mapping[str, StoredVersion],
     ) -> Prepared:
-        """Cut and embed documents."""
         destination = self._destination
         with self._counters.timed("chunk"):
             cut, texts = self._cut(new)
@@ -177,9 +173,7 @@ class DocumentWriter(Batch):
         return self._store([prepared])
 
     def _store(
-        self,
-        prepared: Sequence[Prepared],
-        first: Callable[[Transaction], object] | None = None,
+        self, prepared: Sequence[Prepared], first: Callable[[Transaction], object] | None = None
     ) -> bool:
         """Whether they were stored, in one transaction; not so where that no longer holds."""
         try:
@@ -222,7 +216,6 @@ class DocumentWriter(Batch):
         return changes
 
     def _count(self, prepared: Prepared, changes: ChunkChanges) -> None:
-        """Count what was stored."""
         same, new = prepared.same, prepared.new
         self._counters.counts["same"] += len(same)
         self._counters.read(document.id for document, _ in (*same, *new))
@@ -238,7 +231,6 @@ class DocumentWriter(Batch):
     def _cut(
         self, new: Sequence[tuple[Document, Origin]]
     ) -> tuple[list[NewDocument], dict[str, str]]:
-        """Documents with their chunks, and what search reads of those, by hash."""
         spec, engine = self._destination.spec, self._destination.engine
         documents = [document for document, _ in new]
         size = -(-len(documents) // engine.count) or 1
@@ -334,7 +326,6 @@ def _by_run(same: list[tuple[Document, Origin]]) -> dict[int | None, list[Touch]
 
 
 def _record(transaction: Transaction, origins: list[Origin]) -> None:
-    """Remember visits of pages along with what became of their documents."""
     visits: dict[tuple[str, int], list[Visited]] = {}
     for origin in origins:
         event = origin.event

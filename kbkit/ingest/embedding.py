@@ -184,7 +184,6 @@ class Batch(ABC):
         self.flush()
 
     def _grow(self, size: int) -> None:
-        """Take note of new work, and write when it is time."""
         now = time.monotonic()
         self._since = self._since if self._size else now
         self._size += max(1, size)

@@ -89,7 +89,6 @@ class Expander:
 
     @property
     def _key(self) -> str:
-        """Names the model and the form of what it is asked."""
         return f"{model_key(self.llm)}:{REVISION}:{self.questions}"
 
     def estimate(self) -> Expansion:
@@ -182,7 +181,6 @@ class Expander:
         return any(model == self._key for _, model in known.values())
 
     def _documents(self, ids: list[str]) -> Iterator[Document]:
-        """Those of some documents that are there, read some at a time."""
         for start in range(0, len(ids), _BATCH):
             with self.database.read() as transaction:
                 found = reading.documents_of(transaction, ids[start : start + _BATCH])
@@ -199,7 +197,6 @@ class Expander:
             return expansions.put(transaction, self.kb_id, document, row, _description(card))
 
     def _messages(self, document: Document) -> tuple[str, str]:
-        """What the model is told, and what it is given."""
         mark = quotation_mark()
         task = _TASK.format(card=CARD_LENGTH, question=QUESTION_LENGTH, questions=self.questions)
         headings = [heading.path[-1] for heading in outline(document.content).headings]

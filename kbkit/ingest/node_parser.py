@@ -72,7 +72,6 @@ class SpanParser(NodeParser):
 
 
 def _chosen(structure: Outline, node: BaseNode) -> str:
-    """The strategy for what a document's metadata and its text say of it."""
     named = node.metadata.get("document_type")
     document_type = DocumentType(named) if named in set(DocumentType) else DocumentType.OTHER
     return strategy_for(structure, document_type, str(node.metadata.get("format", "")))

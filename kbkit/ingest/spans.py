@@ -102,7 +102,6 @@ def strategy_for(structure: Outline, document_type: DocumentType, form: str = ""
 def _spans(
     content: str, structure: Outline, strategy: str, size: int, overlap: int, *, lines: bool = False
 ) -> Iterator[Span]:
-    """Spans of all chunks, in order."""
     overlaps = strategy in {"fixed", "sentence"} and overlap > 0
     limit = size - overlap if overlaps else size
     for start, end in _segments(content, structure, strategy):
@@ -212,7 +211,6 @@ def _pieces(content: str, start: int, end: int, structure: Outline) -> Iterator[
 
 
 def _parted(content: str, start: int, end: int, loose: Sequence[Block]) -> Iterator[Piece]:
-    """What blank lines part in a range without headings, code and raw HTML."""
     position = start
     number = 0
     while position < end:
@@ -229,7 +227,6 @@ def _parted(content: str, start: int, end: int, loose: Sequence[Block]) -> Itera
 
 
 def _piece(content: str, start: int, end: int, held: Sequence[Block]) -> Piece:
-    """A piece that is text, a list or a table."""
     if held and held[0].item and held[0].start <= start:
         marks = (block.start for block in held if block.item)
         return Piece(start, end, Cut.ITEMS, tuple(max(mark, start) for mark in marks))
@@ -289,7 +286,6 @@ def _pack(content: str, pieces: Iterator[Piece], limit: int, size: int) -> Itera
 
 
 def _cut(content: str, piece: Piece, limit: int, size: int) -> Iterator[Piece]:
-    """Smaller pieces in place of one that is too large."""
     if piece.cut is Cut.ITEMS:
         for low, high in pairwise((piece.start, *piece.items[1:], piece.end)):
             yield Piece(*trim(content, low, high), Cut.SENTENCES)
@@ -317,7 +313,6 @@ def _windows(
 
 
 def _sentences(content: str, start: int, end: int, limit: int) -> Iterator[Span]:
-    """Cut prose between sentences, and between words where a sentence is too long."""
     position = start
     for piece in _splitter(limit).split_text(content[start:end]):
         found = _TEXT.search(content, position, end)

@@ -62,12 +62,7 @@ class Jobs:
         self._cancelled: dict[str, threading.Event] = {}
 
     def start(
-        self,
-        kind: str,
-        arguments: Mapping[str, Any],
-        *,
-        owner: str = "",
-        kbs: Sequence[str] = (),
+        self, kind: str, arguments: Mapping[str, Any], *, owner: str = "", kbs: Sequence[str] = ()
     ) -> Job:
         """Ask for a job; it is kept before this returns.
 
@@ -154,7 +149,6 @@ class Jobs:
             self._pool.submit(self._do, job_id)
 
     def _current(self, job: Job) -> Job:
-        """A job with what this process knows better."""
         known = self._progress.get(job.id)
         if known is None or job.state is not JobState.RUNNING:
             return job
@@ -255,7 +249,6 @@ class _Watch:
         self.stopped = False
 
     def tell(self, progress: Progress) -> None:
-        """Take how far the work has come."""
         known = JobProgress.of(progress)
         self._jobs._progress[self._id] = known
         now = time.monotonic()
@@ -266,7 +259,6 @@ class _Watch:
         self._jobs._notify()
 
     def stop(self) -> bool:
-        """Whether the work is to end."""
         now = time.monotonic()
         if not self.cancelled and now - self._asked >= _TELL_SECONDS:
             self._asked = now  # in another process, it may have been

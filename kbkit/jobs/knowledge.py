@@ -198,7 +198,6 @@ def _result(kb: KnowledgeBase, report: IngestReport) -> Mapping[str, Any]:
 
 
 def _problems(report: IngestReport) -> str:
-    """Why nothing was read, in a line."""
     found = [str(problem) for problem in (*report.failed, *report.skipped)]
     more = f"; and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
     return "; ".join(found[:_NAMED]) + more

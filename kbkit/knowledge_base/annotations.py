@@ -139,11 +139,7 @@ def _nothing(transaction: Transaction, query: str, kb_ids: Collection[str]) -> N
 
 
 def _speaking(
-    kb: str,
-    chunk: Chunk,
-    document: Document,
-    made: Sequence[Annotation],
-    words: Collection[str],
+    kb: str, chunk: Chunk, document: Document, made: Sequence[Annotation], words: Collection[str]
 ) -> SpeakingChunk:
     """A chunk that speaks of a subject; weighed by what else it speaks of."""
     others = {name for each in made for name in each.entities}

@@ -93,7 +93,6 @@ def anchor_span(document: Document, anchor: str) -> tuple[int, int]:
 
 
 def _span(document: Document, headings: Sequence[Heading]) -> tuple[int, int]:
-    """Where the first of the headings begins, and what is below it ends."""
     first, *others = headings
     below = (other.start for other in others if other.level <= first.level)
     return first.start, next(below, len(document.content))

@@ -21,14 +21,7 @@ from kbkit.knowledge_base.document_collection import DocumentCollection
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.language_models import open_llm
-from kbkit.models import (
-    Document,
-    DocumentInfo,
-    DocumentType,
-    Expansion,
-    Labels,
-    SourceDocument,
-)
+from kbkit.models import Document, DocumentInfo, DocumentType, Expansion, Labels, SourceDocument
 from kbkit.models.plain import did_you_mean, valid
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import ExpandSpec
@@ -278,7 +271,6 @@ class Documents(DocumentCollection):
         return None
 
     def _origin(self, old: Document, given: Labels, stored: Document | None) -> Origin:
-        """Where a stored document comes from, and what is said of it now."""
         with self._database.read() as transaction:
             said = writing.labels(transaction, self._handle.id, old.uri)
             source_id, run_id = writing.origin(transaction, old.id)
@@ -323,7 +315,6 @@ class Documents(DocumentCollection):
         return Expander(self._database, self._handle.id, llm, questions, arguments)
 
     def _settle(self) -> None:
-        """Have cards that were made anew searched, by the model soon."""
         self._ingestion.improving.after_ingest()
         self._handle.stores.snapshots.save(self._handle.id, merging=True)
 

@@ -168,13 +168,7 @@ class Feedback:
         )
 
     def judging(
-        self,
-        queries: Queries,
-        *,
-        limit: int = 10,
-        unshown: int = 5,
-        seed: int = 0,
-        rater: str = "",
+        self, queries: Queries, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
     ) -> JudgingRound:
         """A round of judging: the pools of some queries, what a rater said, and what is left.
 

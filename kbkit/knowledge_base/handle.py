@@ -22,12 +22,7 @@ from kbkit.models import (
     TargetKind,
 )
 from kbkit.models.plain import did_you_mean
-from kbkit.recipes import (
-    KnowledgeBaseSpec,
-    MultilingualEmbedding,
-    RetrievalSpec,
-    StaticEmbedding,
-)
+from kbkit.recipes import KnowledgeBaseSpec, MultilingualEmbedding, RetrievalSpec, StaticEmbedding
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import search

@@ -10,13 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from kbkit.embedding.base import Embedder
-from kbkit.errors import (
-    ConfigError,
-    ConflictError,
-    EmbedderError,
-    KbkitError,
-    LanguageModelError,
-)
+from kbkit.errors import ConfigError, ConflictError, EmbedderError, KbkitError, LanguageModelError
 from kbkit.graph.building import build_waiting
 from kbkit.ingest.cards import CardsLeft
 from kbkit.ingest.cutting import embedded_text
@@ -134,7 +128,6 @@ class Improving:
             self._start()
 
     def _is_annotated_at_once(self) -> bool:
-        """Whether it is small, and little of it is to be annotated."""
         with self._stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self._handle.id)
             return (
@@ -153,13 +146,11 @@ class Improving:
             )
 
     def _make_cards(self, renew: bool, on_progress: OnProgress | None, stop: Stop) -> CardsLeft:
-        """Have new cards and questions searched."""
         found = self._handle.cards.make(wait=False, renew=renew, on_progress=on_progress, stop=stop)
         self._handle.embed_questions()
         return found
 
     def _annotate_now(self, on_progress: OnProgress | None, stop: Stop) -> None:
-        """Annotate a small knowledge base, and embed what that says where it takes little."""
         with suppress(ConfigError, LanguageModelError):  # `improve` says it
             self._annotate(on_progress, stop)
         if self._handle.row().embedder.startswith("static:"):  # others may take long, or cost
@@ -167,7 +158,6 @@ class Improving:
 
     @property
     def _mode(self) -> str:
-        """What is done about what is left."""
         return "wait" if self._stores.address is None else self._handle.resources.settings.improve
 
     def improve(
@@ -259,13 +249,8 @@ class Improving:
         return Improvement(left, chunks, round(seconds, 3), round(4e-6 * numbers, 1), running)
 
     def _choose(
-        self,
-        embedding: AnyEmbedding,
-        background: bool,
-        on_progress: OnProgress | None,
-        stop: Stop,
+        self, embedding: AnyEmbedding, background: bool, on_progress: OnProgress | None, stop: Stop
     ) -> None:
-        """Note that chunks are to be embedded by another embedder, which can be opened."""
         self._handle.resources.embedders.open(embedding)
         row = self._handle.row()
         spec = spec_of(row).embedded_by(embedding)
@@ -305,7 +290,6 @@ class Improving:
         maker.make(on_progress=on_progress, stop=stop)
 
     def _embed_statements(self, on_progress: OnProgress | None, stop: Stop) -> None:
-        """Embed what annotations say, where the recipe wants it searched, by what embeds now."""
         row = self._handle.row()
         with self._stores.database.read() as transaction:
             if not statement_vectors.count_lacking(transaction, row.id, row.embedded_text):
@@ -374,12 +358,10 @@ _timers: dict[Path, threading.Timer] = {}
 
 
 def _some(values: list[_T]) -> list[_T]:
-    """A sample from all over a list."""
     return values[:: max(1, len(values) // _SAMPLE)][:_SAMPLE]
 
 
 def _seconds(embedder: Embedder, texts: list[str]) -> float:
-    """What a text takes."""
     if not texts:
         return 0.0
     embedder.embed_passages(texts[:2])  # what only the first takes longer for

@@ -16,11 +16,7 @@ from kbkit.knowledge_base.improving import Improving
 from kbkit.knowledge_base.resources import check_spec
 from kbkit.models import IngestReport, SourceDocument
 from kbkit.progress import OnProgress, progress_bar
-from kbkit.recipes import (
-    AnySource,
-    KnowledgeBaseSpec,
-    parse_source,
-)
+from kbkit.recipes import AnySource, KnowledgeBaseSpec, parse_source
 from kbkit.sources import open_reader
 from kbkit.sources.base import SourceEvent
 from kbkit.sources.places import DiskPlace
@@ -183,7 +179,6 @@ class Ingestion:
         return self._with_encoder(report)
 
     def _with_encoder(self, report: IngestReport) -> IngestReport:
-        """The report, with how long it took to fit the query encoder if that was due."""
         seconds = None if report.interrupted else self.improving.fit_encoder()
         if seconds is None:
             return report
@@ -295,7 +290,6 @@ class Ingestion:
             runs.delete_source(transaction, source_id)
 
     def _reindex(self, on_progress: OnProgress | None, stop: Stop) -> None:
-        """Cut and index all documents again where an older kbkit made the terms."""
         if self._handle.row().analyzer == REVISION:
             return
         with progress_bar(on_progress) as tell:
@@ -323,7 +317,6 @@ class Ingestion:
     def _carded(
         self, report: IngestReport, tell: OnProgress | None, stop: Stop, *, wait: bool
     ) -> IngestReport:
-        """The report of documents that were stored, once all legs of a search find them."""
         start = time.perf_counter()
         try:
             left = self.improving.after_ingest(wait=wait, on_progress=tell, stop=stop)
@@ -333,11 +326,7 @@ class Ingestion:
             self._stores.snapshots.save(self.id)
 
     def take_whole(
-        self,
-        documents: Iterable[SourceDocument],
-        *,
-        on_progress: OnProgress,
-        stop: Stop,
+        self, documents: Iterable[SourceDocument], *, on_progress: OnProgress, stop: Stop
     ) -> IngestReport:
         """Add documents, all at once or none; see `Pipeline.take_whole`."""
         self._handle.check_own()

@@ -23,12 +23,7 @@ from kbkit.models import (
     Target,
 )
 from kbkit.progress import OnProgress
-from kbkit.recipes import (
-    AnyEmbedding,
-    AnySource,
-    KnowledgeBaseSpec,
-    parse_embedding,
-)
+from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_embedding
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES, KnowledgeBaseRow
 from kbkit.validation import explained
@@ -167,12 +162,7 @@ class KnowledgeBase(Searches):
             EmbedderError: The embedder failed.
         """
         return self.documents.add(
-            title,
-            content,
-            source=source,
-            document_type=document_type,
-            tags=tags,
-            metadata=metadata,
+            title, content, source=source, document_type=document_type, tags=tags, metadata=metadata
         )
 
     def ingest(

@@ -61,11 +61,7 @@ class Searches:
         )
 
     def similar(
-        self,
-        chunk_id: str,
-        *,
-        limit: int = 10,
-        filters: Filters | Mapping[str, Any] | None = None,
+        self, chunk_id: str, *, limit: int = 10, filters: Filters | Mapping[str, Any] | None = None
     ) -> Hits:
         """Other chunks that speak of the same as a chunk, nearest first.
 

@@ -171,7 +171,6 @@ def is_closed(fence: Block, content: str) -> bool:
 
 
 def _simple(match: re.Match[str], text: str, at: int) -> Block | None:
-    """The block that begins at a line, where its beginning says all."""
     kind = match.lastgroup
     end = match.end()
     if kind == "text":
@@ -206,7 +205,6 @@ def _simple(match: re.Match[str], text: str, at: int) -> Block | None:
 
 
 def _is_table(rows: str) -> bool:
-    """Whether rows that begin with a bar are a table beyond doubt."""
     head, _, rest = rows.partition("\n")
     head = head.rstrip(" \t")
     dashes = _FULL_DASHES.match(rest)
@@ -219,7 +217,6 @@ def _is_table(rows: str) -> bool:
 
 
 def _reaching(block: Block, text: str) -> Block:
-    """A fence or raw HTML at the margin that ends where it is closed, or the text does."""
     if block.kind is Kind.FENCE:
         close = _fence_end(block.markup).search(text, block.start)
         return block._replace(end=close.end() if close else _last(text))
@@ -247,7 +244,6 @@ def _fence_end(markup: str) -> re.Pattern[str]:
 
 
 def _last(text: str) -> int:
-    """Where the last line ends."""
     return len(text) - text.endswith("\n")
 
 
@@ -272,7 +268,6 @@ _LEAVES = {
 
 
 def _nested(text: str, at: int, depth: int) -> tuple[list[Block], int] | None:
-    """The blocks of a list item or quote that is one beyond doubt, and where it ends."""
     mark = _MARK.match(text, at)
     if mark is None or depth > _DEEPEST:
         return None

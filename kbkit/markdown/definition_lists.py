@@ -40,7 +40,6 @@ def make_definition_lists(tokens: list[Token]) -> list[Token]:
 
 
 def _items(tokens: Sequence[Token], start: int) -> Iterator[int]:
-    """Where the items of a list begin."""
     for number in range(start + 1, len(tokens)):
         token = tokens[number]
         if token.level == tokens[start].level:

@@ -112,7 +112,6 @@ def _bare(text: str) -> bool:
 
 
 def _words(text: str) -> str:
-    """Text without markup and case, to compare a heading with a title."""
     text = re.sub(r"\[((?:\\.|[^\[\]\\])*)\]\([^()]*\)", r"\1", text)
     return " ".join(re.sub(r"[`*_\\¶]", "", text).split()).casefold()
 
@@ -123,7 +122,6 @@ def _between(text: str, rewrite: Rewrite) -> str:
 
 
 def _disarmed(block: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str:
-    """A block that is harmless in any renderer."""
     if block.kind is Kind.HEADING:
         return _heading(block, text, rewrite, demote=demote)
     if block.kind is Kind.TABLE:
@@ -232,7 +230,6 @@ def _autolink(target: str, rewrite: Rewrite) -> str:
 
 
 def _defuse_definition(line: str) -> str:
-    """Keep a line of text from being a link's definition to parsers that are less careful."""
     return line.replace("[", "\\[", 1) if _DEFINITION.match(line) else line
 
 

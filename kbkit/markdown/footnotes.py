@@ -48,7 +48,6 @@ def link_notes(tokens: list[Token], used: set[str]) -> None:
 
 
 def _place(note: str, used: set[str]) -> str:
-    """An id for a reference."""
     number = 1
     while (place := f"{note}-ref-{number}") in used:
         number += 1
@@ -57,7 +56,6 @@ def _place(note: str, used: set[str]) -> str:
 
 
 def _texts(tokens: list[Token], item: int) -> Iterator[Token]:
-    """The texts of an item, the last first."""
     level = tokens[item].level
     end = next(n for n in range(item + 1, len(tokens)) if tokens[n].level == level)
     return (token for token in reversed(tokens[item:end]) if token.type == "inline")

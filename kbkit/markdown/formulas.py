@@ -96,6 +96,5 @@ def mathml(text: str) -> str:
 
 
 def _environment(found: re.Match[str]) -> str:
-    """Where an environment begins or ends, by a name that is known."""
     name = _KNOWN.get(found["name"], "")
     return f"\\{found['place']}{{{name}}}" if name else ""

@@ -124,7 +124,6 @@ def _lines(block: Block, text: str) -> Iterator[str]:
 
 
 def _plain(line: str) -> str:
-    """A line without its marks."""
     return inline_text(_MARKS.sub("", line, count=1))
 
 

@@ -77,7 +77,6 @@ def _one_line(text: str) -> str:
 
 
 def _dedented(code: list[str]) -> list[str]:
-    """Lines of code without the indentation that all have, and without spaces behind them."""
     text = dedent("\n".join(line.expandtabs(4).rstrip() for line in code))
     return text.replace("\r", " ").split("\n")
 

@@ -193,7 +193,6 @@ def _html_as_text(state: StateCore) -> None:
 
 
 def _callouts(state: StateCore) -> None:
-    """Make admonitions of quotations that begin with a line in bold."""
     stack: list[int] = []
     callouts: set[int] = set()
     last = len(state.tokens) - 1
@@ -309,7 +308,6 @@ def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
 
 
 def _finish_terms(terms: Sequence[Token], used: set[str]) -> None:
-    """Give each term of a definition list an id of its own and a link to itself."""
     texts = terms[1::2]
     proposed = anchors([_name(text) for text in texts], [""] * len(texts))
     for opened, text, anchor in zip(terms[::2], texts, proposed, strict=True):
@@ -320,7 +318,6 @@ def _finish_terms(terms: Sequence[Token], used: set[str]) -> None:
 
 
 def _name(heading: Token) -> str:
-    """What a heading says."""
     parts = (
         child.content if child.type in {"text", "code_inline", "formula"} else " "
         for child in heading.children or []

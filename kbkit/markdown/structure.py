@@ -85,7 +85,6 @@ def _form_feeds(content: str, found: Sequence[Block]) -> Iterator[tuple[int, int
 
 
 def _named(content: str, found: Sequence[Block]) -> list[Heading]:
-    """The headings, each with its path and anchor."""
     headings = [block for block in found if block.kind is Kind.HEADING and block.outermost]
     titles = [split_anchor(block.title) for block in headings]
     texts = [heading_text(title) for title, _ in titles]

@@ -177,7 +177,6 @@ def _beside(text: str, place: int, step: int) -> tuple[str, list[int]]:
 
 
 def _flanks(outside: str, inside: str) -> bool:
-    """Whether a mark between two characters belongs to the one inside."""
     return inside.isalnum() or not outside.isalnum()
 
 

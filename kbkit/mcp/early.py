@@ -81,7 +81,6 @@ class EarlyAnswers:
         return None
 
     def _is_modern(self, params: Mapping[str, Any]) -> bool:
-        """Whether a request has the envelope of a protocol without a handshake."""
         meta = params.get("_meta")
         return (
             isinstance(meta, dict)
@@ -108,7 +107,6 @@ def _is_implementation(info: Any) -> bool:
 
 
 def _with_version(result: dict[str, Any]) -> dict[str, Any]:
-    """A result that names this version of kbkit, which the manifest leaves out."""
     for owner, name in ((result, "serverInfo"), (result.get("_meta"), f"{_META}serverInfo")):
         if owner is not None and name in owner:
             owner[name]["version"] = __version__

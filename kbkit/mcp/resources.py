@@ -87,7 +87,6 @@ class Resources:
         ]
 
     def _from(self, name: str, after: str | None) -> Iterator[tuple[str, Document | None]]:
-        """Indexes and documents from behind one on."""
         for info in self._tools.list():
             if info.name < name:
                 continue
@@ -248,7 +247,6 @@ def usage(tools: Tools) -> Prompt:
 
 
 def _known(tools: Tools) -> dict[str, str]:
-    """What is worth saying of those tools that the caller has."""
     caller = current_caller.get()
     return {
         name: use
@@ -258,7 +256,6 @@ def _known(tools: Tools) -> dict[str, str]:
 
 
 def _folders(tools: Tools) -> list[str]:
-    """The folders at the root of the files, for callers who may see them."""
     if current_caller.get().kbs:
         return []
     return [info.path for info in tools.workspace.files.roots()]

@@ -107,7 +107,6 @@ def _fault(error: Exception) -> ErrorData:
 
 
 def _add_files(tools: Tools) -> None:
-    """Declare the tools of files, the memory tool among them."""
     files.add(tools)
     memory.add(tools)
 
@@ -235,7 +234,6 @@ class WorkspaceServer(MCPServer[Any]):
         return declared.scope, declared.lacking(caller)
 
     def _most_of(self, arguments: dict[str, Any]) -> int:
-        """Most tokens of the answer to a call."""
         asked = arguments.get("max_tokens")
         return min(asked, self._most) if type(asked) is int and asked > 0 else self._most
 
@@ -298,7 +296,6 @@ class WorkspaceServer(MCPServer[Any]):
         argument: CompletionArgument,
         context: CompletionContext | None,
     ) -> Completion:
-        """How an address of a document may go on."""
         found: list[str] = []
         if (
             isinstance(ref, ResourceTemplateReference)
@@ -324,7 +321,6 @@ class WorkspaceServer(MCPServer[Any]):
 
 
 def _size(answer: CallToolResult) -> int:
-    """Tokens of all that a client gets."""
     from kbkit.embedding.static import count_tokens
 
     texts = [part.text for part in answer.content if isinstance(part, TextContent)]

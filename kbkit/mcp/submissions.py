@@ -115,7 +115,6 @@ def read(given: Any, tools: Tools, work: LongWork) -> Submission:
 
 
 def _is_there(line: str, tools: Tools) -> bool:
-    """Whether a word is the name of something in an allowed root."""
     if len(line) > _LONGEST_PATH or " " in line:
         return False
     try:
@@ -126,7 +125,6 @@ def _is_there(line: str, tools: Tools) -> bool:
 
 
 def _items(given: Any, is_there: Callable[[str], bool]) -> Iterator[SourceDocument | str]:
-    """Documents, and paths."""
     if isinstance(given, str):
         if _LIST.match(given):
             given = _parsed(given)
@@ -195,7 +193,6 @@ def _of_object(item: Mapping[str, Any], name: str) -> SourceDocument:
 
 
 def _title(text: str) -> str:
-    """The heading that a text begins with, or its first line."""
     heading = _HEADING.match(text)
     first = heading[1] if heading else text.strip().splitlines()[0]
     return " ".join(first.split())[:_TITLE]

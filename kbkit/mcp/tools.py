@@ -288,13 +288,11 @@ class Tools:
 def result(reply: Reply) -> CallToolResult:
     """A reply as the answer of a tool."""
     return CallToolResult(
-        content=[TextContent(type="text", text=reply.text)],
-        structured_content=dict(reply.values),
+        content=[TextContent(type="text", text=reply.text)], structured_content=dict(reply.values)
     )
 
 
 def _without_titles(schema: Any) -> Any:
-    """A schema without the names that pydantic makes of those of the fields."""
     if isinstance(schema, list):
         return [_without_titles(item) for item in schema]
     if not isinstance(schema, dict):

@@ -51,14 +51,7 @@ if TYPE_CHECKING:
         EntrySyncReport,
         Vote,
     )
-    from kbkit.models.files import (
-        DeletedFile,
-        FileInfo,
-        FileKind,
-        FileLink,
-        FileTree,
-        SyncReport,
-    )
+    from kbkit.models.files import DeletedFile, FileInfo, FileKind, FileLink, FileTree, SyncReport
     from kbkit.models.filters import Filters
     from kbkit.models.graph import (
         Entity,

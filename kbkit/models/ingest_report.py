@@ -130,7 +130,6 @@ def seconds_line(seconds: Mapping[str, float]) -> str:
 
 
 def _fidelity_line(fidelity: Mapping[str, tuple[int, int]]) -> str:
-    """What the measured pages kept, in one line."""
     shares = ", ".join(
         f"{kind} {100 * kept / wanted:.1f} %"
         for kind, (kept, wanted) in fidelity.items()

@@ -169,7 +169,6 @@ def known_address(url: str) -> str:
 
 
 def _creative(steps: list[str]) -> str:
-    """The name of a Creative Commons license by the path of its deed."""
     path = "/".join(steps).lower()
     found = re.match(r"licenses/(by(?:-nc)?(?:-sa|-nd)?)/(\d\.\d)(?:/([a-z]{2,3}))?(?:/|$)", path)
     if found:
@@ -204,7 +203,6 @@ def known_name(text: str) -> str:
 
 
 def _terms(name: str) -> str:
-    """Where the terms of a license are kept that has an SPDX name of its own."""
     found = re.fullmatch(r"CC-(BY[A-Z-]*?)-(\d\.\d)(?:-([A-Z]{2,3}))?", name)
     if found:
         path = "/".join(part.lower() for part in found.groups() if part)

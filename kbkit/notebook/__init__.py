@@ -127,7 +127,6 @@ def run_notebook(path: str | Path, *, on_progress: OnProgress | None = None) -> 
 
 
 def _fill(notebook: NotebookNode, recipe: Recipe, values: dict[str, str | bool]) -> None:
-    """Give the template its title and the values of its parameters."""
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
         if _TITLE in tags:
@@ -140,7 +139,6 @@ def _fill(notebook: NotebookNode, recipe: Recipe, values: dict[str, str | bool])
 
 
 def _assigned(line: str, values: dict[str, str | bool]) -> str:
-    """A line of the parameters' cell, with the value of its name where there is one."""
     name = line.partition("=")[0].strip()
     return f"{name} = {values[name]!r}" if name in values else line
 

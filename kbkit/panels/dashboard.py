@@ -105,13 +105,11 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         return self._panels[place]
 
     def _remember(self, place: int | None) -> None:
-        """Note which knowledge base is chosen in a tab that is left."""
         box = None if place is None else getattr(self._panels.get(place), "kb_box", None)
         if box is not None and box.value:
             self._kb = box.value
 
     def _choose(self, panel: Any) -> None:
-        """Choose that one in the tab that is opened, if it can be chosen there."""
         box = getattr(panel, "kb_box", None)
         if box is None or box.disabled or box.value in (self._kb, ""):
             return  # what is empty stands for all
@@ -243,5 +241,4 @@ def _tabs_of(
 
 
 def _names(options: Sequence[Any]) -> list[str]:
-    """The values of a selector's options, which may be pairs of label and value."""
     return [each[1] if isinstance(each, tuple) else each for each in options]

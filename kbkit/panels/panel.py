@@ -172,7 +172,6 @@ class JobPanel(Panel):
         self._set_running(False)
 
     def _join(self, timeout: float | None) -> None:
-        """Wait for the thread."""
         if self._thread is not None:
             self._thread.join(timeout)
 
@@ -182,7 +181,6 @@ class JobPanel(Panel):
         self.running = running
 
     def _is_due(self) -> bool:
-        """Whether it is time to show how far the work is."""
         now = time.monotonic()
         if now - self._updated < _INTERVAL:
             return False

@@ -64,7 +64,6 @@ def gather_facts(
 def _examples(
     transaction: Transaction, snapshot: Snapshot, questions: Sequence[Question]
 ) -> list[ExampleQuestion]:
-    """Questions with the documents that answer them, which they name by ends of URIs."""
     if not questions:
         return []
     uris = list(reading.uris_of(transaction, snapshot.document_ids).values())
@@ -106,7 +105,6 @@ def related_passages(
 
 
 def _nearest(means: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
-    """Pairs of a document and one near to it, the nearest first."""
     wanted, count = min(NEIGHBOURS, len(means) - 1), len(means)
     behind = np.arange(count, 0, -1, dtype=np.int32)
     for first in range(0, count, _ROWS):

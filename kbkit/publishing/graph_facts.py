@@ -10,14 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kbkit.export.facts import (
-    GraphEdge,
-    GraphFacts,
-    GraphGap,
-    GraphNode,
-    GraphPlace,
-    UndrawnNode,
-)
+from kbkit.export.facts import GraphEdge, GraphFacts, GraphGap, GraphNode, GraphPlace, UndrawnNode
 from kbkit.graph.building import first_sentence
 from kbkit.graph.graph import MOST_DRAWN, Graph
 from kbkit.models import Entity, Gap, GapKind, GraphLayout, LayoutNode, Target, TargetKind
@@ -231,7 +224,6 @@ class _Places:
         self._uris = reading.uris_of(transaction, snapshot.document_ids)
 
     def of_entity(self, known: str) -> tuple[GraphPlace, ...]:
-        """The documents that define an entity, then those that name it most."""
         found: dict[str, str] = {}
         for document, anchor in self._defined.get(known, ()):
             found.setdefault(document, anchor)
@@ -248,7 +240,6 @@ class _Places:
         return {document for document, _ in self._defined.get(known, ())}
 
     def of_document(self, known: str) -> tuple[GraphPlace, ...]:
-        """A document itself."""
         return (GraphPlace(self._uris[known]),) if known in self._uris else ()
 
 

@@ -189,12 +189,7 @@ def to_fit(row: KnowledgeBaseRow) -> list[EncoderTarget]:
 
 
 def index_state(
-    stores: Stores,
-    kb_id: str,
-    pages: Mapping[str, str],
-    title: str,
-    *,
-    model: bool | None = None,
+    stores: Stores, kb_id: str, pages: Mapping[str, str], title: str, *, model: bool | None = None
 ) -> str:
     """Stands for everything that `index_content` would give, and takes a hundredth of its time.
 
@@ -225,12 +220,7 @@ def index_state(
 
 
 def index_content(
-    stores: Stores,
-    kb_id: str,
-    pages: Mapping[str, str],
-    title: str,
-    *,
-    model: bool | None = None,
+    stores: Stores, kb_id: str, pages: Mapping[str, str], title: str, *, model: bool | None = None
 ) -> IndexContent | None:
     """Everything about a knowledge base that its search index says.
 
@@ -323,7 +313,6 @@ def _model() -> str:
 def _published_questions(
     transaction: Transaction, row: KnowledgeBaseRow
 ) -> Mapping[str, Sequence[int]]:
-    """The learned questions that the knowledge base's recipe wants published, most often none."""
     learning = spec_of(row).learning
     if not (learning.questions and learning.publish):
         return {}
@@ -331,7 +320,6 @@ def _published_questions(
 
 
 def _stored(found: EncoderRow | None, embedder: str) -> FittedEncoder | None:
-    """A query encoder that was stored, if it is for the vectors of that embedder."""
     if found is None or found.state.embedder != embedder:
         return None
     return FittedEncoder(embedder, found.terms, found.vectors, found.state.report)
@@ -340,7 +328,6 @@ def _stored(found: EncoderRow | None, embedder: str) -> FittedEncoder | None:
 def _cards(
     snapshot: Snapshot, rows: NDArray[np.int64], encoder: FittedEncoder | None
 ) -> IndexedCards | None:
-    """The cards of the documents whose chunks are in the index, in that order."""
     if encoder is None or encoder.embedder != snapshot.card_embedder:
         return None
     owners = list(dict.fromkeys(snapshot.owners[rows].tolist()))

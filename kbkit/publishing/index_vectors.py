@@ -104,10 +104,7 @@ class IndexVectors:
         return np.asarray(decode_bytes(axes["v"], len(vector)) @ vector * np.array(axes["s"]))
 
     def near(
-        self,
-        query: NDArray[np.float64],
-        best: Integers,
-        allowed: NDArray[np.bool_] | None = None,
+        self, query: NDArray[np.float64], best: Integers, allowed: NDArray[np.bool_] | None = None
     ) -> Near:
         """What a query needs of them.
 
@@ -174,10 +171,7 @@ class IndexFilters:
     """
 
     def __init__(
-        self,
-        core: Mapping[str, Any],
-        owners: Integers,
-        shard: Callable[[str], Mapping[str, Any]],
+        self, core: Mapping[str, Any], owners: Integers, shard: Callable[[str], Mapping[str, Any]]
     ) -> None:
         self._core, self._owners, self._shard = core, owners, shard
 
@@ -234,7 +228,6 @@ class IndexFilters:
         return mask
 
     def _saying(self, frames: Sequence[str]) -> Mask:
-        """Which chunks make a statement of one of some frames."""
         if "frames" not in self._core:
             return np.zeros(len(self._owners), np.bool_)
         about = self._shard("a")
@@ -242,7 +235,6 @@ class IndexFilters:
         return np.asarray(decode_varints(about["f"]) & bits > 0)
 
     def _speaking(self, name: str, kinds: Sequence[SubjectKind]) -> Mask:
-        """Which chunks speak of a subject of one of some kinds."""
         mask = np.zeros(len(self._owners), np.bool_)
         if "frames" not in self._core:
             return mask

@@ -259,7 +259,6 @@ class PublishedIndex:
     def _lexical(
         self, terms: Mapping[str, _Term], statistics: CorpusStatistics
     ) -> NDArray[np.float32]:
-        """BM25 of every chunk."""
         columns = self._columns
         scores = np.zeros(columns.chunks, np.float32)
         for name, term in terms.items():
@@ -376,7 +375,6 @@ class _Columns:
 
 
 def _row(values: Mapping[str, Any], kind: str, place: int, width: int) -> NDArray[np.float64]:
-    """The row of a term in a query encoder, zeros where it has none."""
     scales = values.get(f"{kind}s")
     if not scales or not scales[place]:
         return np.zeros(width)

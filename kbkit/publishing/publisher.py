@@ -71,7 +71,6 @@ def downloads(documents: Mapping[str, str], attachments: Attachments) -> dict[st
 
 
 def _archive(name: str, attachments: Attachments, uri: str) -> bytes:
-    """All files of a document, in a folder of their own."""
     target = BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
         for path, data in sorted(attachments(uri).items()):

@@ -169,7 +169,6 @@ def _folder(path: Path, base: Path) -> Draft:
 
 
 def _mirror(path: Path, inside: str, found: str) -> Draft:
-    """A site that was built or copied into a folder."""
     html = (path / "index.html").read_text(encoding="utf-8", errors="replace")
     root = parse(html) if html.strip() else None
     links = [] if root is None else list(root.iter("link"))

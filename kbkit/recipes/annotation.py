@@ -53,7 +53,6 @@ class NameSpec(Spec):
 
 
 def _or_text(schema: dict[str, Any]) -> None:
-    """Have a schema say that a name alone may stand for its mapping."""
     text = {"type": "string", "minLength": 1, "maxLength": _NAME_LENGTH, "pattern": r"\S"}
     schema["items"] = {"anyOf": [schema["items"], text]}
 

@@ -163,7 +163,6 @@ def _field(
 
 
 def _models(kind: Any) -> list[type[BaseModel]]:
-    """The parts that an annotation speaks of."""
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return [kind]
     return [model for part in get_args(kind) for model in _models(part)]

@@ -84,7 +84,6 @@ def _run(recipe: Recipe) -> Iterator[str]:
 
 
 def _variables(recipe: Recipe) -> Iterator[tuple[str, str]]:
-    """Parts of the recipe, and the variables that they refer to."""
     parts = {key: getattr(recipe, key) for key in ("embedding", "card_embedding", "annotation")}
     parts["expand"] = recipe.expand
     for number, spec in enumerate(recipe.retrieval.postprocessors):
@@ -95,7 +94,6 @@ def _variables(recipe: Recipe) -> Iterator[tuple[str, str]]:
 
 
 def _is_outside(recipe: Recipe, path: str, *, glob: bool = False) -> bool:
-    """Whether a path, or some that a glob means, may lie outside of the recipe's folder."""
     folder = recipe.path.parent.resolve()
     parts = Path(path).parts
     if ".." in parts:

@@ -77,7 +77,6 @@ def _check_depth(text: str, loader: Any) -> None:
 
 
 def _check_nodes(root: yaml.Node) -> None:
-    """Refuse aliases that multiply or lead back to themselves, long numbers and null characters."""
     import yaml
 
     measures: dict[int, tuple[int, int]] = {}  # values and depth, with what aliases stand for

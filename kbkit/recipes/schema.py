@@ -407,7 +407,6 @@ class Recipe(KnowledgeBaseSpec):
 
 
 def _slug_of(name: str) -> str:
-    """The nearest name that is allowed."""
     plain_letters = unicodedata.normalize("NFKD", str(name)).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-z0-9]+", "-", plain_letters.lower())[:63].strip("-") or "my-notes"
 

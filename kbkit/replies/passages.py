@@ -258,7 +258,6 @@ def document_reply(
 
 
 def _lines(found: Document, lines: str) -> tuple[int, int]:
-    """Where a range of lines begins and ends."""
     given = _LINES.fullmatch(lines.strip())
     first, last = (int(given[1]), int(given[2] or given[1])) if given else (0, 0)
     if not 1 <= first <= last:
@@ -271,7 +270,6 @@ def _lines(found: Document, lines: str) -> tuple[int, int]:
 
 
 def _split(content: str) -> list[str]:
-    """Its lines, without their ends."""
     return content.removesuffix("\n").split("\n") if content else []
 
 

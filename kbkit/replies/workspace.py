@@ -230,7 +230,6 @@ def _quoted_listing(
     limit: int | None,
     budget: Budget,
 ) -> Reply:
-    """A list whose lines are all quoted."""
     quotes = Quotes()
     quoted = (
         (

@@ -43,14 +43,7 @@ Line = Annotated[Any, WithJsonSchema({"type": "string", "maxLength": LONGEST_TIT
 Description = Annotated[Any, WithJsonSchema({"type": "string", "maxLength": LONGEST_DESCRIPTION})]
 Text = Annotated[Any, WithJsonSchema({"type": "string"})]
 Tags = Annotated[
-    Any,
-    WithJsonSchema(
-        {
-            "type": "array",
-            "items": {"type": "string"},
-            "maxItems": MOST_TAGS,
-        }
-    ),
+    Any, WithJsonSchema({"type": "array", "items": {"type": "string"}, "maxItems": MOST_TAGS})
 ]
 Prompt = Annotated[Any, WithJsonSchema({"type": "string", "pattern": r"[^\s]"})]
 Limit = Annotated[Any, WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MOST})]
@@ -247,8 +240,7 @@ class Picture(Body):
     """What is to be drawn of the graph."""
 
     around: Annotated[
-        list[Any],
-        WithJsonSchema({"type": "array", "maxItems": 1_000, "items": _TARGET}),
+        list[Any], WithJsonSchema({"type": "array", "maxItems": 1_000, "items": _TARGET})
     ] = Field(default_factory=list, description="Where to begin; by default at hubs.")
     depth: Annotated[
         Any, BeforeValidator(whole), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 5})

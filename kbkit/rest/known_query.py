@@ -30,7 +30,6 @@ _KNOWN: dict[str, tuple[str, ...]] = {}
 
 
 def _names(route: APIRoute) -> tuple[str, ...]:
-    """The parameters that a route takes in the query of its address."""
     found: list[str] = []
     waiting: list[Dependant] = [route.dependant]
     while waiting:

@@ -22,10 +22,7 @@ def base_of(workspace: Workspace, caller: Caller, name: str) -> KnowledgeBase:
 
 
 def holder_of(
-    workspace: Workspace,
-    caller: Caller,
-    kb: str | None,
-    holds: Callable[[KnowledgeBase], object],
+    workspace: Workspace, caller: Caller, kb: str | None, holds: Callable[[KnowledgeBase], object]
 ) -> KnowledgeBase:
     """The knowledge base that holds something: the one that is named, or the first that does.
 

@@ -256,7 +256,6 @@ class _Exchange:
         self.complete = False
 
     async def receive(self) -> Message:
-        """The next part of the body."""
         if self.complete:
             return await self._end()
         if self.refusal is not None:
@@ -295,12 +294,10 @@ class _Exchange:
                 return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
-        """Send a part of the answer, with the headers that all answers have."""
         if self.refusal is None or self.started:  # else it is what the application makes of that
             await self.send_refusal(message)
 
     async def send_refusal(self, message: Message) -> None:
-        """Send a part of an answer that is the gate's own."""
         if message["type"] == "http.response.start":
             self.started = True
             self._status.append(message["status"])

@@ -85,7 +85,6 @@ def _name_types(part: Any, schemas: dict[str, Any]) -> None:
 
 
 def _leave_out_null(field: dict[str, Any]) -> None:
-    """Say that a field of a form or an address is left out where there is nothing to say of it."""
     kinds = [each for each in field.get("anyOf", ()) if each != {"type": "null"}]
     if len(kinds) == 1:
         del field["anyOf"]
@@ -187,7 +186,6 @@ def _parameters(operation: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _names(told: Mapping[str, Any]) -> Iterator[str]:
-    """Links to the schemas of an answer."""
     for content in told.get("content", {}).values():
         name = str(content.get("schema", {}).get("$ref", "")).rpartition("/")[2]
         if name:

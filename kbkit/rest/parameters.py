@@ -86,9 +86,7 @@ def integer(name: str, description: str, low: int, high: int, default: int | Non
 
     async def read(
         value: Annotated[
-            str | None,
-            Query(alias=name, description=description),
-            _told(**shape),
+            str | None, Query(alias=name, description=description), _told(**shape)
         ] = None,
     ) -> int | None:
         if value is None:

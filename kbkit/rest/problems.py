@@ -175,7 +175,6 @@ def problem_of(error: errors.KbkitError, *, challenge: str = "") -> JSONResponse
 
 
 def _told(error: RequestValidationError) -> str:
-    """What is wrong with a request, a place each, without repeating what was sent."""
     faults = error.errors()
     found = []
     for each in faults[:_MOST_FAULTS]:
@@ -198,7 +197,6 @@ def _methods(routes: Iterable[BaseRoute], scope: Scope) -> set[str]:
 
 
 def _flat(routes: Iterable[BaseRoute]) -> Iterator[Route]:
-    """Routes, and those of the routers among them."""
     for route in routes:
         inner = getattr(route, "original_router", None)
         if inner is not None:

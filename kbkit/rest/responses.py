@@ -38,9 +38,7 @@ def quoted(version: str) -> str:
 async def _unquoted(
     if_match: Annotated[
         str | None,
-        Header(
-            description="The `ETag` of what is to be changed: it is only done to that version.",
-        ),
+        Header(description="The `ETag` of what is to be changed: it is only done to that version."),
         WithJsonSchema({"type": "string"}),
     ] = None,
 ) -> str | None:
@@ -59,10 +57,7 @@ async def _expected(
     if_match: IfMatch,
     if_none_match: Annotated[
         str | None,
-        Header(
-            description="`*`: only where nothing is there yet.",
-            max_length=200,
-        ),
+        Header(description="`*`: only where nothing is there yet.", max_length=200),
         WithJsonSchema({"type": "string", "enum": ["*"]}),
     ] = None,
 ) -> str | None:
@@ -97,11 +92,7 @@ class Page(BaseModel, Generic[T]):
 
 
 def answer(
-    value: Any,
-    status: int = 200,
-    *,
-    version: str = "",
-    headers: Mapping[str, str] | None = None,
+    value: Any, status: int = 200, *, version: str = "", headers: Mapping[str, str] | None = None
 ) -> Response:
     """A value object, or JSON values, as an answer.
 
@@ -243,7 +234,6 @@ def told_when_done(
 
 
 def _error_of(job: Job) -> KbkitError:
-    """The error that a job came to, whatever its class wants to be made of."""
     known: Any = getattr(errors, job.problem.error, None) if job.problem else None
     kind = known if isinstance(known, type) and issubclass(known, KbkitError) else ServerError
     error: KbkitError = kind.__new__(kind)

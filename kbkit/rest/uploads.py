@@ -142,7 +142,6 @@ class Upload(NamedTuple):
 
 
 async def _upload(request: Request) -> Upload:
-    """A folder out of JSON, or of a form with its files."""
     if request.headers.get("content-type", "").startswith("multipart/form-data"):
         async with request.form(max_files=MOST_FILES, max_fields=10) as form:
             parts = [each for each in form.getlist("files") if isinstance(each, UploadFile)]
@@ -276,12 +275,7 @@ ConditionsOf = Annotated[Conditions, Depends(Conditions)]
 """Parameter of a handler: what a request wants of a file."""
 
 
-def sent(
-    file: BinaryIO | bytes,
-    name: str,
-    version: str,
-    wanted: Conditions,
-) -> Response:
+def sent(file: BinaryIO | bytes, name: str, version: str, wanted: Conditions) -> Response:
     """A file, or a range of it, as an answer.
 
     Args:

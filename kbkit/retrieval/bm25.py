@@ -81,9 +81,7 @@ class _CorpusBM25(BM25Okapi):  # type: ignore[misc]
 
 
 def bm25_scores(
-    counts: Sequence[Mapping[str, int]],
-    lengths: Sequence[int],
-    statistics: CorpusStatistics,
+    counts: Sequence[Mapping[str, int]], lengths: Sequence[int], statistics: CorpusStatistics
 ) -> NDArray[np.float64]:
     """BM25 of each candidate for a query of the terms that ``statistics`` knows.
 

@@ -163,7 +163,6 @@ def entities_in(
 
 
 def _spans(words: Sequence[str]) -> Iterator[tuple[tuple[int, int], str]]:
-    """What may be a name among some words, long ones first."""
     for length in range(min(_MOST_WORDS, len(words)), 0, -1):
         for start in range(len(words) - length + 1):
             text = " ".join(words[start : start + length])

@@ -170,7 +170,6 @@ def document_factors(pools: Sequence[CandidatePool]) -> list[tuple[float, float]
 def _order_ranked(
     pools: Sequence[CandidatePool], weights: Sequence[Weights], limit: int
 ) -> list[RankedCandidate]:
-    """The candidates proper, best first."""
     counts = [pool.candidates.ranked for pool in pools]
     parts = [slice(0, count) for count in counts]
     features = _features(pools, parts)
@@ -216,7 +215,6 @@ def _fill_up(
 def _ranked(
     pools: Sequence[CandidatePool], parts: Sequence[slice], fused: Fused, order: Sequence[int]
 ) -> list[RankedCandidate]:
-    """Candidates in an order, given by their places in the parts laid end to end."""
     starts = np.cumsum([0] + [part.stop - part.start for part in parts])
     placed = []
     for i in order:
@@ -254,6 +252,5 @@ def mark_duplicates(vectors: Matrix, scores: Scores, threshold: float) -> NDArra
 
 
 def _split(scores: Scores, parts: Sequence[slice]) -> list[Scores]:
-    """Scores of all pools, apart again."""
     ends = np.cumsum([part.stop - part.start for part in parts])
     return np.split(scores, ends[:-1])

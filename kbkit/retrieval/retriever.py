@@ -87,11 +87,9 @@ class _State:
     questions: LearnedQuestions | None = None
 
     def learned(self, query: Query) -> LearnedQuestions | None:
-        """The learned questions, if they have a part in a query."""
         return self.questions if query.settings(self.spec.retrieval).learned_weight else None
 
     def encodes_like(self, other: _State) -> bool:
-        """Whether a query that was read and embedded for one is for the other too."""
         return self.spec is other.spec and self.row.embedder == other.row.embedder
 
 
@@ -269,7 +267,6 @@ class Retriever:
         return ratings.totals(transaction, self.kb_id)
 
     def _encode(self, seen: _State, query: Query) -> tuple[EncodedQuery, str]:
-        """What is asked of the legs, and what the reader should know of the vector for chunks."""
         retrieval = query.settings(seen.spec.retrieval)
         language = seen.spec.language
         terms = tuple(analyzer(language).query_terms(query.text))
@@ -402,7 +399,6 @@ def _cosines(candidates: Candidates, vector: Vector | None) -> Scores:
 
 
 def _rated(candidates: Candidates, totals: Totals) -> tuple[Scores, Scores]:
-    """Average and number of the ratings of each candidate, or of its document where it has none."""
     count = len(candidates.seqs)
     if not totals.chunks and not totals.documents:
         return np.zeros(count), np.zeros(count)

@@ -70,7 +70,6 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
 
 
 def _all_there(retrievers: Sequence[Retriever]) -> bool:
-    """Whether none of the knowledge bases was deleted meanwhile."""
     return all(retriever.is_there() for retriever in retrievers)
 
 

@@ -114,7 +114,6 @@ def _found(text: str, matches: TermMatcher, long: int) -> list[tuple[int, frozen
 
 
 def _best_window(found: list[tuple[int, frozenset[str]]], length: int) -> tuple[int, int]:
-    """Where the first and the last word of the window with most terms begin."""
     best, window = 0, (0, 0)
     for i, (start, _) in enumerate(found):
         held = frozenset[str]()

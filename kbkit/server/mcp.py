@@ -141,7 +141,6 @@ def _body_of(received: list[Message]) -> bytes:
 
 
 def _again(received: list[Message], receive: Receive) -> Receive:
-    """What came, and then what comes behind it."""
     waiting = iter(received)
 
     async def next_message() -> Message:

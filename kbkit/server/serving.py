@@ -51,7 +51,6 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End at a signal."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -159,7 +159,6 @@ def _utf8(body: bytes) -> str | None:
 
 
 def _strictly(body: bytes, name: str) -> str | None:
-    """The text if a charset that was named fits it."""
     labelled = webencodings.lookup(name.replace("_", "-")) or webencodings.lookup(name)
     try:
         codec = labelled.codec_info if labelled is not None else codecs.lookup(name)

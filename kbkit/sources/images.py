@@ -145,7 +145,6 @@ def local_reader(file: Path, root: Path) -> Callable[[str], bytes | None]:
 
 
 def _candidates(address: str, file: Path, root: Path) -> Iterator[Path]:
-    """Where a picture may lie that an address names."""
     try:
         split = urlsplit(address)
     except ValueError:

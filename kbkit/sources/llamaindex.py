@@ -182,7 +182,6 @@ def _event(place: str, key: str, parts: Sequence[_Part], base: Path) -> SourceEv
 
 
 def _joined(parts: Sequence[_Part]) -> str:
-    """The text of a document out of its parts, with marks where they are pages."""
     labels = [_label(part.metadata) for part in parts]
     if not all(labels):
         return _run(parts)

@@ -89,7 +89,6 @@ class _Translator(HTMLTranslator):
     """Writes literals as code, which HTML has a word for."""
 
     def visit_literal(self, node: Any) -> None:
-        """Write the literal whole."""
         self.body.append(f"<code>{self.encode(node.astext())}</code>")
         raise nodes.SkipNode
 

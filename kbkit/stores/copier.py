@@ -155,7 +155,6 @@ class Copier:
             copying.empty(filled)
 
     def _compared(self, digests: dict[str, Digest]) -> tuple[MigratedTable, ...]:
-        """The tables, each read once more where it is now."""
         found = []
         self._done = 0
         for table in copying.tables():

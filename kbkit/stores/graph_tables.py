@@ -58,7 +58,6 @@ class GraphTables:
         return held is not None and held[0] == self.database.changes()
 
     def _seen(self, transaction: Transaction, kb_id: str, found: GraphTable | None) -> GraphTable:
-        """The graph that a question is answered by, which may be an older one for a moment."""
         if found is None:
             return self._read(transaction, kb_id)
         if self._took[kb_id][0] > _LONG:

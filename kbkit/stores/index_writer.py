@@ -37,10 +37,7 @@ class IndexWriter:
     """
 
     def __init__(
-        self,
-        meanwhile: Callable[[], object],
-        address: StoresAddress | None,
-        kb_id: str,
+        self, meanwhile: Callable[[], object], address: StoresAddress | None, kb_id: str
     ) -> None:
         self._meanwhile = meanwhile
         self._arguments = None if address is None else (address.to_json(), kb_id)

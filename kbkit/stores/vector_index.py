@@ -285,7 +285,6 @@ class VectorIndex:
         return time.monotonic() < self._known.away_until
 
     def _miss(self, error: WorkspaceError) -> None:
-        """Do without the server for some time."""
         self._known.forget()
         if not self._known.away_until:
             _log.warning("going on without the index of vectors: %s", error)
@@ -339,11 +338,7 @@ class VectorIndex:
     def _writing(self, wait: float = _LOCK_SECONDS) -> Iterator[None]:
         # the mutex comes second, so that threads can search while this one waits for the lock;
         # who has the mutex already must not wait for long
-        with (
-            self._locks.hold("chroma", wait=wait, task=_TASK),
-            self._known.mutex,
-            self._settled(),
-        ):
+        with self._locks.hold("chroma", wait=wait, task=_TASK), self._known.mutex, self._settled():
             yield
 
     @contextlib.contextmanager

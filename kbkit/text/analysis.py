@@ -206,7 +206,6 @@ class Analyzer:
         return list(dict.fromkeys(terms))
 
     def _terms_of(self, token: str) -> tuple[str, ...]:
-        """The terms of one token."""
         if "`" in token:
             written = token.strip("`")
             folded = fold(written)
@@ -233,7 +232,6 @@ class Analyzer:
         return tuple(dict.fromkeys(terms))
 
     def _wholes(self, sign: str, together: list[str], end: str) -> list[str]:
-        """The terms that stand for all of a token."""
         letters = len(together) > 1 and all(len(s) == 1 and s.isalpha() for s in together)
         whole = ("" if letters else ".").join(together)
         terms = [sign + whole, sign + together[0]] if sign else []

@@ -47,7 +47,6 @@ def stop_words(language: str) -> frozenset[str]:
 
 
 def _bundled(language: str) -> list[str]:
-    """The list that llama-index carries, found without importing it, which takes a second."""
     spec = find_spec("llama_index")
     for folder in (spec and spec.submodule_search_locations) or ():
         file = Path(folder, "core/_static/nltk_cache/corpora/stopwords", language)

@@ -72,8 +72,7 @@ def test_any_name_is_a_name(files, path):
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["..", "../x", "a/../../x", "/etc/passwd", "~/x", "C:x", "..\\x", "a/..\\..\\x", "//x"],
+    "path", ["..", "../x", "a/../../x", "/etc/passwd", "~/x", "C:x", "..\\x", "a/..\\..\\x", "//x"]
 )
 def test_no_path_leads_out(files, path):
     for call in (files.read, files.info, files.list, files.delete, files.mkdir, files.open):

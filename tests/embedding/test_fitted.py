@@ -114,9 +114,7 @@ def test_a_query_is_the_scaled_sum_of_rows(fitted):
     rows = [fitted.terms.index(term) for term in ("oven", "tide")]
     total = fitted.vectors[rows].sum(axis=0)
     np.testing.assert_allclose(
-        fitted.encode(["oven", "unheard", "tide", "oven"]),
-        total / np.linalg.norm(total),
-        rtol=1e-5,
+        fitted.encode(["oven", "unheard", "tide", "oven"]), total / np.linalg.norm(total), rtol=1e-5
     )
     assert fitted.encode(["oven"]).dtype == np.float32
 

@@ -155,11 +155,7 @@ def test_ratings_measure_by_default_and_have_no_weight_then(kb):
 
 def test_queries_that_nothing_judged_answers_are_left_out(kb, chunk):
     judged = Judgements.of(
-        {
-            "bread": {chunk("Bread"): 3},
-            "wine": {chunk("Bread"): 0},
-            "gone": {"no-such-chunk": 3},
-        }
+        {"bread": {chunk("Bread"): 3}, "wine": {chunk("Bread"): 0}, "gone": {"no-such-chunk": 3}}
     )
     result = kb.feedback.evaluate(judged)
     assert [one.query for one in result.results] == ["bread"]

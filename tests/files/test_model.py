@@ -207,8 +207,7 @@ class Filesystem(RuleBasedStateMachine):
     @rule(source=paths, to=paths)
     def move(self, source, to):
         self.both(
-            lambda: self.files.move(source, to),
-            lambda: self.model.move(parts(source), parts(to)),
+            lambda: self.files.move(source, to), lambda: self.model.move(parts(source), parts(to))
         )
 
     @rule(path=paths)

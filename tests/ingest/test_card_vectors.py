@@ -140,10 +140,7 @@ def test_static_vectors_serve_until_the_model_has_embedded_all(workspace):
     assert row.version == version
     snapshot = kb._stores.snapshots.get(row)  # no other is made for it
     held = snapshot.cards_of(snapshot.document_ids)
-    assert (snapshot.card_embedder, held.shape) == (
-        embedder.fingerprint,
-        (30, embedder.dimensions),
-    )
+    assert (snapshot.card_embedder, held.shape) == (embedder.fingerprint, (30, embedder.dimensions))
 
 
 def test_a_few_new_documents_do_not_turn_the_model_away(workspace, monkeypatch):

@@ -5,12 +5,7 @@ import re
 
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    Request,
-    RequestParams,
-    ResourceTemplateReference,
-    Result,
-)
+from mcp_types import Request, RequestParams, ResourceTemplateReference, Result
 from pydantic import ConfigDict
 
 import kbkit

@@ -133,10 +133,7 @@ def test_rates_forget_callers_and_fill_up_again():
 
 @pytest.mark.parametrize(
     "head",
-    [
-        b"GET /api/jobs?cursor=a%0d%0aX-Evil:%201 HTTP/1.1",
-        b"GET /site/a%0d%0aX-Evil:%201 HTTP/1.1",
-    ],
+    [b"GET /api/jobs?cursor=a%0d%0aX-Evil:%201 HTTP/1.1", b"GET /site/a%0d%0aX-Evil:%201 HTTP/1.1"],
 )
 def test_no_header_is_smuggled_into_an_answer(client, head):
     host = f"{client.base_url.host}:{client.base_url.port}".encode()

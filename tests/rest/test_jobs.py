@@ -148,8 +148,7 @@ def test_a_key_of_one_is_none_of_anothers(client, workspace):
     try:
         numbers = [
             client.post(
-                "/test/once/c",
-                headers={"Idempotency-Key": "k", "Authorization": f"Bearer {token}"},
+                "/test/once/c", headers={"Idempotency-Key": "k", "Authorization": f"Bearer {token}"}
             ).json()["number"]
             for token in given
         ]

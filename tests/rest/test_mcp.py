@@ -34,10 +34,7 @@ def agent(url, *, token=None, mode="auto"):
     with start_blocking_portal() as portal:
         http = httpx2.AsyncClient(headers=headers, timeout=20)
         made = Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode)
-        with (
-            portal.wrap_async_context_manager(http),
-            portal.wrap_async_context_manager(made),
-        ):
+        with portal.wrap_async_context_manager(http), portal.wrap_async_context_manager(made):
 
             def run(method, *arguments):
                 if method == "version":

@@ -163,11 +163,7 @@ def test_few_candidates_are_the_best_of_each_leg(view, query, monkeypatch):
     whole = by_scan_of(view, wanted(view, query, limit=10**6))
     cosines = view.snapshot.vectors @ asked.vector
     nearest = view.snapshot.seqs[np.argsort(-cosines, kind="stable")[:5]].tolist()
-    for found in (
-        by_snapshot_of(view, asked),
-        by_scan_of(view, asked),
-        by_catalog_of(view, asked),
-    ):
+    for found in (by_snapshot_of(view, asked), by_scan_of(view, asked), by_catalog_of(view, asked)):
         ranked, rest = found.seqs[: found.ranked].tolist(), found.seqs[found.ranked :].tolist()
         assert set(nearest) <= set(ranked)
         assert len(ranked) <= 10

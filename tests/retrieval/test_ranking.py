@@ -143,12 +143,7 @@ def test_each_pool_is_ranked_by_its_own_weights():
         placed = rank(both, 9)
         totals = {(place.pool.kb, place.row): place.parts.total for place in placed}
         assert totals == pytest.approx(
-            {
-                ("meaning", 0): 1,
-                ("words", 1): 1,
-                ("meaning", 1): 0.3 / 0.9,
-                ("words", 0): 1 / 9,
-            }
+            {("meaning", 0): 1, ("words", 1): 1, ("meaning", 1): 0.3 / 0.9, ("words", 0): 1 / 9}
         )
 
 

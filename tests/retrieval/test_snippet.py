@@ -144,10 +144,7 @@ def test_hostile_text_takes_no_time(hostile):
     assert len(bare(cut(hostile + " tea", "tea"))) <= 240
 
 
-@given(
-    st.text(alphabet="ab tea\n`*_[]()!#|>-\\", max_size=400),
-    st.integers(10, 60),
-)
+@given(st.text(alphabet="ab tea\n`*_[]()!#|>-\\", max_size=400), st.integers(10, 60))
 def test_a_snippet_has_no_empty_lines_and_keeps_its_bounds(markdown, length):
     shown = cut(markdown, "tea", length)
     assert len(bare(shown)) <= length

@@ -205,10 +205,7 @@ class DatabaseConformance(ABC):
             first, second, third = corpus.chunk_seqs(transaction, kb_id).tolist()
             assert {
                 term: (seqs.tolist(), times.tolist()) for term, (seqs, times) in found.items()
-            } == {
-                "tea": ([first, second], [2, 1]),
-                "water": ([third], [1]),
-            }
+            } == {"tea": ([first, second], [2, 1]), "water": ([third], [1])}
             assert transaction.lexical.postings(kb_id, []) == {}
 
     @pytest.mark.parametrize("text", _ODD_TEXTS)

@@ -12,12 +12,7 @@ from kbkit.stores.catalog.packing import pack
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots import advancing, making
 from kbkit.stores.snapshots.making import make
-from kbkit.stores.snapshots.segments import (
-    DocumentNumbers,
-    Segment,
-    SegmentedSnapshot,
-    joined,
-)
+from kbkit.stores.snapshots.segments import DocumentNumbers, Segment, SegmentedSnapshot, joined
 from tests.stores.test_snapshots import catalog, fresh, opened, put, remove
 
 TERMS = ("a", "b", "c", "dd", "none")

@@ -173,10 +173,7 @@ def check(stored):
         return found
     made = whole(found)
     assert held_by(made) == held
-    for texts, lists in (
-        (made.titles, made.title_terms),
-        (made.heading_texts, made.heading_terms),
-    ):
+    for texts, lists in ((made.titles, made.title_terms), (made.heading_texts, made.heading_terms)):
         every = np.arange(len(texts))
         for number, term in enumerate(made.terms):
             held_there = lists.holding([number], every).tolist()

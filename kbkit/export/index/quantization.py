@@ -106,7 +106,6 @@ def round_cards(vectors: Matrix, clusters: NDArray[np.int64]) -> QuantizedVector
 
 
 def _parts(number: int) -> Iterator[slice]:
-    """Rows that are dealt with at once."""
     return (slice(start, start + _AT_ONCE) for start in range(0, number, _AT_ONCE))
 
 
@@ -141,14 +140,12 @@ def _cluster(vectors: Matrix, size: int) -> NDArray[np.int64]:
 
 
 def _nearest(vectors: Matrix, centres: Matrix) -> NDArray[np.int64]:
-    """The centre that each vector is nearest to, of equal ones the first."""
     halves = (centres * centres).sum(axis=1) / 2
     parts = _parts(len(vectors))
     return np.concatenate([np.argmax(vectors[p] @ centres.T - halves, axis=1) for p in parts])
 
 
 def _means(vectors: Matrix, clusters: NDArray[np.int64]) -> tuple[NDArray[np.int64], Matrix]:
-    """The clusters that hold any of some vectors, ascending, and the mean of those in each."""
     counts = np.bincount(clusters)
     held = np.flatnonzero(counts)
     # column by column, so that only one of them is held in double precision
@@ -157,7 +154,6 @@ def _means(vectors: Matrix, clusters: NDArray[np.int64]) -> tuple[NDArray[np.int
 
 
 def _halves(vectors: Matrix, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Two halves of a cluster, divided across its longest axis."""
     centred = vectors[rows] - vectors[rows].mean(axis=0)
     axis = np.linalg.svd(centred, full_matrices=False)[2][0]
     order = np.argsort(centred @ axis, kind="stable")

@@ -101,7 +101,6 @@ def split_by_size(sizes: Integers, most: int) -> list[int]:
 
 
 def _separator(before: str, first: str) -> str:
-    """The shortest beginning of a term that comes behind another term."""
     for length in range(1, len(first)):
         if utf16_key(first[:length]) > utf16_key(before):
             return first[:length]
@@ -164,7 +163,6 @@ def pack_postings(content: IndexContent, at_once: int = _AT_ONCE) -> Postings:
 
 
 def _sorted_keys(lists: Lists) -> Integers:
-    """A number for each term of each list, ascending."""
     owners = np.repeat(np.arange(len(lists)), np.diff(lists.starts))
     return np.sort(lists.values.astype(np.int64) * (len(lists) + 1) + owners)
 
@@ -172,7 +170,6 @@ def _sorted_keys(lists: Lists) -> Integers:
 def _contains(
     there: Integers, lists: Lists, which: NDArray[np.int32], terms: Integers
 ) -> NDArray[np.bool_]:
-    """Whether each of some lists, whose keys are given, has the term beside it."""
     keys = terms * (len(lists) + 1) + which
     if not len(there):
         return np.zeros(len(keys), np.bool_)

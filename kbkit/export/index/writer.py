@@ -232,7 +232,6 @@ def _read_descriptor(top: Path) -> dict[str, Any]:
 
 
 def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
-    """Every shard by name."""
     chunks = quantize(content.snapshot.vectors, content.rows) if content.encoder else None
     cards, carded = None, np.zeros(0, np.int64)
     if content.cards is not None:
@@ -260,7 +259,6 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
 
 
 def _modelled(content: IndexContent, embedder: str) -> bool:
-    """Whether vectors of an embedder can be asked with those of the browser's model."""
     return embedder == content.model != ""
 
 
@@ -270,7 +268,6 @@ def _model_shards(
     cards: QuantizedVectors | None,
     carded: Integers,
 ) -> Iterator[tuple[str, bytes]]:
-    """What a browser reads that has the model."""
     about = {}
     if chunks is not None and _modelled(content, content.snapshot.embedder):
         about["vectors"] = _axes(chunks)
@@ -392,7 +389,6 @@ def _about_vectors(vectors: QuantizedVectors, clusters: Integers) -> dict[str, A
 
 
 def _text_shards(content: IndexContent, places: Sequence[int]) -> Iterator[tuple[str, bytes]]:
-    """The shards of texts, divided at some places."""
     owners = np.repeat(
         np.arange(len(content.documents)), [document.chunks for document in content.documents]
     ).tolist()

@@ -137,7 +137,6 @@ def _claim(site: Path) -> None:
 
 
 def _error_lines(output: str) -> str:
-    """The lines of MkDocs' output that say what is wrong, 20 at most."""
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in output.splitlines()]
     lines = [line for line in lines if line.strip()]
     errors = [line for line in lines if re.match(r"(WARNING|ERROR|CRITICAL|Error|Aborted)", line)]

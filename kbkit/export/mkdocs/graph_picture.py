@@ -132,7 +132,6 @@ def write_browser_model(folder: Path) -> str:
 
 
 def _files(weights: Weights) -> Iterator[tuple[str, bytes]]:
-    """Every file by name."""
     yield "LICENSE.txt", _LICENSE.read_bytes()
     yield "vocabulary.txt", "\n".join(minilm_vocabulary()).encode()
     norm = weights.norm

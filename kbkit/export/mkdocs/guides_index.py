@@ -107,10 +107,7 @@ def _cards(
 
 
 def _snapshot(
-    chunks: Sequence[IndexedChunk],
-    owners: Sequence[int],
-    titles: Sequence[str],
-    of: Analyzer,
+    chunks: Sequence[IndexedChunk], owners: Sequence[int], titles: Sequence[str], of: Analyzer
 ) -> tuple[Snapshot, FittedEncoder | None]:
     """The chunks as arrays, and what embeds queries; ``None`` where the embedder is missing."""
     texts = [

@@ -80,7 +80,6 @@ def bundle(entry: str) -> str:
 
 
 def _dependencies(name: str, before: list[str]) -> list[str]:
-    """Modules that a module needs, and itself, each behind those that it needs."""
     for _, needed in _IMPORT.findall(_read(f"{name}.js")):
         if needed not in before:
             _dependencies(needed, before)
@@ -98,7 +97,6 @@ def _as_function(name: str) -> str:
 
 
 def _compact(name: str) -> str:
-    """A style without comments, on a line."""
     return _SPACE.sub(" ", _STYLE_COMMENT.sub("", _read(name)))
 
 

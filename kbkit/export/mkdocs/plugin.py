@@ -242,7 +242,6 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             add_name_parts(Path(config.site_dir, "search", "search_index.json"))
 
     def _others(self) -> list[tuple[str, str]]:
-        """Titles and addresses of the exports that are sections of the site of another one."""
         homes = {prefix: self._url(prefix, HOME) for prefix in self.exports if prefix != "."}
         return [(self.exports[prefix].title, url) for prefix, url in homes.items() if url]
 
@@ -254,18 +253,15 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         return file.page if file and isinstance(file.page, ExportedPage) else None
 
     def _url(self, prefix: str, path: str) -> str | None:
-        """Address of a page of an export, from the site's root."""
         file = self._file(prefix, path)
         return None if file is None else file.url
 
     def _address(self, prefix: str, path: str) -> str | None:
-        """Address of a page of an export, relative to the export's own."""
         url = self._url(prefix, path)
         return None if url is None else posixpath.relpath(url, prefix) + _slash(url)
 
 
 def _title(file: File) -> str:
-    """The title of a page, HTML."""
     page = file.page
     return str((page and (page.meta.get("title") or page.title)) or file.url)
 

@@ -173,14 +173,12 @@ def _database(path: Path) -> sqlite3.Connection:
 
 
 def _unchanged(before: Mapping[str, str | None], find: Callable[[str], str | None]) -> bool:
-    """Whether links, or pictures, are what they were."""
     return all(find(href) == target for href, target in before.items())
 
 
 def _recording(
     find: Callable[[str], str | None], found: dict[str, str | None]
 ) -> Callable[[str], str | None]:
-    """The same, with a note of what it gave."""
 
     def record(href: str) -> str | None:
         found[href] = find(href)

@@ -20,9 +20,9 @@ _CURRENT = (
     "Without pages that may be out of date</label>"
 )
 _SUBJECTS = (
-    '<label>About<input data-adds="subject" list="kb-subjects" maxlength="200" '
-    'placeholder="any subject"></label><datalist id="kb-subjects"></datalist>'
-    '<label>Names<input data-adds="entity" list="kb-entities" maxlength="200" '
+    '<label>Topic<input data-adds="subject" list="kb-subjects" maxlength="200" '
+    'placeholder="any topic"></label><datalist id="kb-subjects"></datalist>'
+    '<label>Mentions<input data-adds="entity" list="kb-entities" maxlength="200" '
     'placeholder="any name"></label><datalist id="kb-entities"></datalist>'
 )
 
@@ -94,8 +94,6 @@ def search_page(
         script: Address of the page's script, from the page.
     """
     kinds, tags, frames = _document_counts(cores)
-    if list(kinds) == [DocumentType.OTHER]:
-        kinds.clear()  # a filter that tells nothing apart
     fields = []
     if len(kbs) > 1:
         fields.append(_choice("kb", "Knowledge base", [(kb["name"], kb["title"]) for kb in kbs]))
@@ -103,7 +101,7 @@ def search_page(
     fields.append(_choice("type", "Type", [(k, text.replace("_", " ")) for k, text in types]))
     fields.append(_choice("tag", "Tag", _counted(tags, sorted(tags)[:_TAGS])))
     if frames:
-        fields.append(_choice("frame", "Says", _counted(frames, frames)))
+        fields.append(_choice("frame", "Kind of statement", _counted(frames, frames)))
         fields.append(_SUBJECTS)
     if any(core["ratings"] for core in cores):
         fields.append(_choice("rating", "Rated at least", _STARS))
@@ -116,7 +114,6 @@ def search_page(
 def _document_counts(
     cores: Sequence[Mapping[str, Any]],
 ) -> tuple[Counter[str], Counter[str], Counter[str]]:
-    """How many documents are of each type and have each tag, and how many passages each frame."""
     kinds: Counter[str] = Counter()
     tags: Counter[str] = Counter()
     frames: Counter[str] = Counter()
@@ -128,7 +125,6 @@ def _document_counts(
 
 
 def _counted(counts: Mapping[str, int], names: Iterable[str]) -> list[tuple[str, str]]:
-    """Values to choose from, each with how often it is there."""
     return [(name, f"{name} ({counts[name]:,})") for name in names]
 
 
@@ -137,8 +133,8 @@ def _kind_rank(kind: str) -> tuple[bool, str]:
 
 
 def _choice(name: str, label: str, options: Sequence[tuple[str, str]]) -> str:
-    """A field to choose one of some values, or any."""
-    if not options:
+    """A field to choose one of some values, or any; nothing where there is no choice."""
+    if len(options) < 2:
         return ""
     values = "".join(
         f'<option value="{html.escape(value)}">{html.escape(text)}</option>'

@@ -67,7 +67,6 @@ class _Entry:
 
     @property
     def id(self) -> str:
-        """Names the file with what is in it."""
         return digest(f"{self.url} {self.listing}")
 
 

@@ -91,7 +91,6 @@ class ExportedPage(Page):
 
 
 def _page_url(href: str, file: File, files: Files) -> str | None:
-    """The address of the page that a relative link to a Markdown file means."""
     path, hash_, fragment = href.partition("#")
     path, mark, query = path.partition("?")
     target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(path)))
@@ -106,14 +105,12 @@ def _page_url(href: str, file: File, files: Files) -> str | None:
 
 
 def _picture(href: str, file: File, files: Files, pictures: frozenset[str]) -> str | None:
-    """The SVG that a relative link means, if it is one of the export."""
     target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(href)))
     found = files.src_uris.get(target) if target in pictures else None
     return None if found is None else found.content_string
 
 
 def _image(src: str, file: File, files: Files, folder: str) -> str | None:
-    """The address of a picture of a document, if it is one of the export."""
     target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(src)))
     found = files.src_uris.get(target) if folder and posixpath.dirname(target) == folder else None
     return None if found is None else str(found.url_relative_to(file))

@@ -183,7 +183,6 @@ def _table(info: KnowledgeBaseInfo, outline: Outline) -> list[str]:
 
 
 def _types(outline: Outline) -> str:
-    """The types, where these tell documents apart."""
     counts = Counter(entry.document_type for entry in outline.entries.values())
     return ", ".join(
         f"{counts[kind]:,} [{escape(kind.replace('_', ' '))}]"
@@ -262,7 +261,6 @@ def _source_row(source: SourceFacts) -> str:
 
 
 def _licenses(stated: Sequence[License]) -> list[str]:
-    """Which licenses are stated, whom to credit, and by how many documents."""
     counts = Counter(stated).most_common()
     rows = [
         f"| {license_link(license) if license else 'none stated'} "
@@ -278,7 +276,6 @@ def _licenses(stated: Sequence[License]) -> list[str]:
 
 
 def _fidelity(sources: Sequence[SourceFacts]) -> list[str]:
-    """What the measured pages kept, all sources together."""
     kept: dict[str, int] = {}
     wanted: dict[str, int] = {}
     for source in sources:

@@ -97,7 +97,6 @@ def contents_links(uri: str, text: str) -> tuple[ContentsLink, ...]:
 
 
 def _listed(text: str) -> Iterator[tuple[str, Trail]]:
-    """Links of a text, with the headings and items that those are listed under which begin one."""
     headings: list[tuple[int, str]] = []
     items: list[tuple[int, str, str]] = []
     fence = ""
@@ -137,7 +136,6 @@ def _targets(text: str) -> Iterator[str]:
 
 
 def _name(text: str) -> str:
-    """What a heading or item says, without its anchor and the arrow that unfolds it."""
     return plain(_ARROW.sub("", inline_text(split_anchor(text.replace("\0", ""))[0], tags=False)))
 
 
@@ -170,7 +168,6 @@ class ReadingOrder:
         return self._ranks.get(uri, _NEVER), *self._named(folders, uri)
 
     def _named(self, folders: tuple[str, ...], uri: str) -> tuple[int, int]:
-        """How far up the contents page lies that names a document, and its place there."""
         address = bare(uri)
         for up in range(len(folders) + 1):
             place = self._places.get(folders[: len(folders) - up], {}).get(address)
@@ -179,7 +176,6 @@ class ReadingOrder:
         return _NEVER, 0
 
     def _from_top(self, uri: str) -> tuple[int, int]:
-        """The place that the topmost contents page gives a document, and how deep that lies."""
         folders, address = uri_parts(uri)[0], bare(uri)
         for depth in range(len(folders) + 1):
             place = self._places.get(folders[:depth], {}).get(address)
@@ -188,7 +184,6 @@ class ReadingOrder:
         return _NEVER, 0
 
     def _chained(self, following: Mapping[str, str]) -> Iterable[str]:
-        """Documents in the order in which they follow each other, a chain behind the other."""
         targets = set(following.values())
         heads = sorted(uri for uri in following if uri not in targets)
         seen: set[str] = set()

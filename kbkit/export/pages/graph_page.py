@@ -21,7 +21,7 @@ from kbkit.models.plain import pluralize
 
 LISTED = 200
 """Most entities that the page lists."""
-FORMAT = 2
+FORMAT = 3
 """Of the data."""
 
 
@@ -59,10 +59,10 @@ def _digest(page: str) -> str:
 
 def _page(graph: GraphFacts, outline: Outline) -> str:
     shown = len(graph.nodes)
-    of = f"The {shown:,} most related of {graph.total:,}" if graph.total > shown else f"{shown:,}"
+    of = f"the {shown:,} most related of {graph.total:,}" if graph.total > shown else f"{shown:,}"
     lines = [breadcrumbs(outline, (), GRAPH), "", "# Knowledge graph", ""]
     lines += [
-        f"{of} names that these documents define and use, and how they hang together: "
+        f"This graph shows {of} names in these documents, with "
         f"{pluralize(len(graph.edges), 'relation')}.",
         "",
         "## What is related most",

@@ -8,12 +8,7 @@ from __future__ import annotations
 from kbkit.export.pages.contents import introduces
 from kbkit.export.pages.elements import front_matter, html_title, stars
 from kbkit.export.pages.links import relative
-from kbkit.export.pages.list_pages import (
-    document_line,
-    document_list,
-    section_line,
-    section_pages,
-)
+from kbkit.export.pages.list_pages import document_line, document_list, section_line, section_pages
 from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, GRAPH, HOME, Outline
 from kbkit.export.pages.revisions import latest_changes
 from kbkit.export.pages.sections import Section
@@ -112,7 +107,6 @@ def _changes(outline: Outline) -> list[str]:
 
 
 def _best(outline: Outline) -> list[str]:
-    """Documents with their stars, the best first, where that is their order."""
     found = [outline.entries[uri] for uri in outline.facts.best if uri in outline.entries]
     rows = []
     for entry in found[:MOST_DOCUMENTS]:

@@ -93,7 +93,6 @@ def section_title(outline: Outline, section: Section) -> str:
 
 
 def _browse_page(outline: Outline) -> str:
-    """All types and tags."""
     found = outline.entries.values()
     types = Counter(entry.document_type for entry in found)
     tags = Counter(tag for entry in found for tag in entry.tags)
@@ -143,7 +142,6 @@ def document_line(outline: Outline, uri: str, here: str) -> str:
 
 
 def _about(outline: Outline, uri: str) -> str:
-    """What a document is, Markdown on one line, cut between words."""
     about = outline.entries[uri].description
     if len(about) > DESCRIPTION_LENGTH:
         cut = about[:DESCRIPTION_LENGTH]

@@ -141,7 +141,6 @@ def _full_text_head(outline: Outline, chosen: int) -> str:
 
 
 def _license(license: License) -> str:
-    """A line that tells the license, if one is stated."""
     said = ". ".join(filter(None, (license.label, license.attribution)))
     return f"License: {plain(said)}\n" if said else ""
 
@@ -193,7 +192,6 @@ def _index(values: dict[str, Any]) -> Iterator[str]:
 
 
 def _licenses(documents: list[dict[str, Any]]) -> str:
-    """Licenses with how many documents state each, the most frequent first."""
     counts = Counter(License.of(document).label for document in documents)
     none = counts.pop("", 0)
     said = [f"{_label(name)} ({number:,})" for name, number in counts.most_common(LICENSES)]

@@ -13,14 +13,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
-from kbkit.export.pages.contents import (
-    ContentsLink,
-    ReadingOrder,
-    Trail,
-    bare,
-    introduces,
-    rank,
-)
+from kbkit.export.pages.contents import ContentsLink, ReadingOrder, Trail, bare, introduces, rank
 from kbkit.export.pages.paths import uri_parts
 from kbkit.models.documents import Navigation
 
@@ -194,7 +187,6 @@ class _Tree:
                     self._listed.setdefault(listed, (self._folders[page], link.trail))
 
     def grow(self) -> Section:
-        """The root."""
         over: dict[Key, Key] = {}
         for own in self._keys.values():
             key = own
@@ -297,7 +289,6 @@ def _families(places: Mapping[str, tuple[Key, str]]) -> dict[str, str]:
 
 
 def _common(folders: Sequence[Key]) -> Key:
-    """The folders that all lie in."""
     first, last = min(folders, default=()), max(folders, default=())
     same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
     return tuple(one for one, _ in same)
@@ -325,7 +316,6 @@ def _prune(section: Section, depth: int) -> None:
 
 
 def _sort(section: Section, order: ReadingOrder) -> None:
-    """Put everything in its order."""
     folders = tuple(takewhile(lambda part: part not in (_NAME, _PAGE), section.key))
 
     def place(item: str | Section) -> tuple[Any, ...]:

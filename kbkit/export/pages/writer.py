@@ -248,7 +248,6 @@ def _write(path: Path, content: str | bytes) -> bool:
 
 
 def _remove(directory: Path, path: str) -> bool:
-    """Remove a page of an earlier export, and the folders that it leaves empty."""
     target = directory / path
     if not target.exists():
         return False

@@ -13,11 +13,7 @@ from kbkit.models import Document, DocumentState, DocumentType, Rating
 from kbkit.models.plain import pluralize
 from kbkit.panels import render
 from kbkit.panels.controls import Muted, button, control, row, show, toggle
-from kbkit.panels.documents.rendering import (
-    DocumentLink,
-    DocumentRenderer,
-    RenderedDocument,
-)
+from kbkit.panels.documents.rendering import DocumentLink, DocumentRenderer, RenderedDocument
 from kbkit.panels.events import Topic
 from kbkit.panels.panel import Panel
 from kbkit.panels.text_rendering import LONGEST

@@ -152,7 +152,6 @@ class DocumentsPanel(Panel):
         self.publish(topic)
 
     def _send_rows(self, content: Mapping[str, Any]) -> None:
-        """Send the lines of a folder that is opened."""
         folder = str(content.get("folder"))
         self._view.send({"folder": folder, "rows": self._tree.rows(folder)})
 
@@ -174,7 +173,6 @@ class DocumentsPanel(Panel):
     # What is shown
 
     def _list(self) -> None:
-        """Read the documents anew."""
         name = self._selector.name
         documents: list[Document] = []
         self._revision = None

@@ -146,7 +146,6 @@ def _rows(folder: _Folder) -> Iterator[Row]:
 
 
 def _expanded(folder: _Folder) -> list[Row]:
-    """The lines of a folder and of all in it."""
     rows = list(_rows(folder))
     shown = {found.key: found for found in (each.collapsed() for each in folder.folders.values())}
     for row in rows:

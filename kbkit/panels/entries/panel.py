@@ -150,7 +150,6 @@ class EntriesPanel(Panel):
     # What changes elsewhere
 
     def _look(self) -> None:
-        """Show what an agent, another process or another program has changed by now."""
         with self.shown_errors(), self.unasked():
             if self._seen != self._entries.revision():
                 self._reread()
@@ -230,7 +229,6 @@ class EntriesPanel(Panel):
         return self._changed(f"Stored: {changed.title}", slug)
 
     def _write(self, message: Message) -> Answer:
-        """Write or delete one of its files."""
         slug, path = text_in(message, "slug"), text_in(message, "path").strip()
         if not path:
             raise ConfigError("path: give a path within the entry, such as code/run.py")
@@ -328,7 +326,6 @@ class EntriesPanel(Panel):
         }
 
     def _offer(self) -> None:
-        """Offer the categories and tags that there are."""
         everything = self._entries.list(limit=None).entries
         for box, names in (
             (self.category_box, {each.category for each in everything if each.category}),

@@ -214,7 +214,6 @@ class EvalPanel(JobPanel):
     # What is shown
 
     def _send_detail(self, message: Mapping[str, object]) -> None:
-        """Send what both sides found for a query that the page asks for."""
         place, evaluation = message.get("place"), self.evaluation
         if evaluation is None or type(place) is not int or not 0 <= place < len(self._order):
             return

@@ -28,13 +28,7 @@ from kbkit.panels.files.rows import MOST_FOUND, ancestors, found_rows, rows
 from kbkit.panels.homes import AnyWorkspace, home_of
 from kbkit.panels.panel import Panel
 from kbkit.panels.questions import Answer, AskingView, Message, text_in
-from kbkit.panels.text_rendering import (
-    LONGEST,
-    RenderedFile,
-    is_rendered,
-    render_file,
-    render_text,
-)
+from kbkit.panels.text_rendering import LONGEST, RenderedFile, is_rendered, render_file, render_text
 from kbkit.panels.watch import Watch
 from kbkit.stores.catalog.knowledge_bases import FILES
 
@@ -166,7 +160,6 @@ class FilesPanel(Panel):
     # What changes elsewhere
 
     def _look(self) -> None:
-        """Show what an agent, another process or another program has changed by now."""
         with self.shown_errors(), self.unasked():
             if self._seen != self._revision():
                 self._reread()
@@ -177,7 +170,6 @@ class FilesPanel(Panel):
             self._reread()
 
     def _revision(self) -> str:
-        """What is another text when files or knowledge bases changed, whoever changed them."""
         opened = [self.file.path] if self.file is not None and not self.file.read_only else []
         return self._files.revision(["", *sorted(self._open_folders)[:_MOST_WATCHED], *opened])
 
@@ -369,7 +361,6 @@ class FilesPanel(Panel):
         }
 
     def _extracted(self, path: str) -> str:
-        """What search reads of a file."""
         try:
             return self._workspace[FILES].documents[path].content
         except KbkitError:

@@ -8,16 +8,7 @@ from typing import Any
 
 from kbkit.graph.exporting import node_id
 from kbkit.markdown.plain_text import plain_text
-from kbkit.models import (
-    Entity,
-    Gap,
-    GraphLayout,
-    Hit,
-    MergeSuggestion,
-    Step,
-    Target,
-    TargetKind,
-)
+from kbkit.models import Entity, Gap, GraphLayout, Hit, MergeSuggestion, Step, Target, TargetKind
 from kbkit.models.plain import pluralize
 from kbkit.panels import passages, render
 

@@ -161,7 +161,6 @@ class GraphPanel(JobPanel):
             self._redraw()
 
     def _current_revisions(self) -> object:
-        """What tells whether anybody has changed the graph."""
         revisions = {kb.id: handle_of(kb).site_revision() for kb in self._selector.chosen()}
         return {kb: (numbers[0], numbers[-1]) for kb, numbers in revisions.items()}
 
@@ -217,7 +216,6 @@ class GraphPanel(JobPanel):
     # What the page asks
 
     def _problem(self, error: Exception, message: Mapping[str, Any]) -> Answer:
-        """An error with the field that it is about, and how things are now if it is a conflict."""
         text = render.problem_line(error)
         found = re.match(r"(name|type|description|aliases|weight|note|target)=", str(error))
         field = found[1] if found and isinstance(error, ConfigError) else ""
@@ -357,7 +355,6 @@ class GraphPanel(JobPanel):
         }
 
     def _open(self, message: Mapping[str, Any]) -> None:
-        """The reader wants to see a document or a passage."""
         with self.shown_errors():
             hit = self._hits.get(str(message.get("chunk")))
             if self._on_open is not None:
@@ -365,7 +362,6 @@ class GraphPanel(JobPanel):
 
 
 def _graph_of(kb: KnowledgeBase, rater: str) -> Graph | RemoteGraph:
-    """The graph of the workspace that a knowledge base is of."""
     handle = handle_of(kb)
     if is_local(kb):
         return Graph(handle.stores, rater)

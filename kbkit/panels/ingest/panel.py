@@ -213,7 +213,6 @@ class IngestPanel(JobPanel):
         self._show_kept()
 
     def _present(self) -> KnowledgeBase | None:
-        """The knowledge base that is chosen, if it is there."""
         workspace, name = self._selector.workspace, self._selector.name
         if not name or (workspace is not None and name not in workspace):
             return None

@@ -227,7 +227,6 @@ class JudgePanel(Panel):
         return ("pause", 0) if self._due else None
 
     def _send_pool(self, place: int) -> None:
-        """Send the page a pool that it asked for."""
         scores = self.judging.scores(place)
         self.view.pool = {
             "place": place,

@@ -32,13 +32,7 @@ _DAYS = (
     ("Past month", timedelta(days=30)),
     ("Past year", timedelta(days=365)),
 )
-_STARS = (
-    ("Any", 0.0),
-    ("2 or more", 2.0),
-    ("3 or more", 3.0),
-    ("4 or more", 4.0),
-    ("5", 5.0),
-)
+_STARS = (("Any", 0.0), ("2 or more", 2.0), ("3 or more", 3.0), ("4 or more", 4.0), ("5", 5.0))
 _MOST = 500
 """Most tags and folders that are offered."""
 
@@ -63,8 +57,7 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._muted = Muted()
         self._age: timedelta | None = None
         self.toggle = toggle(
-            "Filters",
-            tooltip="Only what is of a type, tag, folder, subject, rating, age or state",
+            "Filters", tooltip="Only what is of a type, tag, folder, subject, rating, age or state"
         )
         self.toggle.observe(self._on_toggle, "value")
         self._row = row()
@@ -111,8 +104,8 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             "document_type": (widgets.Dropdown, "Type", {"options": [("Any", ())]}),
             "tags": (widgets.Combobox, "Tag", {"placeholder": "Add a tag"}),
             "path": (widgets.Combobox, "Path", {"placeholder": "library/**, *.pdf"}),
-            "frame": (widgets.Dropdown, "Says", {"options": [("Any", ())]}),
-            "subject": (widgets.Combobox, "About", {"placeholder": "Add a subject"}),
+            "frame": (widgets.Dropdown, "Kind of statement", {"options": [("Any", ())]}),
+            "subject": (widgets.Combobox, "Topic", {"placeholder": "Add a topic"}),
             "min_rating": (widgets.Dropdown, "Stars", {"options": _STARS}),
             "after": (widgets.Dropdown, "Fetched", {"options": _DAYS}),
             "state": (widgets.Dropdown, "State", {"options": [("Any", ())]}),
@@ -160,7 +153,6 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         show(self._chips, visible=bool(conditions))
 
     def _show_value(self) -> None:
-        """Let the controls say what the filters are, also where Python has set them."""
         value = self.value
         self.controls["tags"].value = self.controls["subject"].value = ""
         self.controls["path"].value = value.path
@@ -172,7 +164,6 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         _choose(self.controls["after"], after, "since {:%Y-%m-%d}".format)
 
     def _make_chip(self, text: str, remove: Callable[[Filters], Filters]) -> Any:
-        """A button that removes a condition from what the filters are when it is clicked."""
         label, hint = f"{render.plain(text, 60)} ✕", f"Remove {render.plain(text, 200)}"
         chip = control(widgets.Button, label, tooltip=hint)
         chip.on_click(lambda _button: setattr(self, "value", remove(self.value)))
@@ -180,7 +171,6 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
 
 def _conditions(value: Filters) -> dict[str, Callable[[Filters], Filters]]:
-    """What each condition is called, and what takes it away from filters."""
     found: dict[str, Callable[[Filters], Filters]] = {}
     for name, say in _SAID.items():
         given = getattr(value, name)
@@ -215,12 +205,10 @@ _LISTS = frozenset({"tags", "subject", "entity"})
 
 
 def _unset(name: str, filters: Filters) -> Filters:
-    """Filters without a condition."""
     return replace(filters, **{name: getattr(_NONE, name)})
 
 
 def _without(name: str, value: str, filters: Filters) -> Filters:
-    """Filters without one of several values of a condition."""
     left: Any = tuple(other for other in getattr(filters, name) if other != value)
     return replace(filters, **{name: left})
 
@@ -247,10 +235,7 @@ def _rank(counted: tuple[str, int]) -> tuple[bool, int, str]:
 def _state_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
     states = (DocumentState.CURRENT, DocumentState.STALE)  # what is gone is not searched
     counts = {state: sum(info.states.get(state.value, 0) for info in infos) for state in states}
-    return [
-        ("Any", ()),
-        *((f"{state.value} ({counts[state]:,})", (state,)) for state in states),
-    ]
+    return [("Any", ()), *((f"{state.value} ({counts[state]:,})", (state,)) for state in states)]
 
 
 def _frame_options(counts: Iterable[Mapping[Frame, int]]) -> list[tuple[str, Any]]:
@@ -264,7 +249,6 @@ def _frame_options(counts: Iterable[Mapping[Frame, int]]) -> list[tuple[str, Any
 
 
 def _commonest(counts: Iterator[dict[str, int]]) -> list[str]:
-    """The names that most documents have."""
     total: Counter[str] = Counter()
     for found in counts:
         total.update(found)
@@ -272,7 +256,6 @@ def _commonest(counts: Iterator[dict[str, int]]) -> list[str]:
 
 
 def _choose(box: Any, value: Any, label: Callable[[Any], str]) -> None:
-    """Choose a value in a dropdown, added where it is none of those offered."""
     options = list(box.options)
     if value not in [offered for _, offered in options]:
         options.append((label(value), value))

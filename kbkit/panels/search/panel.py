@@ -228,7 +228,6 @@ class SearchPanel(Panel):
         self._results.show_error(error)
 
     def _summary(self, results: ResultSet) -> tuple[str, tuple[str, str] | None]:
-        """How many hits there are, and what to do where there are none."""
         hits = results.hits
         if not hits.query:
             return self._contents(), (
@@ -249,7 +248,6 @@ class SearchPanel(Panel):
         return f"No hits {request}", (f"Nothing found {word} “{hits.query}”", advice)
 
     def _contents(self) -> str:
-        """What there is to search, in a sentence."""
         infos = [kb.info() for kb in self._selector.chosen()]
         if not infos:
             return "This workspace has no knowledge base yet: make one with kbkit.build()."
@@ -277,7 +275,6 @@ class SearchPanel(Panel):
     # In step with other panels and processes
 
     def _current_revisions(self) -> tuple[object, object]:
-        """What tells whether documents, and whether ratings, have changed."""
         revisions = {kb.id: handle_of(kb).revision() for kb in self._selector.chosen()}
         documents = {kb: numbers[0] for kb, numbers in revisions.items()}
         return documents, {kb: numbers[1:] for kb, numbers in revisions.items()}

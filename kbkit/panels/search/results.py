@@ -14,14 +14,7 @@ from kbkit.models.plain import pluralize
 from kbkit.models.scores import fold_query
 from kbkit.panels import render
 from kbkit.panels.panel import Panel
-from kbkit.panels.search.cards import (
-    GRADES,
-    NO_SUMMARY,
-    CardsView,
-    ContextWindow,
-    card,
-    card_id,
-)
+from kbkit.panels.search.cards import GRADES, NO_SUMMARY, CardsView, ContextWindow, card, card_id
 from kbkit.panels.search.highlighting import Highlighter
 from kbkit.panels.search.rating_summary import RatingSummary, summarize
 from kbkit.panels.view import Handler
@@ -224,7 +217,6 @@ class Results:
         return made
 
     def _rating_summaries(self) -> dict[str, RatingSummary]:
-        """What was said about the hits, by the ids of their cards."""
         found = {}
         for name, ids in self._chunk_ids().items():
             ratings = handle_of(self._find(name)).ratings_of(ids)
@@ -233,7 +225,6 @@ class Results:
         return found
 
     def _chunk_summaries(self) -> dict[str, ChunkSummary]:
-        """What the hits say in a few words, by the ids of their cards."""
         return {
             f"{name}/{chunk_id}": summary
             for name, ids in self._chunk_ids().items()
@@ -241,7 +232,6 @@ class Results:
         }
 
     def _chunk_ids(self) -> dict[str, list[str]]:
-        """The ids of the hits' chunks by knowledge base."""
         chunks: dict[str, list[str]] = {}
         for hit in self.shown.hits:
             chunks.setdefault(hit.kb, []).append(hit.chunk.id)

@@ -116,9 +116,7 @@ def count_waiting_chunks(workspace: WorkspaceOf, caller: Caller, name: KbPath) -
 
 
 @router.post(
-    "/annotate",
-    dependencies=[WRITE, KNOWN_QUERY],
-    responses=documented_work(AnnotationReport),
+    "/annotate", dependencies=[WRITE, KNOWN_QUERY], responses=documented_work(AnnotationReport)
 )
 def annotate_chunks(
     *,
@@ -140,9 +138,7 @@ def annotate_chunks(
 
 
 @router.get(
-    "/frames",
-    dependencies=[READ],
-    responses=documented(FrameCount, many=True, refusals=(404,)),
+    "/frames", dependencies=[READ], responses=documented(FrameCount, many=True, refusals=(404,))
 )
 def list_frames(workspace: WorkspaceOf, caller: Caller, name: KbPath) -> Response:
     """How many annotations of each kind of statement there are, the most frequent first."""
@@ -158,9 +154,7 @@ def read_revision(workspace: WorkspaceOf, caller: Caller, name: KbPath) -> Respo
 
 
 @router.post(
-    "/summaries",
-    dependencies=[READ],
-    responses=documented(Summarized, many=True, refusals=(404,)),
+    "/summaries", dependencies=[READ], responses=documented(Summarized, many=True, refusals=(404,))
 )
 def summarize_chunks(
     workspace: WorkspaceOf, caller: Caller, name: KbPath, body: ChunkIds

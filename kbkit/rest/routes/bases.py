@@ -9,11 +9,7 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, WithJsonSchema
 
 from kbkit.errors import ConfigError
-from kbkit.models import (
-    Compaction,
-    DeletedKnowledgeBase,
-    KnowledgeBaseInfo,
-)
+from kbkit.models import Compaction, DeletedKnowledgeBase, KnowledgeBaseInfo
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec
 from kbkit.rest.access import ADMIN, READ, Caller, WorkspaceOf
 from kbkit.rest.known_query import KNOWN_QUERY
@@ -115,9 +111,7 @@ def create_base(body: NewBase, workspace: WorkspaceOf, caller: Caller) -> Respon
 
 
 @router.get(
-    "/bases/{name}",
-    dependencies=[READ],
-    responses=documented(KnowledgeBaseInfo, refusals=(404,)),
+    "/bases/{name}", dependencies=[READ], responses=documented(KnowledgeBaseInfo, refusals=(404,))
 )
 def read_base(name: KbPath, workspace: WorkspaceOf, caller: Caller) -> Response:
     """Figures of a knowledge base: documents, chunks, types, states, embedder, times."""
@@ -125,9 +119,7 @@ def read_base(name: KbPath, workspace: WorkspaceOf, caller: Caller) -> Response:
 
 
 @router.get(
-    "/bases/{name}/stats",
-    dependencies=[READ],
-    responses=documented(Stats, refusals=(404, 422)),
+    "/bases/{name}/stats", dependencies=[READ], responses=documented(Stats, refusals=(404, 422))
 )
 def read_base_stats(
     name: KbPath,

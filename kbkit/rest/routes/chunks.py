@@ -95,12 +95,7 @@ def list_similar_chunks(
     responses=documented(RelatedChunk, many=True, refusals=(404, 422)),
 )
 def list_related_chunks(
-    *,
-    chunk: ChunkId,
-    workspace: WorkspaceOf,
-    caller: Caller,
-    limit: FewLimit,
-    kb: SomeKb = None,
+    *, chunk: ChunkId, workspace: WorkspaceOf, caller: Caller, limit: FewLimit, kb: SomeKb = None
 ) -> Response:
     """Find other chunks that share rare subjects with a chunk, whatever their words are."""
     found = holder_of(workspace, caller, kb, lambda base: base.chunks[chunk])

@@ -111,10 +111,7 @@ def list_documents(
     kb: KbQuery,
     workspace: WorkspaceOf,
     caller: Caller,
-    filters: Annotated[
-        dict[str, Any],
-        filters_of(*OF_DOCUMENTS),
-    ],
+    filters: Annotated[dict[str, Any], filters_of(*OF_DOCUMENTS)],
     content: Annotated[bool, boolean("content", "Whether to tell their text, too.")],
     limit: Limit,
     behind: Annotated[
@@ -153,8 +150,7 @@ def read_document(
     ],
     kb: SomeKb = None,
     section: Annotated[
-        str,
-        Query(description="Only below this heading, by its text or anchor.", max_length=1_000),
+        str, Query(description="Only below this heading, by its text or anchor.", max_length=1_000)
     ] = "",
 ) -> Response:
     """Read a document: whole, a section, a range of characters, or of chunks."""
@@ -201,12 +197,7 @@ def update_document(
     responses=documented(status=204, refusals=(404, 412, 422)),
 )
 def delete_document(
-    *,
-    document: Name,
-    workspace: WorkspaceOf,
-    caller: Caller,
-    if_match: IfMatch,
-    kb: SomeKb = None,
+    *, document: Name, workspace: WorkspaceOf, caller: Caller, if_match: IfMatch, kb: SomeKb = None
 ) -> Response:
     """Put a document into the trash."""
     found = holder_of(workspace, caller, kb, lambda base: base.documents[document])
@@ -220,12 +211,7 @@ def delete_document(
     responses=documented(DeletedDocument, many=True, refusals=(404, 422)),
 )
 def list_deleted_documents(
-    *,
-    name: KbPath,
-    workspace: WorkspaceOf,
-    caller: Caller,
-    limit: Limit,
-    cursor: Cursor = "",
+    *, name: KbPath, workspace: WorkspaceOf, caller: Caller, limit: Limit, cursor: Cursor = ""
 ) -> Response:
     """List the deleted documents that can be brought back, the last first."""
     return part_of(base_of(workspace, caller, name).documents.trash(), limit, cursor)

@@ -75,11 +75,7 @@ def export_base(
 
 @router.get("/{archive}", dependencies=[READ], responses=contents(404, 422))
 def fetch_export(
-    name: KbPath,
-    archive: ArchiveId,
-    workspace: WorkspaceOf,
-    caller: Caller,
-    wanted: ConditionsOf,
+    name: KbPath, archive: ArchiveId, workspace: WorkspaceOf, caller: Caller, wanted: ConditionsOf
 ) -> Response:
     """Fetch an archive (ZIP) that an export wrote; it is kept for a day."""
     place = archive_of(workspace, base_of(workspace, caller, name), archive)

@@ -96,7 +96,6 @@ FilesOf = Annotated[Files, Depends(files_of)]
 
 
 async def _text(request: Request) -> str:
-    """The body of a request, which is a text whatever type it claims."""
     try:
         return (await request.body()).decode()
     except UnicodeDecodeError:

@@ -64,11 +64,7 @@ def list_passages(
 
 @router.get("/graph/path", responses=documented(Step, many=True, refusals=(404,)))
 def find_path(
-    graph: GraphOf,
-    source: Ref,
-    target: Ref,
-    source_kind: Kind = None,
-    target_kind: Kind = None,
+    graph: GraphOf, source: Ref, target: Ref, source_kind: Kind = None, target_kind: Kind = None
 ) -> Response:
     """How two things hang together; empty where nothing connects them."""
     return page(graph.path(target_of(source, source_kind), target_of(target, target_kind)))

@@ -23,11 +23,7 @@ class Examination(Body):
 
 @router.get("/runs", dependencies=[READ], responses=documented(Run, many=True, refusals=(404, 422)))
 def list_runs(
-    workspace: WorkspaceOf,
-    caller: Caller,
-    limit: Limit,
-    kb: KbsQuery = None,
-    cursor: Cursor = "",
+    workspace: WorkspaceOf, caller: Caller, limit: Limit, kb: KbsQuery = None, cursor: Cursor = ""
 ) -> Response:
     """List when sources were read, how long that took and what came of it, the last first."""
     names = caller.restrict(kb) if kb else caller.visible(workspace)

@@ -63,12 +63,7 @@ class NewRating(Body):
     responses=documented(Rating, 201, refusals=(404, 422)),
 )
 def rate_chunk(
-    *,
-    chunk: ChunkId,
-    body: NewRating,
-    workspace: WorkspaceOf,
-    caller: Caller,
-    kb: SomeKb = None,
+    *, chunk: ChunkId, body: NewRating, workspace: WorkspaceOf, caller: Caller, kb: SomeKb = None
 ) -> Response:
     """Rate a chunk; the last rating of a rater counts."""
     found = holder_of(workspace, caller, kb, lambda base: base.chunks[chunk])
@@ -141,12 +136,7 @@ def list_target_ratings(
     responses=documented(Rating, 201, refusals=(404, 422)),
 )
 def rate_target(
-    *,
-    name: KbPath,
-    target: TargetName,
-    body: NewRating,
-    workspace: WorkspaceOf,
-    caller: Caller,
+    *, name: KbPath, target: TargetName, body: NewRating, workspace: WorkspaceOf, caller: Caller
 ) -> Response:
     """Rate a chunk or a document; the last rating of a rater counts."""
     return _rated(base_of(workspace, caller, name), target, body, caller)

@@ -73,8 +73,7 @@ class ContextBody(Asked):
     """A question whose answer needs a context."""
 
     max_tokens: Annotated[
-        Any,
-        WithJsonSchema({"type": "integer", "minimum": LEAST_TOKENS, "maximum": _TOKENS}),
+        Any, WithJsonSchema({"type": "integer", "minimum": LEAST_TOKENS, "maximum": _TOKENS})
     ] = 2000
     """Most tokens of the text."""
     limit: Annotated[

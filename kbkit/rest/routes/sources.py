@@ -235,12 +235,7 @@ def improve_base(
     responses=documented(SourceInfo, many=True, refusals=(404,)),
 )
 def list_sources(
-    *,
-    name: KbPath,
-    workspace: WorkspaceOf,
-    caller: Caller,
-    limit: Limit,
-    cursor: Cursor = "",
+    *, name: KbPath, workspace: WorkspaceOf, caller: Caller, limit: Limit, cursor: Cursor = ""
 ) -> Response:
     """List the sources of a knowledge base, oldest first."""
     found = base_of(workspace, caller, name).sources

@@ -273,7 +273,6 @@ def _per_document(
 def _added_up(
     owners: NDArray[np.integer[Any]], times: NDArray[np.integer[Any]], number: int
 ) -> Postings:
-    """How often a term stands in each document that holds it."""
     first = np.flatnonzero(np.concatenate([[True], owners[1:] != owners[:-1]])[: len(owners)])
     there = owners[first]
     if (there[1:] > there[:-1]).all():  # chunks of a document mostly stand together, in order
@@ -284,7 +283,6 @@ def _added_up(
 
 
 def _rows_of(documents: Documents, chosen: Rows) -> Rows:
-    """The chunks of some documents, ascending."""
     held: Postings | None = documents.kept.get("rows")
     if held is None:
         order = np.argsort(documents.owners, kind="stable").astype(np.int32)

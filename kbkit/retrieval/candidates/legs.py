@@ -98,7 +98,6 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
 
 
 def _counts_of(postings: Mapping[str, Postings], chosen: Rows) -> list[dict[str, int]]:
-    """How often each term stands in each row."""
     counts: list[dict[str, int]] = [{} for _ in range(len(chosen))]
     for term, (rows, times) in postings.items():
         places = np.searchsorted(rows, chosen.astype(rows.dtype))

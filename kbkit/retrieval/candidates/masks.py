@@ -121,7 +121,6 @@ def _chunk_mask(
     filters: Filters,
     mask: Mask,
 ) -> Mask:
-    """What is left of a mask by the conditions that are of chunks rather than documents."""
     if filters.heading:
         words = filters.heading.casefold()
         if isinstance(chunks, Snapshot | SegmentedSnapshot):

@@ -114,7 +114,6 @@ class SnapshotCorpus:
         return rows[top_indices(self.cosines(rows), most)]
 
     def _near(self, vector: Vector, most: int, mask: Mask | None) -> Rows:
-        """The nearest of those chunks that are nearest by their codes."""
         chunks = self.chunks
         assert isinstance(chunks, SegmentedSnapshot)
         asked = most * _RESCORED

@@ -82,7 +82,6 @@ class ChunkWords:
         return found[best], exact[best]
 
     def _above(self, scores: NDArray[np.float32], least: float, rest: float) -> Rows:
-        """The chunks that may be among the best when the rest is added, ascending."""
         cut = (least - rest) - _SLACK * (least + rest)
         return self._allowed(np.flatnonzero(scores >= cut if cut > 0 else scores > 0))
 
@@ -97,7 +96,6 @@ class ChunkWords:
         return rows
 
     def _look_up(self, term: str, rows: Rows, scores: NDArray[np.float32]) -> None:
-        """Add what a term brings to the scores of some chunks."""
         held, counts = self.postings[term]
         # of one type, or numpy would convert all that hold the term
         places = np.searchsorted(held, rows.astype(held.dtype))

@@ -212,7 +212,6 @@ def read_warc(path: Path, base: str, wanted: Callable[[str], bool]) -> Iterator[
 
 
 def _records(path: Path) -> Iterator[tuple[int, str, str, Any]]:
-    """Number, canonical address, date and record of each page of a WARC."""
     from warcio.archiveiterator import ArchiveIterator
     from warcio.exceptions import ArchiveLoadFailed
 
@@ -301,7 +300,6 @@ class _Counted(io.RawIOBase):
 
 @contextmanager
 def _undamaged(path: Path) -> Iterator[None]:
-    """Turns what broken archives raise into one clear error."""
     try:
         yield
     except SourceError:

@@ -93,7 +93,6 @@ _UNNAMED = NavEntry("")
 
 
 def _navigation(entry: NavEntry, place: DiskPlace) -> Navigation:
-    """Where a file stands, told by URIs."""
 
     def uri(page: Path | None) -> str:
         root = place.root.resolve()
@@ -168,7 +167,6 @@ class FilesReader:
         return reader.submit(uri, data)
 
     def _next(self, waiting: deque[_Waiting], context: SourceContext) -> Iterator[SourceEvent]:
-        """The events of the file in front."""
         uri, path, result, title, navigation, folder = waiting[0]
         if isinstance(result, SourceEvent):
             waiting.popleft()

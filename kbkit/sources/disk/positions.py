@@ -109,7 +109,6 @@ def _category(place: Path) -> tuple[_Folder, bool]:
 
 
 def _stated(path: Path) -> float | None:
-    """The position that a page states in its front matter."""
     try:
         head = bytes_of(path, _HEAD).decode("utf-8", "replace")
     except OSError:
@@ -120,6 +119,5 @@ def _stated(path: Path) -> float | None:
 
 
 def _numbered(name: str) -> float:
-    """The number that a name begins with, which is a position too."""
     found = _NUMBER.match(name)
     return float(found[1]) if found else _LAST

@@ -56,7 +56,6 @@ class _Project:
         }
 
     def entries(self) -> Iterator[tuple[Path, NavEntry]]:
-        """Pages in reading order."""
         seen = {self._root.stem}
         yield self._root, NavEntry("")
         yield from self._below(self._root.stem, (), seen)
@@ -77,7 +76,6 @@ class _Project:
                     yield from self._below(found, (*over, (label, page)), seen)
 
     def _found(self, target: str, name: str) -> list[str]:
-        """The pages that an entry of a table names."""
         path = target.lstrip("/") if target.startswith("/") else join(dirname(name), target)
         path = normpath(path)
         if any(mark in path for mark in "*?["):

@@ -115,7 +115,6 @@ def _language(path: PurePosixPath) -> str:
 
 
 def _definitions(text: str, path: PurePosixPath) -> dict[int, str]:
-    """Names that lines define, by line from 0."""
     from pygments.lexers import find_lexer_class_for_filename
     from pygments.token import Comment, Keyword, Name, Text
 

@@ -168,7 +168,6 @@ def _check_depth(events: Iterator[Any]) -> None:
 
 
 def _sequence(node: Any, lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Groups of a list's items, by the line they begin in."""
     first = 0
     begin = size = 0
     for number, item in enumerate(node.value):
@@ -186,7 +185,6 @@ def _sequence(node: Any, lines: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def _with_comments(lines: list[str], line: int) -> int:
-    """Where a key begins together with the comment right above it."""
     while line and lines[line - 1].lstrip().startswith("#"):
         line -= 1
     return line

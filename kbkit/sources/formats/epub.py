@@ -12,12 +12,7 @@ from kbkit.markdown.structure import document_title
 from kbkit.models import License
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import Archive
-from kbkit.sources.formats.base import (
-    MOST_CHARACTERS,
-    Part,
-    UnreadableError,
-    one_line,
-)
+from kbkit.sources.formats.base import MOST_CHARACTERS, Part, UnreadableError, one_line
 from kbkit.sources.html.extract import markdown_of
 from kbkit.sources.html.licenses import rights_license
 
@@ -113,7 +108,6 @@ def _license(book: Any) -> License:
 
 
 def _spine(book: Any, folder: str) -> list[str]:
-    """Members that hold the chapters, in reading order, each once."""
     items = {
         node.get("id"): (node.get("href") or "", node.get("media-type") or "",
                          node.get("properties") or "")

@@ -334,7 +334,6 @@ def _heading(level: int, title: str) -> str:
 
 
 def _lines(text: Any) -> list[Line]:
-    """Lines of a page, each with whether a paragraph begins there."""
     whole = text.get_text_range()
     count = text.count_chars()
     exact = count == len(whole)
@@ -389,7 +388,6 @@ def _lines(text: Any) -> list[Line]:
 
 
 def _is_spread(text: Any, first: int, last: int) -> bool:
-    """Whether characters of a line stand further apart than words do."""
     try:
         boxes = [text.get_charbox(index, loose=True) for index in range(first, last + 1)]
     except Exception:  # nothing is known of it

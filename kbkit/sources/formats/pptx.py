@@ -109,7 +109,6 @@ def _table(table: Any) -> list[str]:
 
 
 def _described(shape: Any) -> str:
-    """What a picture is said to show."""
     for element in shape._element.iter():
         if isinstance(element.tag, str) and element.tag.endswith("}cNvPr"):
             return one_line(element.get("descr"))

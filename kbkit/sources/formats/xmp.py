@@ -49,7 +49,6 @@ def xmp_license(data: bytes) -> License:
 
 
 def _packets(data: bytes) -> Iterator[bytes]:
-    """The packets, the last of the file first."""
     place = len(data)
     for _ in range(_MOST):
         place = data.rfind(_BEGIN, 0, place)

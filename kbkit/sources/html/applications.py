@@ -85,7 +85,6 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
 
 
 def _is_menu(furniture: Element) -> bool:
-    """Whether a header or menu leads to other pages of its site."""
     targets = {link.get("href") for link in furniture.iter("a") if normalized_text(link)}
     return len({target for target in targets if target and not target.startswith("#")}) >= _MENU
 

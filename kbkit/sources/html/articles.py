@@ -63,13 +63,7 @@ def is_stated(root: Element) -> bool:
 
 
 def is_article(
-    body: Element,
-    region: Element,
-    kept: str,
-    own: dict[Element, str],
-    *,
-    stated: bool,
-    alone: bool,
+    body: Element, region: Element, kept: str, own: dict[Element, str], *, stated: bool, alone: bool
 ) -> bool:
     """Whether trafilatura's judgement may stand for what a page says.
 

@@ -241,7 +241,6 @@ def _is_navigation(element: Element) -> bool:
 
 
 def _folded_sources(body: Element) -> list[Element]:
-    """Sources of what is described that are folded behind a button, and the button."""
     found = []
     boxes = {box.get("id"): box for box in body.iter("input") if box.get("type") == "checkbox"}
     for button in body.iter("summary", "label", "button"):
@@ -285,14 +284,12 @@ def _leads_nowhere(link: Element) -> bool:
 
 
 def _jumps(link: Element) -> bool:
-    """A link for keyboards to another part of the page, over its menus."""
     if not (link.get("href") or "").startswith("#"):
         return False
     return bool(_JUMP.search(link.get("class") or "")) or _jump_line(link) is not link
 
 
 def _jump_line(link: Element) -> Element:
-    """A link that jumps, or the line of such links that it stands in."""
     line = link.getparent()
     named = _JUMP.search(f"{line.get('class') or ''} {line.get('id') or ''}")
     if not named or line.tag not in ("div", "p", "span"):
@@ -301,7 +298,6 @@ def _jump_line(link: Element) -> Element:
 
 
 def _returns(link: Element) -> bool:
-    """A link back to the begin of the page, or an arrow to another, in a line of its own."""
     text = normalized_text(link) or next((one.get("alt") or "" for one in link.iter("img")), "")
     text = text.strip(" []()").lower()
     back = (link.get("href") or "").startswith("#") and text in _TOPS
@@ -326,7 +322,6 @@ def _wrapping(link: Element) -> Element:
 
 
 def _heads_links(heading: Element) -> bool:
-    """Whether a heading names a list of what stands below or beside the page."""
     if normalized_text(heading).lower() not in CONTENTS_TITLES:
         return False
     following = heading.getnext()
@@ -373,7 +368,6 @@ def _holds_sections(element: Element) -> bool:
 
 
 def _unfolds(row: Element) -> bool:
-    """Whether something hidden is a row of a table that shows its rows when it is asked to."""
     table = next(row.iterancestors("table"), None) if row.tag == "tr" else None
     return table is not None and any(part.get("onclick") for part in table.iter("a", "span", "td"))
 

@@ -111,7 +111,6 @@ def _line_elements(element: Element) -> list[Element]:
 
 
 def _numbered_rows(table: Element) -> list[Element]:
-    """The cells with code of a table whose rows are numbered lines."""
     cells = [[cell for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]
     if not cells or any(not 1 <= len(row) <= 2 for row in cells):
         return []

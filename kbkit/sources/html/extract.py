@@ -234,7 +234,6 @@ def _read(
 
 
 def _known(body: Element, regions: tuple[Region, ...]) -> Element | None:
-    """The content element by the site's templates, if it holds a fair share of the page."""
     total = 0
     for region in regions:
         element = find_region(body, region)
@@ -278,7 +277,6 @@ def _base(root: Element, url: str) -> str:
 
 
 def _meta(root: Element, base: str) -> tuple[str, str, str]:
-    """Robots rules in lower case, where a refresh leads, and what the page says it is."""
     robots, refresh = "", ""
     described: dict[str, str] = {}
     for element in root.iter("meta"):

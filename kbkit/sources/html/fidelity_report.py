@@ -132,10 +132,7 @@ class FidelityReport:
 
 
 def fidelity(
-    place: str | Path,
-    *,
-    allow_private: bool = False,
-    on_progress: OnProgress | None = None,
+    place: str | Path, *, allow_private: bool = False, on_progress: OnProgress | None = None
 ) -> FidelityReport:
     """Measure what kbkit keeps of pages when it turns them into Markdown.
 
@@ -173,7 +170,6 @@ def fidelity(
 
 
 def _template(files: list[Path]) -> frozenset[int]:
-    """Texts that the pages of a site have in common, by some of them."""
     chosen = files[:: -(-len(files) // _SURVEYED)]
     return recurring([survey(decode(path.read_bytes(), "")) for path in chosen])
 

@@ -107,7 +107,6 @@ class InlineWriter:
         return self._children(element)
 
     def _classifier(self, element: Element) -> str:
-        """What a term is, behind a colon that a style sheet draws."""
         before = element.getprevious()
         drawn = before is not None and "classifier-delimiter" in classes(before)
         return ("" if drawn else " : ") + self._children(element)
@@ -257,7 +256,6 @@ Spans = list[tuple[str, str | None]]
 
 
 def _raw(element: Element) -> str:
-    """The text of an element, a space where a line is broken."""
     for line_break in element.iterdescendants("br"):
         if not (line_break.tail or "").startswith((" ", "\n")):
             line_break.tail = " " + (line_break.tail or "")
@@ -265,7 +263,6 @@ def _raw(element: Element) -> str:
 
 
 def _spans(element: Element, href: str | None, out: Spans) -> None:
-    """The text of an element in parts, each with where it leads."""
 
     def add(text: str | None, href: str | None) -> None:
         if text and out and out[-1][1] == href:

@@ -163,7 +163,6 @@ def _work(node: dict[str, Any], base: str) -> License:
 
 
 def _foot(root: Element, base: str) -> License:
-    """What the foot of a page says to people."""
     license = License()
     for element in islice(_feet(root), _FEET):
         lines = _lines(element)
@@ -214,7 +213,6 @@ def _lines(element: Element) -> list[str]:
 
 
 def _named(line: str) -> str:
-    """The license that a sentence names, where it is a known one."""
     found = _SENTENCE.search(line[:1_000])
     return known_name(found[1].strip()) if found else ""
 

@@ -161,12 +161,10 @@ def _is_all_linked(element: Element) -> bool:
 
 
 def _is_title(element: Element) -> bool:
-    """Whether something says that what follows are contents."""
     return normalized_text(element).lower().rstrip(":") in CONTENTS_TITLES
 
 
 def _holds_links(element: Element) -> bool:
-    """Whether each part of a block is one link, or a block of one."""
     parts = [part for part in element if isinstance(part.tag, str)]
     return len(parts) >= _SITE_LINKS and all(
         part.tag == "a" or [link.tag for link in part] == ["a"] for part in parts
@@ -198,7 +196,6 @@ def repeated_links(body: Element) -> list[Element]:
 
 
 def _is_translation(link: Element) -> bool:
-    """Whether a link leads to the page in another language, or to itself in this one."""
     return bool(link.get("hreflang")) and "alternate" in (link.get("rel") or "").lower().split()
 
 

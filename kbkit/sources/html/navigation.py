@@ -38,7 +38,6 @@ def page_navigation(root: Element, base: str, url: str) -> Navigation:
 
 
 def _next(root: Element, base: str, own: str) -> str:
-    """Where the page says that it goes on."""
     for element in root.iter("link", "a"):
         if "next" in (element.get("rel") or "").lower().split():
             target = _joined(base, element.get("href"))
@@ -78,7 +77,6 @@ def _breadcrumbs(root: Element, base: str, own: str) -> list[tuple[str, str]] | 
 
 
 def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] | None, str]:
-    """What is above the page in the site's list of its pages, and what comes next there."""
     best: tuple[tuple[int, int], Element, Element] | None = None
     name = own.rpartition("/")[2]
     pages: dict[Element, list[tuple[Element, str]]] = {}
@@ -115,7 +113,6 @@ def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] 
 
 
 def _items_above(link: Element, outer: Element) -> list[Element]:
-    """The items of lists that a link's own item lies in, outermost first."""
     found = []
     for up in link.iterancestors():
         if up is outer:
@@ -126,7 +123,6 @@ def _items_above(link: Element, outer: Element) -> list[Element]:
 
 
 def _label(item: Element, base: str) -> tuple[str, str] | None:
-    """What an item of a list is called and where it leads, without the lists in it."""
     link = next((one for one in _own(item) if one.tag == "a" and normalized_text(one)), None)
     if link is None:
         texts = (normalized_text(one) for one in _own(item) if one.tag in _LABELS)
@@ -149,7 +145,6 @@ def _own(item: Element) -> Iterator[Element]:
 
 
 def _is_navigation(outer: Element) -> bool:
-    """Whether a list stands for the site rather than in the text of the page."""
     for up in (outer, *outer.iterancestors()):
         if up.tag in ("nav", "aside") or up.get("role") == "navigation":
             return True
@@ -166,7 +161,6 @@ def _same_site(target: str, own: str) -> bool:
 
 
 def _page(url: str) -> str:
-    """What addresses of one page share."""
     bare = url.partition("#")[0].partition("?")[0]
     return bare.removesuffix("index.html").removesuffix(".html").rstrip("/")
 

@@ -107,12 +107,7 @@ def extract_page(task: ExtractTask) -> ExtractedPage:
     found = decoded(task.body, task.charset)
     html = found.text
     page = extract(
-        html,
-        task.url,
-        task.regions,
-        common=task.common,
-        alone=task.alone,
-        drawings=task.drawings,
+        html, task.url, task.regions, common=task.common, alone=task.alone, drawings=task.drawings
     )
     page = replace(page, note=found.note) if found.note else page
     if task.measure and page.content and len(html) < _MEASURABLE:
@@ -284,7 +279,6 @@ class SiteExtractor:
             self._enqueue(page)
 
     def _read_again(self) -> None:
-        """Give the last word on those that waited for the template."""
         self._found = self._template.settled
         held, self._held = self._held, []
         if self._template.regions or self._template.common:
@@ -373,7 +367,6 @@ class SiteExtractor:
         )
 
     def _compare(self, item: _Page, page: ExtractedPage) -> None:
-        """Learn which texts the pages of the site have in common, from the first of them."""
         if item.surveyed or not page.survey or len(self._surveys) >= _MEASURED_FIRST:
             return
         from kbkit.sources.html.fidelity import recurring
@@ -399,5 +392,4 @@ class SiteExtractor:
 
 
 def _bare(page: ExtractedPage) -> ExtractedPage:
-    """A page without its vote."""
     return replace(page, ballot=(), texts=frozenset())

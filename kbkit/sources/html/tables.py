@@ -147,7 +147,6 @@ def is_section_title(row: list[Element | None]) -> bool:
 
 
 def _stands_alone(row: list[Element | None]) -> bool:
-    """Whether at most one cell of a row shows something."""
     shown = (cell for cell in dict.fromkeys(row) if cell is not None and _shows(cell))
     return len(list(islice(shown, 2))) < 2
 
@@ -157,7 +156,6 @@ def _shows(cell: Element) -> bool:
 
 
 def _arranges(cell: Element) -> bool:
-    """Whether a cell holds what is laid out rather than tabulated."""
     inner = cell.iterdescendants("table", "h1", "h2", "h3", "dl", "blockquote")
     if next(inner, None) is not None:
         return True
@@ -309,7 +307,6 @@ def only_child(element: Element, tag: str) -> Element | None:
 
 
 def _first(element: Element) -> Element | None:
-    """The first part with text, if it is one that titles are written in."""
     for part in element.iterdescendants():
         tag = part.tag
         if not isinstance(tag, str):

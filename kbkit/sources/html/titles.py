@@ -36,9 +36,7 @@ _AFFIXES = (
     re.compile(r"\s+\([^()]{1,80}\)$"),
     _BEHIND,
     # behind the last sign of several
-    re.compile(
-        r"(?:\s+(?:[—–|·•»]|::|-)|:)\s+(?:(?!\s(?:[—–|·•»-]|::)\s|:\s).){1,80}$",
-    ),
+    re.compile(r"(?:\s+(?:[—–|·•»]|::|-)|:)\s+(?:(?!\s(?:[—–|·•»-]|::)\s|:\s).){1,80}$"),
     re.compile(r"^[^—–|·•»:]{1,80}?(?:\s+[—–|·•»-]|:)\s+"),
 )
 
@@ -236,7 +234,6 @@ def drop_site_line(region: Element, named: str, common: Collection[int]) -> None
 
 
 def _own_text(element: Element) -> str:
-    """The text of an element, that of blocks inside it aside."""
     pieces = [element.text or ""]
     for child in element:
         if isinstance(child.tag, str) and child.tag not in BLOCKS:
@@ -246,7 +243,6 @@ def _own_text(element: Element) -> str:
 
 
 def _alike(text: str, named: str) -> bool:
-    """Whether a heading and the title of a page name the same."""
     text, named = _folded(text), _folded(named)
     return text in named or named in text
 

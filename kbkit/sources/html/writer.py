@@ -80,11 +80,7 @@ class MarkdownWriter:
     """
 
     def __init__(
-        self,
-        base: str,
-        own_anchors: dict[Element, str] | None = None,
-        *,
-        relative: bool = False,
+        self, base: str, own_anchors: dict[Element, str] | None = None, *, relative: bool = False
     ) -> None:
         self._spans = InlineWriter(base, relative=relative)
         self._own = own_anchors or {}
@@ -176,7 +172,6 @@ class MarkdownWriter:
         return [f"{sign} {blocks[0]}", *blocks[1:]] if blocks else []
 
     def _anchored(self, element: Element) -> list[str]:
-        """A paragraph or an item with its anchor at the end of its first paragraph."""
         blocks = self._blocks(element)
         place = opening_anchor(element)
         if place and blocks and not _NO_PARAGRAPH.match(blocks[0]):

@@ -229,7 +229,6 @@ class _Unfolding:
         return out
 
     def _dropped(self, lines: list[str], at: int) -> int:
-        """The line behind what is none of the text, or the line itself."""
         if self._components and (after := module_end(lines, at)):
             return after
         comment = self._directives and _COMMENT.match(lines[at])
@@ -265,7 +264,6 @@ class _Unfolding:
     def _admonition(
         self, found: re.Match[str], lines: list[str], at: int, depth: int, title: str
     ) -> tuple[list[str], int]:
-        """An admonition, whose text is indented below it."""
         lead = found["lead"]
         body, after = body_below(lines, at + 1, width_of(lead) + 4)
         return indented(quoted(title, self.lines(body, depth + 1)), lead), after
@@ -301,7 +299,6 @@ class _Unfolding:
     def _container(
         self, found: re.Match[str], lines: list[str], at: int, depth: int
     ) -> tuple[list[str], int] | None:
-        """What stands between a line of colons and its end."""
         marks, lead = found["marks"], found["lead"]
         kind = found["braced"] or found["kind"]
         title = found["title"].strip().removeprefix("|").strip()
@@ -317,7 +314,6 @@ class _Unfolding:
         return indented(self._directive(kind, title, body, depth), lead), end + 1
 
     def _ends(self, lines: list[str]) -> dict[int, int]:
-        """The line that ends each container, by the line that begins it."""
         ends = self._ended.get(id(lines))
         if ends is None:
             ends = self._ended[id(lines)] = {}
@@ -333,7 +329,6 @@ class _Unfolding:
         return ends
 
     def _directive(self, kind: str, title: str, body: list[str], depth: int) -> list[str]:
-        """What a directive or a container says."""
         options, body = options_of(body)
         kind = kind.lower().rpartition(":")[2]
         if kind in _NOTHING:

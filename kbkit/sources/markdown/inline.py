@@ -223,7 +223,6 @@ class _LineWriter:
         self._components = components
 
     def heading(self, block: Block, piece: str) -> str:
-        """A heading, which keeps its anchor."""
         bare, anchor = split_anchor(block.title)
         if not block.outermost or block.markup[0] != "#":
             return self.text(piece, in_line=True)
@@ -308,7 +307,6 @@ class _LineWriter:
         return char, at + 1
 
     def _tag(self, text: str, at: int, in_line: bool, depth: int) -> tuple[str, int]:
-        """A tag and what is in its element."""
         if comment := _COMMENT.match(text, at):
             return "", comment.end()
         tag = _TAG.match(text, at)

@@ -103,7 +103,6 @@ def _how(scheme: Node) -> str:
 
 
 def _credentials(scheme: Node) -> tuple[str, str]:
-    """The header and the query parameter that a scheme wants, either may be empty."""
     kind = scheme.text("type")
     if kind == "apiKey":
         name = scheme.text("name")
@@ -290,10 +289,7 @@ class Operations:
         if not isinstance(body.value, dict) or not body.value:
             return ""
         required = " (required)" if body.value.get("required") is True else ""
-        blocks = [
-            f"## Request body{required}",
-            block_markdown(body.get("description").value, 3),
-        ]
+        blocks = [f"## Request body{required}", block_markdown(body.get("description").value, 3)]
         blocks += self._contents(body.get("content"), "###", "readOnly")
         return "\n\n".join(block for block in blocks if block)
 
@@ -430,7 +426,6 @@ class Operations:
 
 
 def _schema_of(holder: Node) -> Node:
-    """The schema of a parameter or header, which may stand in its content."""
     schema = holder.get("schema")
     if schema.value is None:
         schema = next((part.get("schema") for _, part in holder.get("content").items()), schema)

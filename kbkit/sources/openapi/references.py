@@ -211,7 +211,6 @@ def table_cell(text: str) -> str:
 
 
 def _shifted(text: str, level: int) -> str:
-    """Headings moved below the document's, raw HTML outside of code made text, fences closed."""
     found = list(blocks(text))
     levels = [block.level for block in found if block.kind is Kind.HEADING and block.outermost]
     shift = level - min(levels, default=1)

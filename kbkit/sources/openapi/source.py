@@ -83,7 +83,6 @@ class OpenApiReader:
         )
 
     def _fetched(self, url: str, context: SourceContext) -> tuple[str, str]:
-        """The description's address behind redirects, and its text."""
         # never conditional: the documents of an unchanged description have to be seen again
         with Fetcher(
             user_agent=context.user_agent,

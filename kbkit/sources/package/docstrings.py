@@ -208,7 +208,6 @@ def _see_also(text: str) -> str:
 
 
 def _item(value: Any) -> str:
-    """One parameter, return value, exception or attribute."""
     if isinstance(value, str):
         return rst(value)
     name = getattr(value, "name", None) or ""

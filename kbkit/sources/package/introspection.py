@@ -119,7 +119,6 @@ def _attribute(holder: Any, name: str) -> Any:
 def _members(
     holder: Any, package: str, public: frozenset[str], depth: int = _MOST_DEEP
 ) -> Iterator[Member]:
-    """The documented public members, those of public bases aside."""
     for name in _names(holder):
         static = inspect.getattr_static(holder, name, None)
         value = _attribute(holder, name)

@@ -118,7 +118,6 @@ def _is_described(item: Any | None) -> bool:
 
 
 def _at(holder: Any, name: str) -> Any | None:
-    """The griffe object of a name, where the package has it."""
     there = holder.members.get(name)
     return None if there is None else target_of(there)
 

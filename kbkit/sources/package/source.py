@@ -108,7 +108,6 @@ class PackageReader:
 
 
 def _methods(item: Any) -> list[tuple[str, Any]]:
-    """Public methods and properties with docstrings, those of private bases included."""
     found: dict[str, Any] = {}
     bases = bases_of(item)
     public = [base for base in bases if not base.name.startswith("_") and is_exported(base)]
@@ -230,7 +229,6 @@ def _property(item: Any) -> str:
 
 
 def _inherited(item: Any) -> list[str]:
-    """What public bases in the package bring along, a line a base."""
     lines = []
     own = set(item.members)
     for base in bases_of(item):

@@ -48,11 +48,7 @@ _SPECIAL_V4 = tuple(
     )
 )
 # documentation and routing inside networks, which older versions of Python take for public
-_SPECIAL_V6 = (
-    ipaddress.IPv6Network("3fff::/20"),
-    ipaddress.IPv6Network("5f00::/16"),
-    _LOCAL_NAT64,
-)
+_SPECIAL_V6 = (ipaddress.IPv6Network("3fff::/20"), ipaddress.IPv6Network("5f00::/16"), _LOCAL_NAT64)
 # metadata services of clouds, which give keys to whoever asks, besides those that are link-local
 _METADATA = frozenset(
     ipaddress.ip_address(address)
@@ -123,14 +119,12 @@ def _private(address: Address) -> str:
 
 
 def _is_public_mechanism(address: ipaddress.IPv6Address) -> bool:
-    """Whether an address leads to the IPv4 address in it by whatever network it is used in."""
     networks = (_NAT64, _COMPATIBLE)
     leads = bool(address.ipv4_mapped or address.sixtofour)
     return leads or any(address in network for network in networks)
 
 
 def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
-    """IPv4 addresses that an IPv6 address of a transition mechanism leads to."""
     number = int(address)
     low = ipaddress.IPv4Address(number & 0xFFFFFFFF)
     if address.ipv4_mapped:

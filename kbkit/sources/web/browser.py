@@ -120,7 +120,6 @@ class _Visit:
     began: float = field(default_factory=time.monotonic)
 
     def overdue(self) -> bool:
-        """Whether its time is over."""
         return time.monotonic() - self.began > self.seconds
 
 
@@ -207,7 +206,6 @@ class Browser:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _running(self) -> Any:
-        """The browser, started if need be."""
         async with self._launching:
             if self._closed:
                 raise RenderError("stopped")
@@ -319,7 +317,6 @@ class Browser:
             state, quiet = now, quiet + 1 if still else 0
 
     async def _answer(self, route: Any, page: Any, visit: _Visit) -> None:
-        """Answer a request of the page by what was fetched for it, or refuse it."""
         request = route.request
         with suppress(Exception):  # the page may be gone
             if request.is_navigation_request():
@@ -369,7 +366,6 @@ class _GoneError(Exception):
 
 
 async def _soon(work: Awaitable[Any]) -> bool:
-    """Whether something that ends was done in time."""
     try:
         await asyncio.wait_for(work, _END)
     except TimeoutError:

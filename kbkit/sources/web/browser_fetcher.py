@@ -79,9 +79,7 @@ class BrowserFetcher:
         context: SourceContext,
     ) -> None:
         self._browser = Browser(
-            user_agent=context.user_agent,
-            program=context.browser,
-            sandbox=context.browser_sandbox,
+            user_agent=context.user_agent, program=context.browser, sandbox=context.browser_sandbox
         )
         self._fetcher = fetcher
         # a page is given nothing from private networks but what is of its own host
@@ -254,7 +252,6 @@ class _Pictures:
         self._held = self._fetched = self._requests = 0
 
     def get(self, address: str) -> Image | None:
-        """A picture, if its address has one that may be had."""
         if address not in self._known:
             image = self._fetch(address)
             if image is not None and self._held + len(image.data) > _MOST_HELD:
@@ -279,5 +276,4 @@ class _Pictures:
         return kept_image(response.body) if response.outcome is Outcome.FETCHED else None
 
     def close(self) -> None:
-        """Let go of connections."""
         self._fetcher.close()

@@ -59,7 +59,6 @@ class Canonicals:
         return waiting
 
     def _of(self, url: str) -> str:
-        """The page that one calls its own address, in this run or in an earlier one."""
         if url not in self._copies:
             known = self._memory.page(url)
             self._copies[url] = known.canonical if known else ""

@@ -94,5 +94,4 @@ class ClusterFetcher(Fetcher):
 
 @lru_cache
 def _fetcher(options: FetchOptions) -> Fetcher:
-    """That of a worker, whose connections stay open between requests."""
     return Fetcher(**asdict(options))

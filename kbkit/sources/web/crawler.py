@@ -108,7 +108,6 @@ class CrawlRun:
             yield from self._refusals.events(self._seen)
 
     def _resume(self) -> None:
-        """Take up an interrupted run where it was, or begin."""
         earlier = list(self._context.memory.visited())
         self._seen.add(self._start)  # before links to it under another name
         for record in earlier:
@@ -277,7 +276,6 @@ class CrawlRun:
     def _page_event(
         self, record: PageRecord, page: ExtractedPage, uri: str, own: str, noindex: bool
     ) -> SourceEvent:
-        """The event of a page that came and was read."""
         reason = page.reason
         if noindex:
             reason = f"{NOINDEX}: its X-Robots-Tag asks not to index it"
@@ -299,7 +297,6 @@ class CrawlRun:
         return SourceEvent(uri, Outcome.FETCHED, document, record=replace(record, document_uri=uri))
 
     def _finish(self, task: PageRequest, event: SourceEvent) -> SourceEvent:
-        """Close a task's books."""
         self._take_links(task, ())
         if not task.again:
             self._active -= 1
@@ -381,7 +378,6 @@ class CrawlRun:
                 self._frontier.append(self._task(url, depth + 1, referrer))
 
     def _known_as(self, url: str) -> str:
-        """The name under which an earlier run stored what an address shows."""
         memory, other = self._context.memory, index_alias(url)
         if other and other not in self._seen and url not in self._seen:
             known = None if memory.page(url) else memory.page(other)

@@ -412,7 +412,6 @@ class Fetcher:
     def _body(
         self, response: Response, raw: httpx.Response, limit: int, truncate: bool
     ) -> Response:
-        """The response with its body, or why it has none."""
         encoding = raw.headers.get("content-encoding", "").strip().lower()
         size = raw.headers.get("content-length", "")
         too_large = f"larger than {limit / 1e6:g} MB"

@@ -232,7 +232,6 @@ class Scope:
 
 
 def _repeats(segments: list[str]) -> bool:
-    """Say whether one folder comes five times, or a row of folders three times in a row."""
     if segments and max(Counter(segments).values()) > 4:
         return True
     for length in (2, 3, 4):

@@ -131,7 +131,6 @@ class _Graph:
         self._relations = relations
 
     def wanted(self, table: Table) -> tuple[set[Any], tuple[str, ...]]:
-        """What the columns named second have to be among, for a row to come along."""
         if table is knowledge_schema.relations:
             return self._relations, ("id",)
         if table is knowledge_schema.merges:
@@ -175,7 +174,6 @@ class _Graph:
 
 
 def _uses(transaction: Transaction, kb_ids: Sequence[str]) -> Iterator[Values]:
-    """Names that the ids of knowledge bases were made of, and the how manieth use each was."""
     for row in transaction.execute(sa.select(name_uses).order_by(name_uses.c.name)):
         made = (uuid5(NAMESPACE_URL, f"urn:kbkit:{row.name}:{n + 1}").hex for n in range(row.times))
         own = [n for n, each in enumerate(made, 1) if each in kb_ids]

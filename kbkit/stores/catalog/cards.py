@@ -80,8 +80,7 @@ def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, 
         How many were kept: not those of documents that changed or went meanwhile.
     """
     query = sa.select(documents.c.id, documents.c.content_hash).where(
-        transaction.is_in(documents.c.id, list(made)),
-        documents.c.state != DocumentState.GONE.value,
+        transaction.is_in(documents.c.id, list(made)), documents.c.state != DocumentState.GONE.value
     )
     hashes = {row.id: row.content_hash for row in transaction.execute(query)}
     coming = _coming(transaction, kb_id)
@@ -252,13 +251,11 @@ def _changed(row: KnowledgeBaseRow, version: int) -> tuple[sa.Select[Any], sa.Se
 
 
 def _coming(transaction: Transaction, kb_id: str) -> int:
-    """The next version of the cards, which will have what is stored now."""
     query = sa.select(knowledge_bases.c.cards_version).where(knowledge_bases.c.id == kb_id)
     return int(transaction.execute(query).scalar_one()) + 1
 
 
 def _joined() -> sa.Join:
-    """Cards with their vectors."""
     same = (card_vectors.c.kb_id == cards.c.kb_id) & (
         card_vectors.c.embed_hash == cards.c.embed_hash
     )

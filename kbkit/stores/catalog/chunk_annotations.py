@@ -112,8 +112,7 @@ def summaries(
         sa.select(links.chunk_seq, named.id, named.name)
         .join(knowledge_schema.subjects, named.id == links.subject_id)
         .where(
-            links.chunk_seq.in_([row.seq for row in frames]),
-            named.kind == SubjectKind.ENTITY.value,
+            links.chunk_seq.in_([row.seq for row in frames]), named.kind == SubjectKind.ENTITY.value
         )
         .distinct()
     ).all()
@@ -280,7 +279,6 @@ def _subjects_of(
 def _names(
     transaction: Transaction, seqs: Sequence[int]
 ) -> dict[tuple[int, int], dict[str, list[str]]]:
-    """Names of the subjects of annotations, by annotation and kind."""
     table, named = annotation_subjects.c, knowledge_schema.subjects
     query = (
         sa.select(table.chunk_seq, table.position, named.c.kind, named.c.name)

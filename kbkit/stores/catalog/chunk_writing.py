@@ -105,10 +105,7 @@ _PLACE = ("position", "start", "end", "anchor", "page")
 
 
 def add(
-    transaction: Transaction,
-    kb_id: str,
-    added: Sequence[NewChunk],
-    packed: Mapping[str, bytes],
+    transaction: Transaction, kb_id: str, added: Sequence[NewChunk], packed: Mapping[str, bytes]
 ) -> None:
     """Add chunks.
 

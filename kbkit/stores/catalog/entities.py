@@ -343,7 +343,6 @@ def _row(transaction: Transaction, entity_id: str) -> _Row:
 
 
 def _put(transaction: Transaction, entity_id: str, made_by: str, **values: Any) -> None:
-    """Keep what a person says of an entity."""
     said = {
         "deleted_at": None, **values,
         "made_by": made_by, "by_hand": True, "updated_at": datetime.now(UTC),

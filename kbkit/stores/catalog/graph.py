@@ -335,7 +335,6 @@ def headings(transaction: Transaction, kb_ids: Collection[str]) -> set[str]:
 
 
 def _lists(kb_ids: Collection[str]) -> sa.Select[tuple[str]]:
-    """Documents that are lists of links."""
     return sa.select(documents.c.id).where(
         documents.c.kb_id.in_(list(kb_ids)), documents.c.is_index.is_(sa.true())
     )

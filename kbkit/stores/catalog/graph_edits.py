@@ -166,7 +166,6 @@ def _check_unchanged(transaction: Transaction, row: Any) -> None:
 
 
 def _restore_entity(transaction: Transaction, before: Rows) -> None:
-    """Put back what was said of an entity, and its names."""
     known, there = before["entity"], before["subjects"]
     present = set(
         transaction.execute(
@@ -196,7 +195,6 @@ def _restore_entity(transaction: Transaction, before: Rows) -> None:
 
 
 def _restore_relation(transaction: Transaction, before: Rows) -> None:
-    """Put back what a person said of a relation, or leave it to the documents."""
     same = _same(before["relation"])
     said = before["relation_row"]
     if said is not None and said["by_hand"]:

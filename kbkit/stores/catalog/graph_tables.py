@@ -261,7 +261,6 @@ _DESCRIBED = (
 
 
 def _named(transaction: Transaction, kb_id: str) -> dict[str, EntityRow]:
-    """The entities that chunks of a knowledge base name, by id, each name by itself."""
     counted = (
         sa.select(
             annotation_subjects.c.subject_id,
@@ -315,7 +314,6 @@ def _definitions(transaction: Transaction, kb_id: str) -> list[tuple[str, int]]:
 
 
 def _links(transaction: Transaction, kb_id: str) -> list[tuple[str, str, float]]:
-    """Relations between documents of a knowledge base."""
     here = sa.select(documents.c.id).where(documents.c.kb_id == kb_id)
     ids = set(transaction.execute(here).scalars())
     table = relations.c

@@ -59,10 +59,7 @@ def put(
             relations.c.id == relation_evidence.c.relation_id, relations.c.name == CO_OCCURS
         )
         transaction.execute(
-            relation_evidence.delete().where(
-                relation_evidence.c.chunk_seq.in_(part),
-                ~counted,
-            )
+            relation_evidence.delete().where(relation_evidence.c.chunk_seq.in_(part), ~counted)
         )
         transaction.execute(related_chunks.delete().where(related_chunks.c.chunk_seq.in_(part)))
     _add(transaction, [fact for fact in facts if fact.seq in there])
@@ -313,7 +310,6 @@ def alias_changes(
 
 
 def _there(transaction: Transaction, column: sa.Column[_Key], values: Iterable[_Key]) -> set[_Key]:
-    """Those of some values that a column has."""
     found: set[_Key] = set()
     for part in in_parts(sorted(values)):
         query = sa.select(column).where(column.in_(part)).distinct()
@@ -322,7 +318,6 @@ def _there(transaction: Transaction, column: sa.Column[_Key], values: Iterable[_
 
 
 def _defined_elsewhere(transaction: Transaction, kb_id: str, ids: Sequence[str] | None) -> set[str]:
-    """Ids of the entities, or of some of them, that documents of other knowledge bases define."""
     query = (
         sa.select(relations.c.source_id)
         .join(relation_evidence, relation_evidence.c.relation_id == relations.c.id)
@@ -367,7 +362,6 @@ def _add(transaction: Transaction, facts: Sequence[Fact]) -> None:
 
 
 def _ids(transaction: Transaction, keys: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
-    """The numbers of relations by their ends and names, of those that there are."""
     wanted = set(keys)
     found: dict[tuple[str, ...], int] = {}
     for row in _from(transaction, sorted({key[1] for key in wanted})):

@@ -125,12 +125,7 @@ _PRIME = 0x9E3779B97F4A7C15
 
 def unreadable(transaction: Transaction) -> Iterator[str]:
     """Tables that are missing, or of which a row cannot be read."""
-    from kbkit.stores.catalog import (  # noqa: F401 - each adds its tables
-        entries_schema,
-        files_schema,
-        knowledge_schema,
-        server_schema,
-    )
+    from kbkit.stores.catalog import entries_schema, files_schema, knowledge_schema, server_schema  # noqa: F401 - each adds its tables
 
     there = set(sa.inspect(transaction._connection).get_table_names())
     for table in metadata.sorted_tables:
@@ -276,7 +271,6 @@ def wrong_words(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str
 
 
 def _mixed(seq: int, count: int) -> int:
-    """A number of which the sum tells whether two sets of postings are the same."""
     return ((seq * 0x100000001B3) ^ count) * _PRIME & _MASK
 
 

@@ -62,9 +62,7 @@ def begin(transaction: Transaction, job_id: str) -> Job:
         jobs.update()
         .where(jobs.c.id == job_id, sa.not_(jobs.c.state.in_(_ENDED)))
         .values(
-            state=JobState.RUNNING.value,
-            attempts=jobs.c.attempts + 1,
-            started_at=datetime.now(UTC),
+            state=JobState.RUNNING.value, attempts=jobs.c.attempts + 1, started_at=datetime.now(UTC)
         )
     )
     return get(transaction, job_id)

@@ -389,7 +389,6 @@ def _wants_annotations(row: KnowledgeBaseRow) -> bool:
 
 
 def _annotations_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:
-    """Chunks without any annotation, where the knowledge base wants them."""
     if not _wants_annotations(row):
         return 0
     columns = knowledge_schema.annotations.c
@@ -410,7 +409,6 @@ def _chunks_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int)
 
 
 def _embedded_cards(transaction: Transaction, kb_ids: Sequence[str]) -> Counter[str]:
-    """How many documents have a card that the model of cards has embedded."""
     rows = transaction.execute(
         sa.select(cards.c.kb_id, sa.func.count())
         .join(knowledge_bases, knowledge_bases.c.id == cards.c.kb_id)
@@ -429,7 +427,6 @@ def _embedded_cards(transaction: Transaction, kb_ids: Sequence[str]) -> Counter[
 
 
 def _counts(transaction: Transaction, table: sa.Table, kb_ids: Sequence[str]) -> dict[str, int]:
-    """Number of rows of each knowledge base that has some."""
     column = table.c.kb_id
     query = sa.select(column, sa.func.count()).where(column.in_(kb_ids)).group_by(column)
     return {row[0]: row[1] for row in transaction.execute(query)}

@@ -3,17 +3,7 @@
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Float,
-    ForeignKey,
-    Index,
-    LargeBinary,
-    String,
-    Table,
-    Text,
-)
+from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, LargeBinary, String, Table, Text
 
 from kbkit.stores.catalog.schema import Int64, Json, UtcDateTime, metadata
 
@@ -38,7 +28,6 @@ __all__ = [
 
 
 def _reference(name: str, target: str, *, primary_key: bool = False) -> Column[Any]:
-    """A column that names a row of another table, with which it goes."""
     kind = Int64 if target in ("chunks.seq", "relations.id") else String
     key = ForeignKey(target, ondelete="CASCADE")
     return Column(name, kind, key, nullable=False, primary_key=primary_key)

@@ -111,12 +111,7 @@ def create(connection: sa.Connection) -> None:
 @cache
 def _statements(dialect: str) -> list[str]:
     """What makes the tables, in a database's SQL: writing that takes longer than making them."""
-    from kbkit.stores.catalog import (  # noqa: F401 - each adds its tables
-        entries_schema,
-        files_schema,
-        knowledge_schema,
-        server_schema,
-    )
+    from kbkit.stores.catalog import entries_schema, files_schema, knowledge_schema, server_schema  # noqa: F401 - each adds its tables
 
     statements: list[str] = []
 

@@ -268,15 +268,7 @@ def hydrated(rows: Iterable[Sequence[Any]]) -> dict[int, tuple[Chunk, Document]]
         if document is None:
             document = found_documents[document_id] = _listed(document_id, row[10:])
         chunk = Chunk(
-            chunk_id,
-            document_id,
-            position,
-            start,
-            end,
-            text,
-            tuple(heading_path),
-            anchor,
-            page,
+            chunk_id, document_id, position, start, end, text, tuple(heading_path), anchor, page
         )
         found[seq] = (chunk, document)
     return found

@@ -82,7 +82,6 @@ def at_targets(transaction: Transaction, targets: Collection[Target]) -> sa.Colu
 def _ends(
     transaction: Transaction, targets: Collection[Target]
 ) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
-    """The conditions that a relation begins at one of some targets, and that it ends at one."""
     kinds: dict[TargetKind, set[str]] = {}
     for target in targets:
         kinds.setdefault(target.kind, set()).add(target.id)
@@ -105,7 +104,6 @@ def _ends(
 
 
 def _supported(kb_ids: Collection[str]) -> sa.ColumnElement[bool]:
-    """The condition that chunks of some knowledge bases support a relation, or a person does."""
     support = (
         sa.select(relation_evidence.c.relation_id)
         .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)

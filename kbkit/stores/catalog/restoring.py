@@ -73,7 +73,6 @@ class _Base:
 
     @property
     def copied(self) -> bool:
-        """Whether it gets ids of its own."""
         return self.id != self.old_id
 
 
@@ -182,7 +181,6 @@ class Restorer:
             yield values
 
     def _fault(self, table: Table, values: Values) -> str:
-        """What is wrong with values that are of the right kinds."""
         if table is bases:
             return _fault_of_base(values)
         if "kb_id" in values and values["kb_id"] not in self._bases:
@@ -248,7 +246,6 @@ class Restorer:
         return base
 
     def _known(self, kb_id: str) -> set[str]:
-        """Ids and URIs of documents that are there, or were deleted by hand."""
         known: set[str] = set()
         for table in (documents, deleted_documents):
             query = sa.select(table.c.id, table.c.uri).where(table.c.kb_id == kb_id)
@@ -318,7 +315,6 @@ class Restorer:
         }  # fmt: skip
 
     def _require_same_ways(self, base: _Base) -> None:
-        """Vectors and terms that come have to be of the kind that are there."""
         if base.row is None:
             return
         ways = (
@@ -347,7 +343,6 @@ class Restorer:
         return new
 
     def _copied_chunk(self, base: _Base, values: Values, document: str) -> str:
-        """The id that this chunk has in a copy of its document."""
         path, text = values["heading_path"], values["text"]
         for number in range(_ALIKE):
             if self._chunk_id(values["document_id"], path, text, number) == values["id"]:
@@ -449,14 +444,12 @@ class Restorer:
         return step
 
     def _version(self, table: Table, base: _Base, version: int) -> int:
-        """What a version of a knowledge base, or of its cards, is here."""
         of_cards = table.name in ("cards", "card_vectors")
         if base.row is None:
             return version if of_cards else version + base.shift
         return base.row.cards_version + 1 if of_cards else base.row.version + 1
 
     def _next(self, column: sa.Column[int]) -> int:
-        """A number that nothing had in a numbered column."""
         table = column.table
         last = self._numbers.get(table)
         self._numbers[table] = (self._transaction.last_number(column) if last is None else last) + 1
@@ -476,7 +469,6 @@ class Restorer:
         return hashlib.blake2b(text, digest_size=16).hexdigest()
 
     def _end(self, base: _Base) -> RestoredKnowledgeBase:
-        """Have what follows from the rows of a knowledge base follow."""
         for target in base.rated:
             ratings.add_up(self._transaction, base.id, target)
         row = knowledge_bases.get_by_id(self._transaction, base.id)

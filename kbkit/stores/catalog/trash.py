@@ -14,13 +14,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.models import (
-    DeletedDocument,
-    DeletedKnowledgeBase,
-    DocumentType,
-    Labels,
-    SourceDocument,
-)
+from kbkit.models import DeletedDocument, DeletedKnowledgeBase, DocumentType, Labels, SourceDocument
 from kbkit.stores.catalog import annotator_answers, graph_writing, outbox
 from kbkit.stores.catalog import knowledge_bases as bases
 from kbkit.stores.catalog.database import Transaction

@@ -95,11 +95,7 @@ def stored_versions(
         ).where(transaction.is_in(columns.id, document_ids))
     )
     return {
-        row.id: StoredVersion(
-            row.content_hash,
-            DocumentState(row.state),
-            _labels(row),
-        )
+        row.id: StoredVersion(row.content_hash, DocumentState(row.state), _labels(row))
         for row in rows
     }
 
@@ -122,10 +118,7 @@ def _labels(row: Any) -> Labels:
 
 
 def replace_documents(
-    transaction: Transaction,
-    kb_id: str,
-    new: Sequence[NewDocument],
-    packed: Mapping[str, bytes],
+    transaction: Transaction, kb_id: str, new: Sequence[NewDocument], packed: Mapping[str, bytes]
 ) -> ChunkChanges:
     """Store documents and their chunks in place of what was there.
 

@@ -196,7 +196,6 @@ class FolderChecksums:
         ]
 
     def _crc(self, name: str, left_out: Sequence[Span]) -> int:
-        """CRC-32 of a file, zeros where something is left out."""
         path = self.folder / name
         stamp = _stamp(path)
         spans = tuple(left_out)
@@ -213,7 +212,6 @@ class FolderChecksums:
 
 
 def _blanked(data: bytes, start: int, spans: Sequence[Span]) -> bytes | bytearray:
-    """A part of a file with zeros for what of it is left out."""
     inside = [
         (max(0, low - start), min(len(data), high - start))
         for low, high in spans

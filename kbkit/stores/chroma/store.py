@@ -141,7 +141,6 @@ class ChromaStore(ChromaCollections):
             raise
 
     def _forget(self) -> None:
-        """Have chromadb open the folder anew, rather than hand out what it has half opened."""
         systems = import_chromadb().api.shared_system_client.SharedSystemClient
         systems._identifier_to_system.pop(str(self.folder), None)
 
@@ -202,7 +201,6 @@ class ChromaStore(ChromaCollections):
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Chroma raises errors of many kinds for a folder that is damaged or out of date."""
         try:
             yield
         except WorkspaceError:
@@ -226,7 +224,6 @@ class ChromaStore(ChromaCollections):
 
 @lru_cache(maxsize=1)
 def _settings() -> Settings:
-    """Chroma's settings, which take 15 ms to read from the environment."""
     settings: Settings = import_chromadb().config.Settings(anonymized_telemetry=False)
     return settings
 

@@ -145,7 +145,6 @@ def _cards(
     held: SegmentedSnapshot,
     found: SegmentedSnapshot,
 ) -> tuple[CardVectors, ...]:
-    """Vectors of cards that came behind the segments."""
     if held.cards_version == row.cards_version:
         return held.cards
     same = held.card_embedder == row.card_embedder

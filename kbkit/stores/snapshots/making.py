@@ -228,7 +228,6 @@ def _read(
 
 
 def _numbered(starts: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The term of each posting."""
     return np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
 
 

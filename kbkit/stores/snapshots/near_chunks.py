@@ -50,7 +50,6 @@ def near_chunks(
 def _by_segment(
     snapshot: SegmentedSnapshot, vector: NDArray[np.float32], most: int, score: Score
 ) -> Iterable[tuple[int, Rows, NDArray[np.float32]]]:
-    """Numbers of segments, with rows of each and about what their scores are."""
     coded: list[int] = []
     codes: list[VectorCodes] = []
     for i, segment in enumerate(snapshot.segments):

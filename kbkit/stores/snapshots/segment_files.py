@@ -33,13 +33,7 @@ from kbkit.stores.snapshots.segments import (
     SegmentsVersion,
     joined,
 )
-from kbkit.stores.snapshots.snapshot import (
-    Snapshot,
-    load,
-    load_cards,
-    save,
-    save_cards,
-)
+from kbkit.stores.snapshots.snapshot import Snapshot, load, load_cards, save, save_cards
 
 _LIST = ".json"
 _FILE = ".safetensors"
@@ -278,12 +272,10 @@ class SegmentFiles:
 
 
 def _crc(values: Any) -> int:
-    """Of what a list says."""
     return zlib.crc32(json.dumps(values, sort_keys=True).encode())
 
 
 def _name(name: str) -> str:
-    """The name of a file, which lies in the folder whatever a list says."""
     if name != Path(name).name or not name.endswith(_FILE):
         raise ValueError(f"{name!r} is no name of a file")
     return name

@@ -313,7 +313,6 @@ class SegmentedSnapshot(ChunkTable):
     def _together(
         self, of: Callable[[Snapshot], NDArray[Any]], dtype: type[np.generic]
     ) -> NDArray[Any]:
-        """A column of all segments."""
         parts = [np.zeros(0, dtype)]
         for i, segment in enumerate(self.segments):
             column = of(segment.snapshot)
@@ -322,7 +321,6 @@ class SegmentedSnapshot(ChunkTable):
         return np.concatenate(parts)
 
     def _apart(self, rows: Rows) -> Iterable[tuple[NDArray[np.bool_], Snapshot, Rows]]:
-        """Which of some rows each segment has, and what they are called there."""
         which = np.searchsorted(self.firsts, rows, "right") - 1
         for i in _distinct(which):
             of = which == i

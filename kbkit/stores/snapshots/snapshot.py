@@ -70,7 +70,6 @@ class Texts(Sequence[str]):
 
     @cached_property
     def _firsts(self) -> list[bytes]:
-        """The first one of each block."""
         return [self[i].encode() for i in range(0, len(self), _BLOCK)]
 
     def place(self, text: str) -> int:
@@ -249,10 +248,7 @@ def save_cards(
     Raises:
         OSError: They cannot be written.
     """
-    tensors: dict[str, NDArray[Any]] = {
-        "document_ids": _packed(document_ids),
-        "vectors": vectors,
-    }
+    tensors: dict[str, NDArray[Any]] = {"document_ids": _packed(document_ids), "vectors": vectors}
     write_arrays(path, tensors, {"format": _FORMAT, "embedder": embedder})
 
 
@@ -299,7 +295,6 @@ def load(path: Path) -> Snapshot | None:
 
 
 def _whole(snapshot: Snapshot) -> bool:
-    """Whether its columns fit together."""
     s = snapshot
     of_chunks = {len(column) for column in (s.ids, s.owners, s.lengths, s.headings, s.vectors)}
     of_documents = {

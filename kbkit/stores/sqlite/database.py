@@ -52,7 +52,6 @@ class _Checked(sa.types.TypeEngine[Any]):
     odd: tuple[type, ...]
 
     def result_processor(self, dialect: sa.Dialect, coltype: object) -> Any:
-        """What refuses values of another kind."""
         inner, odd = super().result_processor(dialect, coltype), self.odd
 
         def checked(value: Any) -> Any:
@@ -115,8 +114,7 @@ class SqliteDatabase:
         self._watching = threading.Lock()
         self._writing = threading.Lock()
         self._engine = sa.create_engine(
-            f"sqlite:///{path}",
-            connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
+            f"sqlite:///{path}", connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False}
         )
         self._engine.dialect = _dialect()
         self._engine.update_execution_options(compiled_cache=_COMPILED)
@@ -302,7 +300,6 @@ _KINDS = {
 
 
 def _odd_kinds(connection: sqlite3.Connection) -> Iterator[str]:
-    """Columns that hold what none of their kind can."""
     tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE %'"
     for (table,) in connection.execute(tables).fetchall():
         for _, column, kind, *_ in connection.execute(f'PRAGMA table_info("{table}")').fetchall():

@@ -7,13 +7,7 @@ import pytest
 
 import kbkit
 from kbkit.errors import BundleError, SourceError
-from kbkit.recipes import (
-    FilesSource,
-    JsonlSource,
-    MirrorSource,
-    OpenApiSource,
-    ParquetSource,
-)
+from kbkit.recipes import FilesSource, JsonlSource, MirrorSource, OpenApiSource, ParquetSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext
 

@@ -204,9 +204,7 @@ def test_sizes_are_counted_not_believed() -> None:
         assert "cannot be unpacked" in str(error)  # noqa: PT017 - either way is safe
 
 
-def test_a_parser_that_takes_too_long_or_too_much_is_ended(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_parser_that_takes_too_long_or_too_much_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     from kbkit.sources.formats import file_parser
 
     monkeypatch.setattr(file_parser, "FILE_SECONDS", 0.2)

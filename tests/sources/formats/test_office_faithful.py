@@ -70,10 +70,7 @@ def test_larger_and_bold_lines_of_a_pdf_are_headings() -> None:
         *(
             heading
             for chapter in (1, 2, 3)
-            for heading in (
-                f"## {chapter} {LONG}",
-                "### Before you start",
-            )
+            for heading in (f"## {chapter} {LONG}", "### Before you start")
         ),
     ]
     assert part.content.count("Pump Maintenance Handbook") == 1

@@ -73,10 +73,7 @@ def test_what_pops_up_over_code_is_no_part_of_it() -> None:
 @pytest.mark.parametrize(
     ("block", "name"),
     [
-        (
-            '<pre class="play"><code class="language-rust ed">{}</code></pre>',
-            "rust",
-        ),
+        ('<pre class="play"><code class="language-rust ed">{}</code></pre>', "rust"),
         ('<pre class="brush: java; toolbar: false">{}</pre>', "java"),
         ('<pre class="example source-c">{}</pre>', "c"),
         ('<div class="src-block"><pre class="src src-python">{}</pre></div>', "python"),
@@ -270,10 +267,7 @@ def test_lines_of_code_that_are_empty_blocks() -> None:
 @pytest.mark.parametrize(
     ("table", "text"),
     [
-        (
-            "<tr><td>&nbsp;</td><td><pre>a | b</pre></td></tr>",
-            "```\na | b\n```",
-        ),
+        ("<tr><td>&nbsp;</td><td><pre>a | b</pre></td></tr>", "```\na | b\n```"),
         (
             "<tr><td colspan=2>Raises</td></tr><tr><td colspan=2><ul><li>It</li></ul></td></tr>",
             "Raises\n\n-   It",

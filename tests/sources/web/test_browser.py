@@ -160,13 +160,7 @@ def test_shadow_trees_stand_in_their_places_and_what_is_folded_is_unfolded(site,
       };""")
     event = read_page(f"{site.url}/", context)
     content = event.document.content
-    order = [
-        "# Kettle",
-        "## In the shadow",
-        "Before light after",
-        "POST /kettles",
-        "How a kettle",
-    ]
+    order = ["# Kettle", "## In the shadow", "Before light after", "POST /kettles", "How a kettle"]
     places = [content.find(text) for text in order]
     assert -1 not in places, content
     assert places == sorted(places)

@@ -330,7 +330,6 @@ class _Reading:
         return any(around in self._fences for around in (block, *block.iterancestors()))
 
     def _leads_to_itself(self, link: Element, address: str) -> bool:
-        """Whether a link of a heading or term leads to that, or to its own page."""
         titles = (*HEADINGS, "dt")
         if next(link.iter(*HEADINGS), None) is not None:
             return True

@@ -270,7 +270,6 @@ def _unseen(element: Element) -> bool:
 
 
 def _is_mark(link: Element) -> bool:
-    """A sign beside a heading that leads to the heading itself."""
     href = link.get("href") or ""
     if "#" not in href or next(link.iter("img"), None) is not None:
         return False
@@ -301,7 +300,6 @@ def _is_marked_source(link: Element) -> bool:
 
 
 def _holds_lines(element: Element) -> bool:
-    """Whether an element is code whose lines are elements of their own."""
     if element.tag not in ("div", "code", "figure") or len(element) < _LINES:
         return False
     if "line-block" in _classes(element):

@@ -182,7 +182,6 @@ class PageStates:
 
     @staticmethod
     def _translates(element: Element, size: int, linked: int) -> bool:
-        """Whether an element leads to the page in other languages, maybe in its own too."""
         if linked == 0:
             return False
         links = [one for one in element.iter("a") if one.get("href")]
@@ -249,7 +248,6 @@ class PageStates:
                 self.states[place] = State.NEITHER
 
     def _heads_row(self, place: int) -> bool:
-        """Whether a text is the first cell of a row that says something of the page's own."""
         holder = self._runs[place].holder
         cell = next((one for one in (holder, *holder.iterancestors()) if one.tag == "th"), None)
         if cell is None or cell.getprevious() is not None:
@@ -261,7 +259,6 @@ class PageStates:
         return self._runs[place].linked >= _LINKED * self._runs[place].size
 
     def _leads_content(self, place: int) -> bool:
-        """Whether something of the page's own stands under a heading."""
         level = _level(self._runs[place])
         after = self.states[place + 1 : place + 2]
         if after and after[0] is not State.CONTENT and self._is_linked(place + 1):
@@ -280,7 +277,6 @@ class PageStates:
             self.states[place] = max(state, self.states[place])
 
     def _figures(self, first: int, last: int) -> tuple[int, int, int]:
-        """Words, words of links, and words of the template from one run to another."""
         size, linked, same = (part[last] - part[first] for part in self._sums)
         return size, linked, same
 
@@ -296,13 +292,11 @@ class PageStates:
 
 
 def _ends_named(element: Element) -> bool:
-    """Whether a class or the id of an element is a name of navigation, or ends with one."""
     ends = {name.rpartition("-")[2] for name in classes(element)}
     return not _NAVIGATION_NAMES.isdisjoint(ends)
 
 
 def _level(run: Run) -> int:
-    """The level of the heading that a text stands in, 0 where it stands in none."""
     element = run.holder
     for _ in range(3):
         if element is None or element.tag in HEADINGS:

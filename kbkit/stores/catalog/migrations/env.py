@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from kbkit.stores.catalog import (  # noqa: F401 - tables
-    entries_schema,
-    files_schema,
-    knowledge_schema,
-    server_schema,
-)
+from kbkit.stores.catalog import entries_schema, files_schema, knowledge_schema, server_schema  # noqa: F401 - tables
 from kbkit.stores.catalog.schema import metadata
 
 context.configure(
