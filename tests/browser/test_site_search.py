@@ -186,7 +186,7 @@ def test_passages_are_narrowed_by_what_they_say_and_name(tab):
     says.select_option("constraint")
     page.wait_for_url("**frame=constraint")
     tab.titles()
-    shown = set(page.locator(".kb-said .kb-chip[title*='say a']").all_text_contents())
+    shown = set(page.locator(".kb-said .kb-chip[title*='kind']").all_text_contents())
     assert "constraint" in shown
     about = page.locator("[data-adds=subject]")
     about.fill("mkdocs")
@@ -198,7 +198,7 @@ def test_passages_are_narrowed_by_what_they_say_and_name(tab):
     about.press("Enter")
     page.wait_for_url("**&subject=*")
     sync_api.expect(about).to_have_value("")
-    chip = page.get_by_role("button", name="Remove the filter: about")
+    chip = page.get_by_role("button", name="Remove the filter: topic")
     chip.wait_for()
     assert tab.titles()
     page.reload()
@@ -210,11 +210,11 @@ def test_passages_are_narrowed_by_what_they_say_and_name(tab):
     page.wait_for_url(re.compile("constraint$"))
     assert page.evaluate("document.activeElement.name") == "query"
     tab.titles()
-    named = page.locator(".kb-said .kb-chip[title*='names']").first
+    named = page.locator(".kb-said .kb-chip[title*='mention']").first
     entity = named.text_content()
     named.click()
     page.wait_for_url("**&entity=*")
-    page.get_by_role("button", name=f"Remove the filter: names {entity}").wait_for()
+    page.get_by_role("button", name=f"Remove the filter: mentions {entity}").wait_for()
     tab.titles()
     cards = page.locator(".kb-card").count()
     assert 0 < cards < 10
@@ -227,7 +227,7 @@ def test_filters_that_let_nothing_through_are_named_and_dropped(tab):
     tab.open(f"search/index.html?query=site&tag=jar&frame=procedure&entity={quote(evil)}")
     status = tab.page.locator("#kb-status", has_text="Nothing was found")
     status.wait_for()
-    assert status.inner_text().endswith(f"names {evil}, tag jar, says procedure.")
+    assert status.inner_text().endswith(f"mentions {evil}, tag jar, kind of statement procedure.")
     sync_api.expect(tab.page.locator("#kb-page img")).to_have_count(0)
     assert violations(tab.page, "#kb-page") == []
     tab.page.get_by_role("button", name="Search without filters").click()

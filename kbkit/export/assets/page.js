@@ -17,7 +17,7 @@
   const DAY = 86_400_000;
 
   /** What the chips of names say. @type {Record<string, string>} */
-  const SAID = { subject: "about", entity: "names" };
+  const SAID = { subject: "topic", entity: "mentions" };
 
   /** @type {Worker | null} */
   let worker = null;
@@ -153,7 +153,7 @@
   function narrowing(name, value) {
     const button = /** @type {HTMLButtonElement} */ (element("button", "kb-chip", [value]));
     const only =
-      name === "frame" ? `Only passages that say a ${value}` : `Only what names ${value}`;
+      name === "frame" ? `Only statements of kind: ${value}` : `Only passages that mention ${value}`;
     button.type = "button";
     button.title = only;
     button.setAttribute("aria-label", only);

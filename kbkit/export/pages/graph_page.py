@@ -21,7 +21,7 @@ from kbkit.models.plain import pluralize
 
 LISTED = 200
 """Most entities that the page lists."""
-FORMAT = 3
+FORMAT = 2
 """Of the data."""
 
 
