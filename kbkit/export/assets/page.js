@@ -153,7 +153,9 @@
   function narrowing(name, value) {
     const button = /** @type {HTMLButtonElement} */ (element("button", "kb-chip", [value]));
     const only =
-      name === "frame" ? `Only statements of kind: ${value}` : `Only passages that mention ${value}`;
+      name === "frame"
+        ? `Only statements of kind: ${value}`
+        : `Only passages that mention ${value}`;
     button.type = "button";
     button.title = only;
     button.setAttribute("aria-label", only);
