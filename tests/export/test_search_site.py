@@ -213,7 +213,9 @@ def exported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported")
     with kbkit.open(folder / "kb") as workspace:
         kb = workspace.create("small")
-        kb.add("Kettle", "## Boil {#boil}\n\nWater boils in a kettle.", tags=["<i>hot</i>"])
+        kb.add(
+            "Kettle", "## Boil {#boil}\n\nWater boils in a kettle.", tags=["<i>hot</i>", "water"]
+        )
         yield kb, folder / "pages"
 
 
