@@ -85,7 +85,7 @@ def serve(
     until_closed: UntilClosed = False,
 ) -> None:  # fmt: skip
     """Serve a workspace over REST and MCP, with its sites."""
-    from kbkit.processes import end_with_input
+    from kbkit.processes import end_process, end_with_input
     from kbkit.server import ServerSettings, serve
 
     if until_closed:
@@ -99,6 +99,7 @@ def serve(
     )  # fmt: skip
     with open_workspace(context) as workspace:
         serve(workspace, settings, say=say)
+    end_process()
 
 
 def _spare_processors() -> int:

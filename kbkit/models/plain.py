@@ -13,6 +13,8 @@ from typing import Any
 
 _LONGEST_NAME = 200
 """Characters of an unknown name that are compared."""
+_MAX_NAMES = 20
+"""Names that an error lists."""
 _TURNED = r"\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f"
 _TURNING = re.compile(f"[{_TURNED}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -48,14 +50,17 @@ def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str
     Args:
         name: An unknown name.
         known: The names that exist.
-        otherwise: The text where none is near; by default all names.
+        otherwise: The text where none is near; by default the first twenty names.
     """
     from difflib import get_close_matches
 
     names = list(known)
     if near := get_close_matches(str(name)[:_LONGEST_NAME], names, 1):
         return f"did you mean {near[0]!r}?"
-    return otherwise or f"choose from {', '.join(names) or 'none'}"
+    if otherwise:
+        return otherwise
+    more = f" and {len(names) - _MAX_NAMES:,} more" if len(names) > _MAX_NAMES else ""
+    return f"choose from {', '.join(names[:_MAX_NAMES]) or 'none'}{more}"
 
 
 def pluralize(number: int, noun: str = "document") -> str:
