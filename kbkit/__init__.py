@@ -193,15 +193,6 @@ __all__ = [
 
 
 def open(path: str | Path | None = None) -> Workspace:
-    """Open a workspace, made when missing.
-
-    Args:
-        path: Its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``.
-
-    Raises:
-        WorkspaceError: The folder cannot be used.
-        MissingExtraError: Only the client is installed.
-    """
     from kbkit.extras import whole
 
     with whole("A workspace in a folder"):
@@ -210,12 +201,10 @@ def open(path: str | Path | None = None) -> Workspace:
 
 
 def load_ipython_extension(shell: InteractiveShell) -> None:
-    """What ``%load_ext kbkit`` calls: the magics ``%kb`` and ``%%kb``."""
     import_module("kbkit.ipython").load(shell)
 
 
 def unload_ipython_extension(shell: InteractiveShell) -> None:
-    """What ``%unload_ext kbkit`` calls."""
     import_module("kbkit.ipython").unload(shell)
 
 

@@ -85,13 +85,11 @@ class AsyncPlots:
         self._ratings = ratings
 
     async def documents(self) -> Plot:
-        """How many documents of each type there are, and how long ago each was fetched."""
         from kbkit.plots import documents_by_type
 
         return documents_by_type(await self._documents.to_frame())
 
     async def chunks(self) -> Plot:
-        """How long the chunks are."""
         from kbkit.plots import chunk_lengths
 
         return chunk_lengths(await self._chunks.to_frame())
@@ -113,10 +111,5 @@ class AsyncPlots:
 
 
 def _check_colour(colour: str) -> None:
-    """Whether that is what colours can tell apart.
-
-    Raises:
-        ConfigError: It is not.
-    """
     if colour not in get_args(Colour):
         raise ConfigError(f"colour={colour!r}: give 'document_type' or 'folder'")

@@ -108,7 +108,6 @@ class BuildReport:
 
 
 def _expansion_lines(expansion: Expansion, name: str) -> list[tuple[str, str]]:
-    """What a language model wrote, and what it was not asked about."""
     lines = [("expanded", f"{expansion.written:,} documents by {expansion.model}")]
     lines += [("failed", str(each)) for each in expansion.failed[:_POOR_SHOWN]]
     if expansion.documents > len(expansion.failed):

@@ -101,16 +101,6 @@ class Settings:
     def load(
         cls, environment: Mapping[str, str] | None = None, *, folder: Path | None = None
     ) -> Settings:
-        """Read the settings.
-
-        Args:
-            environment: Variables to read instead of the process's own; no file is then read,
-                unless a folder is given.
-            folder: Where the search for the project's file begins; by default the working folder.
-
-        Raises:
-            ConfigError: A variable, or a line of the file, says what cannot work.
-        """
         return cls(**{each.name: each.value for each in setting_values(environment, folder=folder)})
 
 
@@ -135,9 +125,6 @@ def setting_values(
     """All settings with their origins; the arguments are those of `Settings.load`.
 
     A variable of the environment wins over the file, and the file over the default.
-
-    Raises:
-        ConfigError: A variable, or a line of the file, says what cannot work.
     """
     variables = os.environ if environment is None else environment
     path, told = None, dict[str, str]()
@@ -163,7 +150,6 @@ def setting_values(
 
 
 def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
-    """What is wrong with variables that begin like kbkit's own and are none."""
     variables = os.environ if environment is None else environment
     known = [setting.variable for setting in _SETTINGS.values()]
     return [
@@ -199,11 +185,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _table(path: Path) -> dict[str, str] | None:
-    """The settings of a file; ``None`` where it is of another's, as most `pyproject.toml` are.
-
-    Raises:
-        ConfigError: It is no TOML, or has a key that is no setting.
-    """
+    """The settings of a file; ``None`` where it is of another's, as most `pyproject.toml` are."""
     import tomllib
 
     try:

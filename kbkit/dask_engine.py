@@ -54,10 +54,6 @@ class _Known:
 class ClusterWorkers:
     """The workers of a cluster, as they were found by the last look.
 
-    Args:
-        client: Of the cluster.
-        name: What messages call that.
-
     Attributes:
         fit: Addresses of those that can do the work.
         unfit: Why the others cannot, by address: they hang, or have no kbkit or another one.
@@ -73,14 +69,6 @@ class ClusterWorkers:
         self._known: dict[str, _Known] = {}
 
     def look(self) -> dict[str, str]:
-        """Look at them now.
-
-        Returns:
-            Those that became unfit, and why.
-
-        Raises:
-            Exception: Whatever Dask raises where the scheduler does not answer.
-        """
         scheduler = self._client.scheduler
         assert scheduler is not None
         told = self._client.sync(scheduler.identity, callback_timeout=_ANSWER)
@@ -164,17 +152,7 @@ class _LateError(Exception):
 
 
 class DaskEngine:
-    """A cluster of Dask.
-
-    Args:
-        address: Of its scheduler; ``""`` starts one of this machine's processors, which listens on
-            the loopback address alone, over TLS with keys of its own.
-
-    Raises:
-        MissingExtraError: ``distributed`` is not installed.
-        ClusterError: The scheduler does not answer, it has no workers, or they have no kbkit or
-            another one.
-    """
+    """A cluster of Dask."""
 
     is_local = False
 
@@ -246,7 +224,6 @@ class DaskEngine:
         return _Pool(self, _perform)
 
     def submit(self, function: Any, task: Task, *arguments: Any) -> Future[Any]:
-        """Have a worker call a function with a task, and give what it will return."""
         asked = _Asked(function, task, arguments, Future())
         with self._lock:
             if self._lost:
@@ -257,7 +234,6 @@ class DaskEngine:
         return asked.result
 
     def close(self) -> None:
-        """Leave the cluster, and end one that was started here."""
         if hasattr(self, "_closing"):
             self._closing.set()
         for each in (self._client, self._cluster):
@@ -304,7 +280,6 @@ class DaskEngine:
             self._waiting.discard(asked)
 
     def _fail(self, asked: _Asked, error: Exception) -> None:
-        """Give what a task comes to that no worker has done."""
         from distributed import CancelledError, KilledWorker
 
         with suppress(InvalidStateError):
@@ -321,11 +296,7 @@ class DaskEngine:
                 asked.result.set_exception(ClusterError(failed))
 
     def _check_workers(self) -> None:
-        """Raise if a worker can never do the work, or none can now.
-
-        Raises:
-            ClusterError: One has no kbkit, or another one, or none answers.
-        """
+        """Raise if a worker can never do the work, or none can now."""
         for worker, reason in self._workers.faulty.items():
             raise ClusterError(f"{self._name}: its worker {worker} {reason}")
         if not self._workers.fit:
@@ -336,7 +307,6 @@ class DaskEngine:
             _log.warning("%s: its worker %s %s; others do its tasks", self._name, worker, reason)
 
     def _watch(self) -> None:
-        """Have others do what a worker does not, and give up where none is left that could."""
         assert self._client is not None
         fit = time.monotonic()
         while not self._closing.wait(_LOOK):
@@ -355,7 +325,6 @@ class DaskEngine:
                 return
 
     def _send_again(self) -> None:
-        """Send the tasks to others that a worker has failed at, or has and will not do."""
         assert self._client is not None
         unfit, fit = self._workers.unfit, self._workers.fit
         held = self._client.processing(workers=list(unfit)) if unfit else {}
@@ -398,11 +367,7 @@ class _Pool:
 
 
 def _perform(task: Task) -> Any:
-    """Do a task, in a thread of its own on a worker, which is left alone where it takes too long.
-
-    Raises:
-        _LateError: It takes longer than it may.
-    """
+    """Run a task in a thread of a worker; abandon the thread if it takes too long."""
     from distributed import get_worker
 
     result: Future[Any] = Future()

@@ -79,7 +79,6 @@ class LocalEngine:
     def child_processes(
         self, count: int | None = None, *, memory: int = 0, preload: str = ""
     ) -> Workers:
-        """See `Engine.child_processes`."""
         return Workers(count, memory=memory, preload=preload)
 
     def pool(self) -> Pool:
@@ -105,26 +104,11 @@ class _Here:
 
 
 def perform(pool: Pool, tasks: Iterable[Task]) -> list[Any]:
-    """What tasks return that are done at once, in order.
-
-    Raises:
-        ClusterError: The cluster was lost.
-    """
+    """What tasks return that are done at once, in order."""
     return [result.result() for result in [pool.submit(task) for task in tasks]]
 
 
 def open_engine(name: str = LOCAL) -> Engine:
-    """The engine of a name.
-
-    Args:
-        name: ``local``, ``dask`` (a cluster of this machine's processors) or ``dask:ADDRESS``
-            (that of a scheduler, as ``dask:tcp://10.0.0.5:8786``).
-
-    Raises:
-        ConfigError: There is no such engine.
-        MissingExtraError: Its extra is not installed.
-        ClusterError: The cluster cannot be had, or its workers cannot do the work.
-    """
     kind, _, address = name.partition(":")
     if kind == DASK:
         from kbkit.dask_engine import DaskEngine

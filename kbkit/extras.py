@@ -26,14 +26,6 @@ def extra(name: Extra, package: str, ability: str) -> Iterator[None]:
 
         with extra("office", "mammoth", "Reading DOCX files"):
             import mammoth
-
-    Args:
-        name: The extra.
-        package: The package as pip calls it.
-        ability: What needs it, the beginning of a sentence.
-
-    Raises:
-        MissingExtraError: The package is not installed, or something that it needs.
     """
     try:
         yield
@@ -45,14 +37,6 @@ def extra(name: Extra, package: str, ability: str) -> Iterator[None]:
 
 @contextmanager
 def whole(ability: str) -> Iterator[None]:
-    """Around an import of what comes with all of kbkit, and not with its client alone.
-
-    Args:
-        ability: What needs it, the beginning of a sentence.
-
-    Raises:
-        MissingExtraError: Something is not installed.
-    """
     try:
         yield
     except ImportError as error:

@@ -168,11 +168,6 @@ def map_frame(
 
     The plane is the one that shows most of the vectors' variance (PCA, Pearson 1901); the share
     that each axis shows is in ``frame.attrs["variance"]``.
-
-    Args:
-        found: Chunks with their documents.
-        vectors: Their vectors, shape ``(len(found), dimensions)``.
-        chunks: How many there are of which those were drawn.
     """
     places, variance = _principal_plane(vectors)
     rows = [
@@ -197,7 +192,6 @@ def map_frame(
 def places_frame(
     rows: Iterable[Mapping[str, Any]], variance: Sequence[float], chunks: int
 ) -> pd.DataFrame:
-    """Rows of `map_frame`, which say where chunks lie, as it gives them."""
     types = {
         "id": "string", "x": "float64", "y": "float64", "title": "string", "section": "string",
         "snippet": "string", "document_type": _TYPES, "folder": "category", "uri": "string",
@@ -284,7 +278,6 @@ def _rows_html(
 
 
 def workspace_html(caption: str, infos: Iterable[KnowledgeBaseInfo]) -> str:
-    """Knowledge bases as an HTML table under a caption."""
     rows = (
         (info.name, info.description, f"{info.documents:,}", f"{info.chunks:,}",
          f"{info.updated_at:%Y-%m-%d %H:%M}") for info in infos
@@ -310,12 +303,6 @@ _SHOWN: Mapping[type, tuple[tuple[str, ...], Callable[[Any], tuple[str, ...]]]] 
 
 
 def collection_html(caption: str, kind: type, values: Iterable[Any]) -> str:
-    """The first of a collection as an HTML table under a caption.
-
-    Args:
-        caption: What it is.
-        kind: Class of what it holds.
-        values: That.
-    """
+    """The first of a collection as an HTML table under a caption."""
     header, row = _SHOWN[kind]
     return _rows_html(caption, header, map(row, values), _ROWS)

@@ -71,20 +71,6 @@ def list_recipes() -> list[GalleryRecipe]:
 
 
 def copy_recipe(name: str, folder: str | Path = ".", *, force: bool = False) -> list[Path]:
-    """Copy a recipe of the gallery, with the files that it reads, to change and build it.
-
-    Args:
-        name: Its name there.
-        folder: Where to; made if it is not there.
-        force: Write over files that exist.
-
-    Returns:
-        The files written; the recipe comes first.
-
-    Raises:
-        NotFoundError: The gallery has none of that name.
-        ConflictError: A file exists.
-    """
     known = {recipe.name: recipe.path for recipe in list_recipes()}
     if name not in known:
         hint = did_you_mean(name, known, "`kbkit recipes list` shows them")
@@ -102,7 +88,6 @@ def copy_recipe(name: str, folder: str | Path = ".", *, force: bool = False) -> 
 
 
 def notes(path: Path) -> str:
-    """The comment that a recipe begins with, as one line."""
     lines = []
     for line in path.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
@@ -112,7 +97,6 @@ def notes(path: Path) -> str:
 
 
 def _folder() -> Path:
-    """Where the recipes lie: in the wheel, or in the repository that kbkit runs from."""
     return _PACKAGED if _PACKAGED.is_dir() else _REPOSITORY
 
 

@@ -35,21 +35,12 @@ Names = tuple[re.Pattern[str] | None, ...]
 
 
 def matches(path: str, patterns: Iterable[str]) -> bool:
-    """Whether one of the patterns means a path.
-
-    Raises:
-        ConfigError: A pattern is too long, or its braces stand for too many.
-    """
     names = [name for name in path.split("/") if name]
     return any(_fits(names, row) for pattern in patterns for row in compile_glob(pattern))
 
 
 def admits(path: str, include: Iterable[str], exclude: Iterable[str]) -> bool:
-    """Whether a path is to be read: meant by ``include`` (if there is any), not by ``exclude``.
-
-    Raises:
-        ConfigError: As `matches`.
-    """
+    """Whether a path is to be read: meant by ``include`` (if there is any), not by ``exclude``."""
     return not matches(path, exclude) and (not (wanted := tuple(include)) or matches(path, wanted))
 
 
@@ -68,11 +59,6 @@ def split_glob(pattern: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=1024)
 def compile_glob(pattern: str) -> tuple[Names, ...]:
-    """The alternatives that a pattern stands for.
-
-    Raises:
-        ConfigError: It is too long, or its braces stand for too many.
-    """
     if len(pattern) > _LONGEST:
         raise ConfigError(f"{pattern[:40]}…: a glob of more than {_LONGEST:,} characters")
     waiting: list[str] = [pattern]

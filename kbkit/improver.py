@@ -30,11 +30,7 @@ _RESTS, _LONGEST_REST = 4, 30.0
 
 
 def main(address: str) -> None:
-    """Improve the knowledge bases of a workspace until nothing is left.
-
-    Args:
-        address: Of its stores, as JSON.
-    """
+    """Improve the knowledge bases of a workspace until nothing is left."""
     with contextlib.suppress(ValueError):  # not in the main thread
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     stores = StoresAddress.from_json(address).open()

@@ -94,13 +94,11 @@ class KbMagics(Magics):
             raise UsageError(str(error)) from None
 
     def close(self) -> None:
-        """Let go of the workspace that was opened here."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
 
     def complete(self, context: CompletionContext) -> SimpleMatcherResult:
-        """Commands, options, modes and names of knowledge bases, for the tab key."""
         found = _AT_KB.match(context.line_with_cursor[: context.cursor_position])
         if found is None:
             return {"completions": []}
@@ -181,11 +179,6 @@ class KbMagics(Magics):
         )
 
     def _options(self, line: str) -> tuple[list[str] | None, int | None, str, str]:
-        """Knowledge bases, limit, mode and words of a command.
-
-        Raises:
-            UsageError: An option is unknown, or there are no words.
-        """
         names: list[str] = []
         limit, mode, words = None, Mode.HYBRID.value, line.strip()
         while words.startswith("-"):
@@ -254,7 +247,6 @@ class KbMagics(Magics):
 
 
 def load(shell: InteractiveShell) -> None:
-    """Give a shell ``%kb`` and the completion of what stands behind it."""
     magics = KbMagics(shell)
     shell.register_magics(magics)
     if shell.Completer is not None:
@@ -268,7 +260,6 @@ def load(shell: InteractiveShell) -> None:
 
 
 def unload(shell: InteractiveShell) -> None:
-    """Close the workspace that ``%kb`` opened, and take ``%kb`` away."""
     magics = shell.magics_manager.registry.pop("KbMagics", None)
     if isinstance(magics, KbMagics):
         magics.close()

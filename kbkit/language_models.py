@@ -68,16 +68,6 @@ class Said(NamedTuple):
 
 
 def open_llm(spec: LanguageModelSpec, *, key: str) -> LLM:
-    """The language model that a recipe names.
-
-    Args:
-        spec: The part of the recipe.
-        key: The recipe's key of that part, for messages.
-
-    Raises:
-        LanguageModelError: There is none of that name, its package is not installed, or its
-            arguments do not fit.
-    """
     head, colon, model = spec.llm.partition(":")
     arguments: dict[str, Any] = dict(spec.arguments)
     if head in _SHORT_FORMS and colon and model:
@@ -105,31 +95,18 @@ def open_llm(spec: LanguageModelSpec, *, key: str) -> LLM:
 
 
 def model_name(llm: LLM) -> str:
-    """A model's name, for people."""
     name = llm.metadata.model_name
     # what llama-index calls models that do not say
     return plain(type(llm).__name__ if name in ("", "unknown") else name)[:200]
 
 
 def model_key(llm: LLM) -> str:
-    """Names a model: its class and what it is called."""
     kind = type(llm)
     return f"{kind.__module__}:{kind.__qualname__}:{model_name(llm)}"
 
 
 def ask(llm: LLM, told: str, *given: str, timeout: float) -> Said:
-    """Have a model answer.
-
-    Args:
-        llm: The model.
-        told: What it is to do.
-        given: What it is given, by turns with what it answered before.
-        timeout: Seconds that it may take, whatever it thinks itself.
-
-    Raises:
-        AnswerError: It took longer.
-        Exception: Whatever the model raises.
-    """
+    """Have a model answer."""
     from llama_index.core.llms import ChatMessage, MessageRole
 
     turns = (MessageRole.USER, MessageRole.ASSISTANT)
@@ -161,11 +138,7 @@ def ask(llm: LLM, told: str, *given: str, timeout: float) -> Said:
 
 
 def json_object(answer: str, longest: int) -> Mapping[str, Any]:
-    """The JSON object in an answer; models like to put one in a fence.
-
-    Raises:
-        AnswerError: It is longer than that, or holds none.
-    """
+    """The JSON object in an answer; models like to put one in a fence."""
     if len(answer) > longest:
         raise AnswerError(f"answered with {len(answer):,} characters instead of some hundred")
     try:

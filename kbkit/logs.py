@@ -65,18 +65,10 @@ _handler = _Handler()
 
 
 def is_json() -> bool:
-    """Whether each line of standard error is to be a JSON object."""
     return isinstance(_handler.formatter, _Json)
 
 
 def configure(level: int = 0, *, as_json: bool = False) -> None:
-    """Write what is logged to standard error, as a program does that people start.
-
-    Args:
-        level: -1 for errors only, 0 for warnings too, 1 for each step of kbkit.
-        as_json: A JSON object a line, each step of kbkit included whatever the level, and what
-            nobody catches.
-    """
     _handler.setFormatter(_Json() if as_json else _Plain())
     logging.getLogger().addHandler(_handler)  # once, however often
     quiet = logging.ERROR if level < 0 else logging.WARNING

@@ -88,10 +88,6 @@ def documents_by_type(documents: pd.DataFrame, now: datetime | None = None) -> P
     """Bars of how many documents there are of each type, by how long ago they were fetched.
 
     Documents that are gone from their source are left out.
-
-    Args:
-        documents: What `kbkit.frames.documents_frame` gives.
-        now: What ages are counted from; by default the present.
     """
     held = documents[documents["state"] != "gone"]
     ages = ((now or datetime.now(UTC)) - held["fetched_at"]).dt.days
@@ -118,11 +114,7 @@ def documents_by_type(documents: pd.DataFrame, now: datetime | None = None) -> P
 
 
 def chunk_lengths(chunks: pd.DataFrame) -> Plot:
-    """A histogram of the chunks' lengths in characters.
-
-    Args:
-        chunks: What `kbkit.frames.chunks_frame` gives.
-    """
+    """A histogram of the chunks' lengths in characters."""
     import numpy as np
     import pandas as pd
 
@@ -150,9 +142,6 @@ def rating_histogram(ratings: pd.DataFrame) -> Plot:
     """Bars of how often each score from 1 to 5 was given.
 
     Of each rater the last rating of a target for a query counts.
-
-    Args:
-        ratings: What `kbkit.frames.ratings_frame` gives.
     """
     last = ratings.drop_duplicates(["target", "rater", "query"], keep="last")
     counts = last.value_counts(["score", "target_type"]).rename("ratings").reset_index()
@@ -176,13 +165,6 @@ def rating_histogram(ratings: pd.DataFrame) -> Plot:
 
 
 def embedding_map(points: pd.DataFrame, colour: str = "document_type") -> Plot:
-    """Chunks as points on a plane, with their text when pointed at.
-
-    Args:
-        points: What `kbkit.frames.map_frame` gives.
-        colour: The column that colours tell apart; beside the nine most frequent values the rest
-            is one.
-    """
     shown = points[["x", "y", "title", "section", "snippet"]].copy()
     kinds = points[colour].astype("string").str.replace("_", " ")
     frequent = kinds.value_counts().index[:_FOLDERS]

@@ -57,18 +57,6 @@ def installed(group: str) -> list[Plugin]:
 
 
 def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ...]) -> Any:
-    """Load a plugin and make what it makes.
-
-    Args:
-        group: `SOURCES`, `EMBEDDERS` or `ANNOTATORS`.
-        name: Its name.
-        options: Keyword arguments.
-        parts: Attributes that what it makes must have.
-
-    Raises:
-        ImpossibleError: There is no such plugin, two packages bring one, it cannot be imported,
-            does not take the options, or makes something else.
-    """
     point = find(group, name)
     kind = _kind(group)
     where = f"the {kind} {name!r} of {_maker(point)}"
@@ -86,11 +74,7 @@ def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ..
 
 
 def find(group: str, name: str) -> EntryPoint:
-    """Where a plugin is; nothing of it is imported.
-
-    Raises:
-        ImpossibleError: There is no such plugin, or two packages bring one.
-    """
+    """Where a plugin is; nothing of it is imported."""
     kind = _kind(group)
     points = {point.value: point for point in entry_points(group=group, name=name)}
     if not points:

@@ -45,16 +45,7 @@ class Task(Protocol):
 
 
 class Workers:
-    """Child processes that do tasks.
-
-    Args:
-        count: How many; by default one for each processor.
-        memory: Most bytes that each may use, where the system knows such limits; 0 for any.
-        preload: Module that each imports before its first task.
-
-    Raises:
-        OSError: No process can be started.
-    """
+    """Child processes that do tasks."""
 
     def __init__(self, count: int | None = None, *, memory: int = 0, preload: str = "") -> None:
         self._count = count or os.cpu_count() or 1
@@ -137,13 +128,6 @@ def run_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
     """A child process of this Python, with pipes; it finds kbkit where this one has it.
 
     It imports nothing from the working directory, where anybody's files may lie.
-
-    Args:
-        name: Module that it runs, as ``python -m`` does.
-        arguments: What that finds in ``sys.argv``.
-
-    Raises:
-        OSError: It cannot be started.
     """
     if not sys.executable:
         raise OSError("this Python does not know its own executable")
@@ -162,9 +146,6 @@ def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
 
     It is a group of its own, so that no Ctrl-C of a terminal reaches it, but no session of its own:
     Linux shares processors out among sessions before it asks how nice the processes of one are.
-
-    Raises:
-        OSError: It cannot be started.
     """
     if not sys.executable:
         raise OSError("this Python does not know its own executable")
@@ -202,11 +183,7 @@ def ending_signals() -> list[signal.Signals]:
 
 @contextlib.contextmanager
 def waiting_for_end() -> Iterator[Callable[[], None]]:
-    """In the main thread, hear when this process is told to end; see `ending_signals`.
-
-    Yields:
-        Waits until it is, or returns at once where it was already.
-    """
+    """In the main thread, hear when this process is told to end; see `ending_signals`."""
     told = threading.Event()
     before = {number: signal.signal(number, lambda *_: told.set()) for number in ending_signals()}
 
@@ -226,9 +203,6 @@ def end_with_input() -> None:
 
     Whoever starts a server from a program keeps a pipe to it open; the system closes that when the
     program is gone, however it ended. Nothing is made of what comes.
-
-    Raises:
-        ConfigError: A terminal is there, which stops what reads it in the background.
     """
     if sys.stdin is not None and sys.stdin.isatty():
         from kbkit.errors import ConfigError  # workers do without
@@ -320,12 +294,7 @@ def _load(stream: IO[bytes]) -> Any:
 
 
 def main(memory: int = 0, preload: str = "") -> None:
-    """Serve one parent until it closes the pipe.
-
-    Args:
-        memory: Most bytes of address space, where the system knows such a limit; 0 for any.
-        preload: Module to import before the first task.
-    """
+    """Serve one parent until it closes the pipe."""
     if preload:
         importlib.import_module(preload)
     # Ctrl-C reaches the whole group of processes; the parent decides what it means

@@ -15,14 +15,7 @@ _LONGEST = 60
 
 @contextmanager
 def progress_bar(on_progress: OnProgress | None) -> Iterator[OnProgress | None]:
-    """The callback that a caller gave; without one, a tqdm bar when this is a notebook's kernel.
-
-    Args:
-        on_progress: What the caller gave.
-
-    Yields:
-        What the work is to call, or ``None``.
-    """
+    """The callback that a caller gave; without one, a tqdm bar when this is a notebook's kernel."""
     if on_progress is not None or not _in_kernel():
         yield on_progress
         return

@@ -78,14 +78,6 @@ def check_recipe(
     and whether golden questions name pages that the sources can give. Online, the start page of
     each site and the pages that golden questions name are asked for, one after the other and as
     slowly as the recipe says; nothing is stored.
-
-    Args:
-        path: The recipe's file.
-        online: Probe web sites too.
-        on_progress: Called as pages are asked for.
-
-    Returns:
-        What was found, errors first.
     """
     try:
         recipe = load_recipe(path)
@@ -195,7 +187,6 @@ def _questions(recipe: Recipe, questions: tuple[Question, ...]) -> Iterator[Find
 
 
 def _page_problem(page: str, recipe: Recipe, known: set[str], *, complete: bool) -> str:
-    """What is wrong with a page that a golden question names, or ``""``."""
     if not page.strip() or (_SPACE.search(page) and not any(map(page.__eq__, known))):
         return f"{page!r}: the end of a page's address has no spaces and no backslashes"
     sites = [source for source in recipe.sources if isinstance(source, FetchSpec)]

@@ -16,12 +16,7 @@ _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a file to read its bytes; links are followed.
-
-    Raises:
-        OSError: It cannot be read, or is no file; `OSError.strerror` says which.
-        ValueError: No file can have that name.
-    """
+    """Open a file to read its bytes; links are followed."""
     handle = os.open(path, _READ)
     try:
         mode = os.fstat(handle).st_mode

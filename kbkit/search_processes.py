@@ -60,11 +60,9 @@ class SearchTask:
 
     @property
     def seconds(self) -> float:
-        """Longest that it may take."""
         return _SECONDS
 
     def perform(self) -> bytes | KbkitError:
-        """The answer, or the error that Python raises."""
         try:
             return _answered(_opened(self.folder, self.settings), self)
         except KbkitError as error:
@@ -84,7 +82,6 @@ class WarmTask:
 
     @property
     def seconds(self) -> float:
-        """Longest that it may take."""
         return _SECONDS
 
     def perform(self) -> bool:
@@ -104,12 +101,7 @@ class WarmTask:
 
 
 class SearchProcesses:
-    """Answers searches and contexts of a workspace; closed when nobody asks any more.
-
-    Args:
-        workspace: What is searched.
-        processes: Processes that do it; with 0 this one does.
-    """
+    """Answers searches and contexts of a workspace; closed when nobody asks any more."""
 
     def __init__(self, workspace: Workspace, processes: int) -> None:
         self._workspace = workspace
@@ -142,16 +134,6 @@ class SearchProcesses:
             self._workers.close()
 
     def answer(self, method: str, query: str, **arguments: Any) -> bytes:
-        """What the workspace answers, as JSON.
-
-        Args:
-            method: ``search`` or ``context``.
-            query: What is asked.
-            **arguments: Those of the method.
-
-        Raises:
-            KbkitError: As the method raises it.
-        """
         task = SearchTask(self._workspace.path, self._settings, method, query, arguments)
         self._settled.wait(_PATIENCE)
         found: bytes | KbkitError | None = None

@@ -74,24 +74,7 @@ def serve_panel(
     open_browser: bool = False,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve the dashboard until interrupted.
-
-    Args:
-        workspace: Folder of the workspace; by default ``KBKIT_WORKSPACE``, else ``./kb``.
-        host: Address to listen at.
-        port: Port, or 0 for any free one.
-        token: What a visitor must know; by default ``KBKIT_PANEL_TOKEN``, else a new one, which
-            the address that is said carries. Must be given where others can reach the host.
-        theme: ``light`` or ``dark``.
-        open_browser: Also show the page.
-        say: Called with a line that names the address.
-
-    Raises:
-        MissingExtraError: Voilà is not installed.
-        ConfigError: The port is taken, the theme is unknown, or others can reach the host and
-            there is no token, or a short one.
-        WorkspaceError: The workspace cannot be opened.
-    """
+    """Serve the dashboard until interrupted."""
     token = token or Settings.load().panel_token
     check_options(host, token, theme)
     port = _free_port(host, port)
@@ -110,13 +93,6 @@ def serve_panel(
 
 
 def check_options(host: str, token: str, theme: str) -> None:
-    """Whether a dashboard may be served like this.
-
-    Raises:
-        MissingExtraError: Voilà is not installed.
-        ConfigError: The theme is unknown, or others can reach the host
-            and there is no token, or a short one.
-    """
     if find_spec("voila") is None:
         raise missing("lab", "voila", "Serving the dashboard")
     if theme not in ("light", "dark"):
@@ -135,11 +111,6 @@ def check_options(host: str, token: str, theme: str) -> None:
 
 
 def _free_port(host: str, port: int) -> int:
-    """The port itself, or a free one for 0.
-
-    Raises:
-        ConfigError: It cannot be used.
-    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         with socket.socket(family) as tried:
@@ -235,13 +206,11 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
 
     class Page(TornadoVoilaHandler):  # type: ignore[misc]  # Voilà has no types
         async def prepare(self) -> None:
-            """Give the cookie without which a page that closes may not end its kernel."""
             await super().prepare()
             _ = self.xsrf_token  # reading it sets the cookie
 
     class Server(Voila):  # type: ignore[misc]
         def init_handlers(self) -> list[Any]:
-            """As Voilà's, with our page in place of its own."""
             return [
                 (path, Page if handler is TornadoVoilaHandler else handler, *options)
                 for path, handler, *options in super().init_handlers()
@@ -259,7 +228,6 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
             super().listen()
 
         def stop(self) -> None:
-            """End all kernels, those that are still starting too, and without a word of theirs."""
             pools = self.kernel_manager._pools.values()
             if starting := [task for pool in pools for task in pool]:
                 loop = self.ioloop.asyncio_loop

@@ -87,7 +87,6 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_table(renderable: RenderableType) -> None:
-    """Print a result for a person to read: as wide as the terminal, or a row a line in a pipe."""
     terminal = console()
     with terminal.capture() as captured:
         terminal.print(renderable)
@@ -104,12 +103,6 @@ def say(text: str) -> None:
 
 
 def complain(text: str, level: int = logging.ERROR) -> None:
-    """Tell the person what went wrong, however little they want to hear.
-
-    Args:
-        text: In words.
-        level: Of the line, where a program reads JSON.
-    """
     if is_json():
         logging.getLogger(__name__).log(level, "%s", text.removeprefix("kbkit: "))
     else:
@@ -117,18 +110,15 @@ def complain(text: str, level: int = logging.ERROR) -> None:
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """JSON that standard output can carry."""
     unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     return escaped_controls(json.dumps(value, ensure_ascii=not unicode, indent=indent))
 
 
 def print_json(value: Any) -> None:
-    """Print a value as indented JSON."""
     typer.echo(to_json(value, indent=2))
 
 
 def print_pairs(pairs: list[tuple[str, str]]) -> None:
-    """Print labels and values in two columns."""
     from rich.table import Table
     from rich.text import Text
 
@@ -139,7 +129,6 @@ def print_pairs(pairs: list[tuple[str, str]]) -> None:
 
 
 def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
-    """Print what an ingest did: JSON as a result, or words for a person."""
     if as_json:
         print_json(report.to_dict())
         return
@@ -157,7 +146,6 @@ def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
 
 
 def say_improvement(left: Improvement, name: str) -> None:
-    """Tell the person what has still to be made, and what is done about it."""
     if left.running:
         best = "; search is best when they are done" if left.cards or left.chunks else ""
         say(f"in the background: {left}{best} (`kbkit improve {name}` waits for it)")
@@ -166,7 +154,6 @@ def say_improvement(left: Improvement, name: str) -> None:
 
 
 def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
-    """Print the figures with their intervals, and each question's own where they are wanted."""
     from rich.table import Table
 
     if verbose:
@@ -195,7 +182,6 @@ def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
 
 
 def print_tuning(report: TuneReport) -> None:
-    """Print the weights that there are and those that were learned, and which of them win."""
     from rich.table import Table
 
     values = report.to_dict()
@@ -233,7 +219,6 @@ def _print_queries(evaluation: Evaluation) -> None:
 
 
 def say_notes(notes: Iterable[str]) -> None:
-    """Tell the person what there is to know of how hits came about."""
     for note in notes:
         say(f"note: {note}")
 
@@ -283,12 +268,7 @@ def _repeats(description: str, snippet: str) -> bool:
 
 
 def print_figures(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table whose first column holds names: on lines of their own where there is no room.
-
-    Args:
-        header: Names of the columns.
-        rows: A name and figures each; a column that holds words begins at its left.
-    """
+    """Print a table; names in the first column get their own line if the terminal is narrow."""
     lines = [tuple(map(plain, row)) for row in (header, *rows)]
     told = [row for row in lines if any(row[2:])]  # others say in words why they have no figures
     widths = [len(max(column, key=len)) for column in zip(*told, strict=True)]
@@ -319,8 +299,6 @@ _ARGUMENT = re.compile(r"\b(allow_private)\b|^([a-z_]+)=|\b(trust)=True")
 
 
 def to_options(message: str) -> str:
-    """A message of Python's interface with its arguments as the command line spells them."""
-
     def spell(match: re.Match[str]) -> str:
         name, ending = (match[2], " ") if match[2] else (match[1] or match[3], "")
         return f"--{name.replace('_', '-')}{ending}"

@@ -37,21 +37,6 @@ def open_class(
     install: str,
     check: str,
 ) -> T:
-    """Import a class and make one of it.
-
-    Args:
-        path: ``package.module:Class``, or with a dot in place of the colon.
-        arguments: Of its constructor.
-        parent: What it must derive from.
-        kind: What that is, for a message.
-        name: What the recipe calls it; messages begin with it.
-        error: What is raised.
-        install: How to get its package, for a message.
-        check: What to look at where its constructor fails, for a message.
-
-    Raises:
-        KbkitError: It cannot be imported, is no such class, or cannot be made.
-    """
     arguments = {key: _given(name, key, value, error) for key, value in arguments.items()}
     module_name, _, class_name = path.replace(":", ".").rpartition(".")
     try:
@@ -94,7 +79,6 @@ def is_there(path: str) -> bool:
 
 
 def _given(name: str, key: str, value: Any, error: type[KbkitError]) -> Any:
-    """What a constructor gets for an argument: for ``${NAME}``, that variable's value."""
     if not (referred := variable(value)):
         return value
     if referred not in os.environ:
@@ -103,19 +87,12 @@ def _given(name: str, key: str, value: Any, error: type[KbkitError]) -> Any:
 
 
 def without_secrets(text: str) -> str:
-    """A text for a log: ``***`` for what looks like a key, and for secrets of the environment."""
     for secret in _secrets({}):
         text = text.replace(secret, "***")
     return _IN_ADDRESS.sub("***", _SECRET_VALUE.sub("***", text))
 
 
 def safe_message(error: Exception, arguments: Mapping[str, Any]) -> str:
-    """One line about an error, without keys.
-
-    Args:
-        error: What a third party raised.
-        arguments: What it was opened with, which may be keys.
-    """
     text = " ".join(f"{type(error).__name__}: {error}".split())
     for secret in _secrets(arguments):
         text = text.replace(secret, "***")

@@ -15,7 +15,6 @@ from kbkit.models.plain import did_you_mean
 
 
 def is_integer(value: Any, low: int, high: float = inf) -> bool:
-    """Whether a value is a whole number in a range, of Python's or numpy's kind."""
     if isinstance(value, bool):
         return False
     try:
@@ -26,11 +25,6 @@ def is_integer(value: Any, low: int, high: float = inf) -> bool:
 
 
 def check_integer(name: str, value: Any, low: int, high: float = inf) -> int:
-    """A whole number in a range.
-
-    Raises:
-        ConfigError: It is not one.
-    """
     if not is_integer(value, low, high):
         ends = f", {low} or more" if high == inf else f" from {low} to {high}"
         raise ConfigError(f"{name}={value!r}: give a whole number{ends}")
@@ -38,23 +32,13 @@ def check_integer(name: str, value: Any, low: int, high: float = inf) -> int:
 
 
 def check_text(name: str, value: Any) -> str:
-    """A text, without lone surrogates, which cannot be stored.
-
-    Raises:
-        ConfigError: It is not one.
-    """
+    """A text, without lone surrogates, which cannot be stored."""
     if not isinstance(value, str):
         raise ConfigError(f"{name}={value!r}: give a text")
     return value.encode("utf-8", "replace").decode()
 
 
 def check_json(name: str, value: Any) -> Any:
-    """A value that JSON can hold, as it comes out of that.
-
-    Raises:
-        ConfigError: It cannot: an object of some class, a number that is none, keys that are no
-            texts, or values nested too deeply.
-    """
     try:
         text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
@@ -63,7 +47,6 @@ def check_json(name: str, value: Any) -> Any:
 
 
 def is_share(value: Any) -> bool:
-    """Whether a value is a number above 0, at most 1."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1
 
 
@@ -73,7 +56,6 @@ C = TypeVar("C", bound=type)
 
 
 def explained(kind: C) -> C:
-    """A class whose public methods explain wrong arguments with an `ArgumentError`."""
     for name, method in vars(kind).copy().items():
         if not name.startswith("_") and inspect.isfunction(method):
             setattr(kind, name, explained_method(method))
@@ -81,7 +63,6 @@ def explained(kind: C) -> C:
 
 
 def explained_method(method: Callable[P, R]) -> Callable[P, R]:
-    """A method that explains wrong arguments with an `ArgumentError`."""
     signature = inspect.signature(method)
 
     @wraps(method)

@@ -42,15 +42,6 @@ def watch(
     Sources on this machine's disk are read again when one of their files changes; what others
     write into the catalog (an ingest, a rating, an edit of the graph) is taken over too. Sources on
     the web are left alone: `KnowledgeBase.refresh` reads them.
-
-    Args:
-        kb: The knowledge base.
-        folder: Folder of the MkDocs project; by default as `KnowledgeBase.export` has it.
-        build: Also run MkDocs; without, another `mkdocs serve` may.
-        interval: Seconds between two looks, at least.
-        on_export: Called with what each export did.
-        on_trouble: Called with what kept a change from being taken over; the next one is tried.
-        stop: Asked at every look; true ends it.
     """
     files: str | None = None
     revision: tuple[object, ...] | None = None
@@ -88,14 +79,7 @@ def watch_files(
     on_sync: Callable[[SyncReport], None] = lambda _: None,
     on_trouble: Callable[[KbkitError], None] = lambda _: None,
 ) -> None:
-    """Take over what other programs change among the files or entries of a workspace, at once.
-
-    Args:
-        files: The files, or the entries.
-        stop: Set to end it.
-        on_sync: Called with what each change did.
-        on_trouble: Called with what kept a change from being taken over; the next one is tried.
-    """
+    """Take over what other programs change among the files or entries of a workspace, at once."""
     import watchfiles
 
     def sync() -> None:
@@ -120,7 +104,6 @@ def watch_files(
 
 
 def file_fingerprint(kb: KnowledgeBase) -> str:
-    """Identifies the names, sizes and times of all files that its sources read."""
     state = hashlib.blake2b(digest_size=16)
     for place, left_out in kb.sources.paths():
         for path in _files(place, left_out):

@@ -60,7 +60,6 @@ class _Handler(SimpleHTTPRequestHandler):
         return name.lower() in _OWN_NAMES and port in (None, str(self.connection.getsockname()[1]))
 
     def send_head(self) -> Any:
-        """Refuse what no file of a site is called: names with a dot in front are tools' own."""
         parts = re.split(r"[/\\]", unquote(re.split(r"[?#]", self.path)[0]))
         if any((part.startswith(".") and part != ".well-known") or "\0" in part for part in parts):
             self.send_error(HTTPStatus.NOT_FOUND)
@@ -71,11 +70,9 @@ class _Handler(SimpleHTTPRequestHandler):
         """Say nothing."""
 
     def list_directory(self, path: object) -> None:
-        """Refuse: what has no index page is not meant to be listed."""
         self.send_error(404)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Send the folder's own page for what is not found, where it has one."""
         page = Path(self.directory) / "404.html"
         if code != HTTPStatus.NOT_FOUND or not page.is_file():
             super().send_error(code, message, explain)

@@ -63,22 +63,7 @@ class Workspace(WorkspaceSearches):
         stores: Stores | None = None,
         engine: str = LOCAL,
     ) -> None:
-        """Open a workspace, made when missing.
-
-        Args:
-            path: Its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``.
-            settings: Used instead of the environment's.
-            engine: What does the work of ingests: ``local``, ``dask`` or ``dask:ADDRESS``; see
-                `kbkit.engine.open_engine`.
-            stores: Used instead of those in the folder, and closed with the workspace; see
-                `kbkit.stores.stores.Stores.on`.
-
-        Raises:
-            WorkspaceVersionError: A newer kbkit made it.
-            WorkspaceError: The folder cannot be made, read or written.
-            ConfigError: There is no such engine.
-            ClusterError: The cluster of the engine cannot be used.
-        """
+        """Open a workspace, made when missing."""
         settings = settings or Settings.load()
         self._engine = open_engine(engine)
         self._stores = stores or Stores.of_settings(
@@ -182,11 +167,7 @@ class Workspace(WorkspaceSearches):
         return self._knowledge_base(row)
 
     def _built_in(self, name: str) -> KnowledgeBase:
-        """A knowledge base that goes with the workspace, made when it is first wanted.
-
-        Raises:
-            ConflictError: Somebody's own knowledge base has its name.
-        """
+        """A knowledge base that goes with the workspace, made when it is first wanted."""
         if name not in self:
             with suppress(ConflictError):  # another process was quicker
                 self._enter(name, BUILT_IN[name].description, KnowledgeBaseSpec(), name)
@@ -215,11 +196,6 @@ class Workspace(WorkspaceSearches):
         return legs
 
     def __getitem__(self, name: str) -> KnowledgeBase:
-        """The knowledge base of that name.
-
-        Raises:
-            NotFoundError: There is none; the message names those there are.
-        """
         changes = self._stores.database.changes()  # before looking, lest one be missed
         seen = self._named_at.get(name)
         if seen is None or seen[0] != changes:
@@ -501,7 +477,6 @@ class Workspace(WorkspaceSearches):
         return self[name]
 
     def __getattr__(self, name: str) -> Any:
-        """Answer what other libraries call the same by how it is written here."""
         if name in ("open", "get", "load", "kb", "knowledge_base"):
             raise AttributeError(
                 f"a workspace has no {name!r}: write workspace['name'] for a knowledge base, "
@@ -541,11 +516,6 @@ class Workspace(WorkspaceSearches):
 
 
 def _check(name: str) -> None:
-    """Whether a knowledge base may have a name.
-
-    Raises:
-        InvalidNameError: It is not a slug, or that of one that is built in.
-    """
     try:
         check_name(name)
     except ValueError as error:
@@ -558,11 +528,6 @@ def _check(name: str) -> None:
 
 
 def _refuse_built_in(row: knowledge_bases.KnowledgeBaseRow) -> None:
-    """Refuse to take a knowledge base away that goes with the workspace.
-
-    Raises:
-        ConflictError: It is one.
-    """
     if row.id in BUILT_IN:
         holds = BUILT_IN[row.id].holds
         raise ConflictError(
@@ -572,12 +537,10 @@ def _refuse_built_in(row: knowledge_bases.KnowledgeBaseRow) -> None:
 
 
 def stores_of(workspace: Workspace) -> Stores:
-    """The stores of a workspace, for kbkit's own interfaces."""
     return workspace._stores
 
 
 def settings_of(workspace: Workspace) -> Settings:
-    """The settings of a workspace, for kbkit's own interfaces."""
     return workspace._resources.settings
 
 
@@ -591,17 +554,7 @@ def restored(
     paths: bool = True,
     tell: OnProgress,
 ) -> Restoration:
-    """Store what a bundle holds, for kbkit's own interfaces; see `Workspace.restore`.
-
-    Args:
-        workspace: Where.
-        path: The file.
-        name: What its one knowledge base is to be called; ``""`` for as it was.
-        verify: The public key of who has to have signed it.
-        trust: Whether whoever made it is trusted.
-        paths: Whether sources of theirs may read this machine's disk then.
-        tell: Called as the work goes on.
-    """
+    """Store what a bundle holds, for kbkit's own interfaces; see `Workspace.restore`."""
     from kbkit.bundles.restoring import restore_bundle
 
     if name:
@@ -625,21 +578,7 @@ def create_whole(
     on_progress: OnProgress,
     stop: Stop,
 ) -> IngestReport:
-    """Make a knowledge base that holds documents from its first moment, for kbkit's own interfaces.
-
-    Args:
-        workspace: Where.
-        name: Its name.
-        documents: What it is to hold.
-        description: What it is about.
-        on_progress: Called after each document, which nobody sees yet.
-        stop: Asked often; where it is true before they are stored, there is no knowledge base.
-
-    Raises:
-        InvalidNameError: The name is none.
-        ConflictError: The name is taken.
-        EmbedderError: The embedder failed; there is no knowledge base.
-    """
+    """Create a knowledge base together with its documents, in one transaction."""
     from kbkit.ingest.pipeline import Pipeline
     from kbkit.knowledge_base.resources import NewKnowledgeBase
 
@@ -652,5 +591,4 @@ def create_whole(
 
 
 def rater_of(workspace: Workspace) -> str:
-    """In whose name ratings are kept where nobody is named, for kbkit's own interfaces."""
     return workspace._resources.settings.rater

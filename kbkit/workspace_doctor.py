@@ -144,7 +144,6 @@ class Doctor:
 
 
 def rebuild(stores: Stores, names: Iterable[str]) -> list[str]:
-    """See `Workspace.rebuild`."""
     done = []
     for name in names:
         with stores.database.write() as transaction:
@@ -160,7 +159,6 @@ _COUNTED = ("new", "changed", "same", "gone", "fetched", "failed", "skipped", "c
 
 
 def history(stores: Stores, names: Iterable[str]) -> list[Run]:
-    """See `Workspace.runs`."""
     found = []
     with stores.database.read() as transaction:
         for name in names:

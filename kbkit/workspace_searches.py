@@ -46,13 +46,7 @@ class WorkspaceSearches(ABC):
 
     @abstractmethod
     def _legs(self, query: str, kbs: Container[str], *, all_kbs: bool) -> Mapping[str, Leg]:
-        """What else than passages and the graph may help to answer a query.
-
-        Args:
-            query: The query.
-            kbs: The knowledge bases that are asked.
-            all_kbs: Whether those are all.
-        """
+        """What else than passages and the graph may help to answer a query."""
 
     def search(
         self,
@@ -225,11 +219,6 @@ class WorkspaceSearches(ABC):
         return KbkitRetriever(asking(self.search, kbs=kbs, limit=limit, mode=mode, filters=filters))
 
     def _retrievers(self, kbs: Sequence[str] | None) -> dict[str, Retriever]:
-        """What finds candidates in those that are meant, by name.
-
-        Raises:
-            NotFoundError: A name is not there, or the workspace is empty.
-        """
         names = self._named(kbs)
         if not names:
             raise NotFoundError(
@@ -238,12 +227,7 @@ class WorkspaceSearches(ABC):
         return {name: handle_of(self[name]).retriever for name in names}
 
     def _named(self, kbs: Sequence[str] | None) -> Sequence[str]:
-        """Those that are meant, each once; all where nothing is said.
-
-        Raises:
-            ConfigError: An empty list names none. It is more likely what a filter has left than a
-                wish for all.
-        """
+        """Those that are meant, each once; all where nothing is said."""
         if kbs is None:
             return tuple(self)
         if not kbs:

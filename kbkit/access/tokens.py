@@ -29,7 +29,6 @@ class Scope(StrEnum):
 
     @property
     def implied(self) -> frozenset[Scope]:
-        """It and those that it takes in."""
         scopes = list(Scope)
         return frozenset(scopes[: scopes.index(self) + 1])
 
@@ -50,11 +49,6 @@ class Caller:
     kbs: tuple[str, ...] = ()
 
     def require(self, scope: Scope) -> None:
-        """Let them do what needs a scope.
-
-        Raises:
-            ForbiddenError: They have not got it.
-        """
         if scope not in self.scopes:
             raise ForbiddenError(
                 f"this needs the scope {scope.value}; the token {self.name!r} has "
@@ -63,22 +57,12 @@ class Caller:
             )
 
     def require_kb(self, name: str) -> None:
-        """Let them use a knowledge base.
-
-        Raises:
-            ForbiddenError: It is none of theirs, whether there is one of that name or not.
-        """
         if self.kbs and name not in self.kbs:
             raise ForbiddenError(
                 f"the token {self.name!r} is not for {name!r}, but for {', '.join(self.kbs)}"
             )
 
     def require_all_kbs(self) -> None:
-        """Let them do what concerns the whole workspace.
-
-        Raises:
-            ForbiddenError: They may use some knowledge bases only.
-        """
         if self.kbs:
             raise ForbiddenError(
                 f"this concerns all of the workspace, and the token {self.name!r} is for "
@@ -86,11 +70,7 @@ class Caller:
             )
 
     def restrict(self, kbs: Sequence[str] | None) -> list[str] | None:
-        """The knowledge bases to ask, of those that somebody names; ``None`` for all.
-
-        Raises:
-            ForbiddenError: One of them is none of theirs.
-        """
+        """The knowledge bases to ask, of those that somebody names; ``None`` for all."""
         if kbs is None:
             return list(self.kbs) or None
         for name in kbs:
@@ -98,7 +78,6 @@ class Caller:
         return list(kbs)
 
     def visible(self, names: Iterable[str]) -> list[str]:
-        """Those of some knowledge bases that they may know of."""
         return [name for name in names if not self.kbs or name in self.kbs]
 
 
@@ -140,19 +119,7 @@ class Tokens:
         kbs: Sequence[str] = (),
         days: int | None = None,
     ) -> NewToken:
-        """Make a token.
-
-        Args:
-            name: What it is called, such as whom it is for.
-            scope: ``read``, ``write`` or ``admin``; each takes in those before it.
-            kbs: The only knowledge bases that it is for; by default all.
-            days: After which it ends; by default never.
-
-        Raises:
-            ConfigError: The name, the scope or the days cannot be.
-            ConflictError: The name is taken.
-            NotFoundError: There is no knowledge base of a name.
-        """
+        """Make a token."""
         if not _NAME.fullmatch(name):
             raise ConfigError(
                 f"{name!r}: a token's name has 1 to 63 letters, digits, spaces and . @ + - _"
@@ -184,19 +151,11 @@ class Tokens:
             return token_table.listed(transaction)
 
     def revoke(self, name: str) -> TokenInfo:
-        """Take a token away: from now on it is none.
-
-        Args:
-            name: Its name, or its id.
-
-        Raises:
-            NotFoundError: There is none of that name.
-        """
+        """Take a token away: from now on it is none."""
         with self._database.write() as transaction:
             return token_table.delete(transaction, name)
 
     def any(self) -> bool:
-        """Whether there are any, expired ones too."""
         changes = self._database.changes()
         if self._any is None or self._any[0] != changes:
             with self._database.read() as transaction:
@@ -204,11 +163,7 @@ class Tokens:
         return self._any[1]
 
     def check(self, token: str) -> Caller:
-        """Who shows a token.
-
-        Raises:
-            TokenError: It is unknown, revoked or expired.
-        """
+        """Who shows a token."""
         digest = _digest(token)
         changes = self._database.changes()  # before looking, lest a revocation be missed
         seen = self._seen.get(digest)
@@ -228,11 +183,7 @@ class Tokens:
         return Caller(info.name, Scope(info.scope).implied, info.kbs)
 
     def _looked_up(self, token: str, digest: bytes) -> TokenInfo:
-        """What is known of a token.
-
-        Raises:
-            TokenError: Nothing.
-        """
+        """What is known of a token."""
         if TOKEN.fullmatch(token):
             id_ = token.removeprefix(PREFIX).partition("_")[0]
             with self._database.read() as transaction:
@@ -253,27 +204,13 @@ class Tokens:
 
 
 class Access:
-    """Who is let in by a server.
-
-    Args:
-        tokens: Of its workspace.
-        open_to_all: Whether somebody without a token may do everything while there are none: only
-            where nobody but who works on this machine can reach it.
-    """
+    """Who is let in by a server."""
 
     def __init__(self, tokens: Tokens, *, open_to_all: bool) -> None:
         self._tokens = tokens
         self._open = open_to_all
 
     def caller(self, token: str | None) -> Caller:
-        """Who asks.
-
-        Args:
-            token: What they show; ``None`` for nothing.
-
-        Raises:
-            TokenError: A token is wanted, and theirs is none, unknown, revoked or expired.
-        """
         if token is not None:
             return self._tokens.check(token)
         # once there was one, none is let in without: revoking the last opens no door

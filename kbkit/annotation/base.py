@@ -61,15 +61,7 @@ class Annotator(Protocol):
     def annotate(
         self, passages: Sequence[Passage], gazetteer: Gazetteer
     ) -> Sequence[Sequence[Annotation]]:
-        """Annotate passages.
-
-        Args:
-            passages: Chunks with their documents.
-            gazetteer: The names that are known.
-
-        Returns:
-            One or more annotations for each, in that order.
-        """
+        """Annotate passages."""
 
 
 MARK = "\x01"
@@ -99,7 +91,6 @@ _FOLDING = _Folding()
 
 
 def folded(text: str) -> str:
-    """A text in lower case with plain spaces, of the same length."""
     low = text.lower()
     if len(low) != len(text) or (not low.isascii() and _WIDE.search(low)):
         low = text.translate(_FOLDING)
@@ -118,5 +109,4 @@ def marked(text: str) -> str:
 
 
 def fold_and_mark(text: str) -> str:
-    """A text folded, with marks around each of its words."""
     return marked(folded(text))

@@ -73,13 +73,7 @@ class GivenName(NamedTuple):
 
 
 class NameGazetteer:
-    """Names of documents, of a recipe and of people, to be found in texts.
-
-    Args:
-        names: Those that documents give; unconfirmed ones count when `WITNESSES` documents give
-            them, alone or together with others of the same normal form.
-        curated: Those that a recipe or a person gives: always known, each with its aliases.
-    """
+    """Names of documents, of a recipe and of people, to be found in texts."""
 
     def __init__(
         self, names: Iterable[GivenName] = (), curated: Mapping[str, Iterable[str]] | None = None
@@ -130,7 +124,6 @@ class NameGazetteer:
         return isinstance(name, str) and self.name_of(name) is not None
 
     def name_of(self, written: str) -> str | None:
-        """The name that is written like this, or in another form of the same key."""
         return self._names.get(subject_key(SubjectKind.ENTITY, written))
 
     @cached_property
@@ -142,14 +135,6 @@ class NameGazetteer:
         return {fold: tuple(map(str, rules)) for fold, rules in self._rules.items()}
 
     def changes_since(self, before: Mapping[str, tuple[str, ...]]) -> Callable[[str], bool] | None:
-        """What tells whether a text may have other names than it had by other surfaces.
-
-        Args:
-            before: `surfaces` of a gazetteer.
-
-        Returns:
-            ``None`` where nothing changed.
-        """
         now = self.surfaces
         changed = [fold for fold, names in now.items() if before.get(fold) != names]
         changed += [fold for fold in before if fold not in now]
@@ -161,11 +146,7 @@ class NameGazetteer:
         )
 
     def find(self, text: str) -> list[Mention]:
-        """The names in a text, the longest where several begin alike; none overlap another.
-
-        Args:
-            text: Markdown or plain text. Addresses are not searched.
-        """
+        """The names in a text, the longest where several begin alike; none overlap another."""
         if not self._patterns:
             return []
         plain, places = _without_skipped(text)
@@ -199,7 +180,6 @@ class NameGazetteer:
                 self._search_within(fold, begin, look, found)
 
     def _search_within(self, fold: str, begin: int, look: _Look, found: list[Mention]) -> None:
-        """Find what stands where the longest name does not: a shorter one, or one behind."""
         words = [match.end() for match in re.finditer(MARK, fold)][1::2]
         for cut in reversed(words[:-1]):
             if fold[:cut] in self._rules:
@@ -287,7 +267,6 @@ class _Look:
         )
 
     def is_marked(self, start: int, end: int) -> bool:
-        """Whether it is written as code, called, or all of a heading or of a numbered link."""
         plain = self.plain
         if plain[end : end + 1] == "(" and plain[end : end + 2] != "(s":
             return True

@@ -44,25 +44,12 @@ _WAIT = 1.0
 
 
 def open_annotator(spec: LlmAnnotation, database: Database, kb_id: str) -> LlmAnnotator:
-    """The annotator that a recipe names; see `kbkit.annotation.maker.annotator_of`.
-
-    Raises:
-        LanguageModelError: There is no such model, its package is not installed, or its arguments
-            do not fit.
-    """
+    """The annotator that a recipe names; see `kbkit.annotation.maker.annotator_of`."""
     return LlmAnnotator(open_llm(spec, key="annotation"), spec, database, kb_id)
 
 
 class LlmAnnotator:
-    """Has a language model say what passages say.
-
-    Args:
-        llm: The model.
-        spec: How it is asked.
-        database: The catalog, where answers are kept.
-        kb_id: The knowledge base.
-        wait: Seconds before a model that could not be reached is asked again.
-    """
+    """Has a language model say what passages say."""
 
     def __init__(
         self, llm: LLM, spec: LlmAnnotation, database: Database, kb_id: str, *, wait: float = _WAIT
@@ -78,7 +65,6 @@ class LlmAnnotator:
 
     @property
     def fingerprint(self) -> str:
-        """Names the model and the form of what it is asked."""
         return f"llm:{model_key(self._llm)}:{REVISION}"
 
     def annotate(
@@ -88,10 +74,6 @@ class LlmAnnotator:
 
         A passage that the model fails at has one annotation, of its text alone and without a
         frame; it is asked about again when that is made anew.
-
-        Raises:
-            LanguageModelError: The model failed several times in a row; what it answered is kept.
-            NotFoundError: The knowledge base was deleted.
         """
         said = self._known(passages)
         left = [passage for passage in passages if self._key(passage) not in said]
@@ -108,10 +90,6 @@ class LlmAnnotator:
         """What passages are to cost that it was not asked about yet, and what it has cost so far.
 
         Nothing is sent.
-
-        Args:
-            passages: Those that have to be annotated.
-            annotated: How many chunks were annotated so far.
         """
         known = self._known(passages)
         left = [passage for passage in passages if self._key(passage) not in known]
@@ -135,9 +113,6 @@ class LlmAnnotator:
 
         What is wrong with an answer is told the model once. Where nothing can be used, halves are
         asked about, since one passage may be what it fails at.
-
-        Raises:
-            LanguageModelError: It failed several times in a row.
         """
         found, problem = self._answers(batch)
         self._in_a_row = 0 if found else self._in_a_row + 1

@@ -50,14 +50,12 @@ class AnnotationMaker:
     at_once: int = CHUNKS
 
     def left(self) -> int:
-        """How many chunks have no annotation by the annotator."""
         with self.database.read() as transaction:
             return chunk_annotations.count_lacking(
                 transaction, self.kb_id, self.annotator.fingerprint
             )
 
     def passages(self) -> list[Passage]:
-        """The chunks that have no annotation by the annotator."""
         with self.database.read() as transaction:
             find = (transaction, self.kb_id, self.annotator.fingerprint)
             lacking = chunk_annotations.lacking(*find, chunk_annotations.count_lacking(*find))
@@ -67,19 +65,6 @@ class AnnotationMaker:
     def make(
         self, *, on_progress: OnProgress | None = None, stop: Callable[[], bool] = lambda: False
     ) -> int:
-        """Annotate what has to be. It goes on where it was stopped or killed.
-
-        Args:
-            on_progress: Called after some chunks.
-            stop: Asked often; true ends the work cleanly.
-
-        Returns:
-            How many chunks were annotated.
-
-        Raises:
-            NotFoundError: The knowledge base was deleted.
-            KbkitError: What the annotator raises; what it said before is kept.
-        """
         if not self._read_names(stop):
             return 0
         with self.database.read() as transaction:
@@ -130,7 +115,6 @@ class AnnotationMaker:
             return [seq for seq, text in texts if changed(text)]
 
     def _parts(self, stale: Sequence[int]) -> Iterable[Sequence[int]]:
-        """Chunks to be annotated, some at a time: those that are stale, then those without."""
         for start in range(0, len(stale), self.at_once):
             yield stale[start : start + self.at_once]
         while True:
@@ -163,21 +147,6 @@ class AnnotationMaker:
 
 
 def annotator_of(spec: AnyAnnotation, database: Database, kb_id: str) -> Annotator | None:
-    """Open the annotator that a recipe names.
-
-    Args:
-        spec: The recipe's ``annotation``.
-        database: The catalog, where answers that were paid for are kept.
-        kb_id: The knowledge base whose chunks it is to annotate.
-
-    Returns:
-        It; ``None`` where nothing is to be annotated.
-
-    Raises:
-        ConfigError: A plugin is missing, does not take its options, or is no annotator.
-        LanguageModelError: There is no such model, its package is not installed, or its arguments
-            do not fit.
-    """
     if isinstance(spec, NoAnnotation):
         return None
     if isinstance(spec, PluginAnnotation):

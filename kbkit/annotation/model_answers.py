@@ -60,7 +60,6 @@ _RELATION = re.compile(r"[a-z][a-z0-9_]{1,39}")
 
 
 def _listed(value: Any) -> Any:
-    """What models mean by ``null``, and by a text where a list may stand."""
     if value is None:
         return []
     return [value] if isinstance(value, str) else value
@@ -92,7 +91,6 @@ _STATEMENTS = TypeAdapter(Annotated[list[_Statement], Field(min_length=1)])
 
 
 def quoted(passages: Sequence[Passage]) -> str:
-    """Passages as a model is given them, numbered from 1."""
     mark = quotation_mark()
     parts = [
         f"What stands between <{mark}> and </{mark}> is a passage, under its number.",
@@ -103,16 +101,7 @@ def quoted(passages: Sequence[Passage]) -> str:
 
 
 def read(answer: str, numbers: Sequence[int]) -> tuple[dict[int, list[Any]], list[str]]:
-    """What can be used of an answer.
-
-    Args:
-        answer: The model's words.
-        numbers: Of the passages that it was asked about.
-
-    Returns:
-        JSON values of the statements of each passage that fits, by its number, and what is wrong
-        with the rest, a line each.
-    """
+    """What can be used of an answer."""
     try:
         given = json_object(answer, _ANSWER_LENGTH).get("passages")
     except AnswerError as error:
@@ -152,12 +141,6 @@ def annotations_of(
 
     Names are those of the gazetteer that stand in the passage, and what the model names that does,
     written as the gazetteer has it; names that it makes up are left out.
-
-    Args:
-        passage: The passage.
-        statements: As `read` gives them.
-        gazetteer: The names that are known.
-        made_by: What annotates.
     """
     text = passage.chunk.text
     folded = text.casefold()
@@ -218,7 +201,6 @@ def _related(statement: Mapping[str, Any], known: Callable[[str], str]) -> Itera
 
 
 def bare(passage: Passage) -> list[dict[str, Any]]:
-    """What is said of a passage that no model could say anything of: its text."""
     text = plain_text(passage.chunk.text).encode("utf-8", "replace").decode()
     line = plain(text)[:STATEMENT_LENGTH] or passage.chunk.text.strip()[:STATEMENT_LENGTH]
     statement = _Statement.model_construct(normalized_text=line, confidence=0.0)

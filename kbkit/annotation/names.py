@@ -85,16 +85,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def names_of(document: Document) -> list[Name]:
-    """The names that a document gives, what it defines first, each normal form once.
-
-    Args:
-        document: With its content.
-
-    Returns:
-        At most `MOST_NAMES`, or one for each `_LETTERS_OF_ONE` characters. What a person wrote in
-        bold, with a capital or as a link is a candidate (``confirmed`` is false); code spans,
-        signatures, terms and titles are names.
-    """
+    """The names that a document gives, what it defines first, each normal form once."""
     best: dict[str, Mark] = {}
     seen: dict[str, set[str]] = {}
     whole = len(document.content) >= _WHOLE_MANUAL
@@ -213,7 +204,6 @@ def _of_heading(
 
 
 def _of_anchor(text: str, anchor: str) -> Iterator[Mark]:
-    """What a heading names that has an anchor as generators make them."""
     found = _SPHINX.fullmatch(anchor)
     bare = found["rest"] if found else anchor
     std = found["std"] if found else ""
@@ -237,7 +227,6 @@ def _of_anchor(text: str, anchor: str) -> Iterator[Mark]:
 
 
 def _named_of(found: re.Match[str], title: str, anchor: str) -> str:
-    """The name of a heading like ``The "deserialize" method``, if it is one."""
     name = found["name"]
     told = (
         title.lstrip("Tthe ")[:1] in "\"'“‘`"

@@ -79,14 +79,6 @@ def _hints() -> AhoCorasick:
 def problems_and_resolutions(
     text: str, path: Sequence[str], reading: Reading, entities: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What a chunk says goes wrong, and what it says mends that.
-
-    Args:
-        text: The chunk.
-        path: The headings above it.
-        reading: Its sentences.
-        entities: The names that stand in it; errors among them are problems.
-    """
     problems: dict[str, None] = {}
     resolutions: dict[str, None] = {}
     leaf = path[-1] if path else ""
@@ -164,7 +156,6 @@ def _platforms() -> tuple[AhoCorasick, list[str]]:
 
 
 def contexts_of(text: str, path: Sequence[str]) -> tuple[str, ...]:
-    """Versions and platforms that a chunk names, and the heading that it stands under."""
     said = "\n".join((*path, text))
     found = dict.fromkeys((*_versions(said), *_platforms_in(said)))
     kept = list(found)[: _MOST_CONTEXTS - 1]
@@ -206,7 +197,6 @@ def _platforms_in(text: str) -> Iterator[str]:
 
 
 def domains_of(passage: Passage) -> tuple[str, ...]:
-    """Tags of the document, and what its title and the headings above the chunk name."""
     found = dict.fromkeys(tag for tag in passage.document.tags if len(tag) <= _MAX_LABEL)
     for title in (passage.document.title, *passage.chunk.heading_path[:-1])[:4]:
         found.update(dict.fromkeys(_terms_of(title)))

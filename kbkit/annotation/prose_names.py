@@ -52,7 +52,6 @@ _SHOUTED = frozenset(
 
 
 def of_item(block: Block, text: str, path: tuple[str, ...], glossary: bool) -> Iterator[Mark]:
-    """The term that an item of a list begins with."""
     found = _TERM_ITEM.match(text)
     if found is None:
         return
@@ -81,7 +80,6 @@ def of_item(block: Block, text: str, path: tuple[str, ...], glossary: bool) -> I
 
 
 def of_prose(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
-    """The names in a block of text: code spans, words written as names are, candidates."""
     yield from of_spans(text, path)
     plain = SPAN.sub(" ", text)
     for link in LINK.finditer(plain):
@@ -100,7 +98,6 @@ def of_prose(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
 
 
 def _of_words(plain: str, path: tuple[str, ...]) -> Iterator[Mark]:
-    """Words that are written as names are."""
     for written in _WRITTEN_NAME.finditer(plain):
         word = written[0]
         if word.isupper() and "_" not in word:
@@ -120,7 +117,6 @@ def _of_words(plain: str, path: tuple[str, ...]) -> Iterator[Mark]:
 
 
 def _candidates(words: str, path: tuple[str, ...]) -> Iterator[Mark]:
-    """What may name something: words in bold or of a link."""
     if is_term(words) and len(words.split()) <= 4 and not (words.islower() and words.isalpha()):
         kind = EntityType.NAME if is_single(words) else EntityType.TERM
         for part in names_in_term(words):
@@ -130,7 +126,6 @@ def _candidates(words: str, path: tuple[str, ...]) -> Iterator[Mark]:
 
 
 def of_spans(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
-    """The names that code spans of a text are."""
     if "`" in text:
         for span in SPAN.finditer(text):
             linked = text[span.start() - 1 : span.start()] == "["
@@ -145,7 +140,6 @@ def of_span(
     defines: bool = False,
     linked: bool = False,
 ) -> Iterator[Mark]:
-    """The name that a code span is."""
     code = code.strip()
     if code[:1] == "-":
         for flag in FLAG.findall(code)[:4]:
@@ -168,7 +162,6 @@ def of_span(
 
 
 def of_declarations(code: str) -> Iterator[Mark]:
-    """Declarations in a quoted block of code, as generators of C manuals write them."""
     for found in re.finditer(
         r"^[>\s]*(?:[a-z]\w*[ *]+){1,3}\**([A-Za-z_]\w{2,60})\(", code, re.MULTILINE
     ):

@@ -36,13 +36,6 @@ class RulesAnnotator:
         The first annotation of a chunk is of all of it: the kind of statement that it mostly makes,
         and all names in it. Others are of single sentences that make a statement of another kind.
         Code, tables and what is not in English have one without frame.
-
-        Args:
-            passages: Chunks with their documents.
-            gazetteer: The names that are known.
-
-        Returns:
-            One to three for each, in that order.
         """
         return [self._annotate(passage, gazetteer) for passage in passages]
 
@@ -95,7 +88,6 @@ class RulesAnnotator:
 
 
 def _anchored(text: str, mentions: Sequence[Mention]) -> str:
-    """The qualified name that the anchor of a heading in a text gives, or ``""``."""
     return next(
         (
             one.name

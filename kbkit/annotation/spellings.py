@@ -65,7 +65,6 @@ class Spellings:
         self.by_fold: dict[str, list[Spelling]] = {}
 
     def add(self, written: str, name: str, kind: EntityType, *, curated: bool = False) -> None:
-        """Add the ways to write a name that somebody writes like this."""
         written = written.removesuffix("()") if len(written) > 2 else written
         for form, rule in _forms(written, name, kind, curated):
             fold = fold_and_mark(form)
@@ -77,7 +76,6 @@ class Spellings:
                 rules.sort(key=lambda one: (not one.exact, one.marked))
 
     def add_suffixes(self, types: Mapping[str, EntityType]) -> None:
-        """The ends of dotted names, where no other name has the same end."""
         ends: defaultdict[str, set[str]] = defaultdict(set)
         for name, kind in types.items():
             if kind in CODE and " " not in name and (parts := _parts(name)):
@@ -112,7 +110,6 @@ def _parts(name: str) -> list[str]:
 
 
 def _is_distinct(word: str) -> bool:
-    """Whether nobody would write a word but as this name: ``get_running_loop``, ``HTTPServer``."""
     return "_" in word.strip("_") or bool(re.search(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]{2,}", word))
 
 

@@ -120,11 +120,6 @@ def _automaton() -> tuple[AhoCorasick, list[tuple[Frame, float]]]:
 
 
 def cues(text: str) -> list[Cue]:
-    """The cues in a folded text, the longest where several begin alike.
-
-    Args:
-        text: As `folded` makes it.
-    """
     automaton, meaning = _automaton()
     spaced = marked(text)
     found = []
@@ -259,12 +254,6 @@ class Reading:
 
 
 def read(text: str, path: Sequence[str] = ()) -> Reading:
-    """Read a chunk.
-
-    Args:
-        text: Its Markdown.
-        path: The headings above it.
-    """
     found = list(blocks(text))
     prose = [block for block in found if block.kind is Kind.TEXT]
     low = folded(text)

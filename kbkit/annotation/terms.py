@@ -61,12 +61,10 @@ _EVERYWHERE = GENERIC | _STOP_WORDS
 
 
 def is_phrase(text: str) -> bool:
-    """Whether a text is a few words."""
     return 0 < len(text.split()) <= _MOST_WORDS and len(text) <= _LONGEST
 
 
 def is_term(text: str) -> bool:
-    """Whether words can be the name of something: no sentence, nothing that all pages have."""
     words = text.split()
     if not is_phrase(text) or _NO_TERM.search(text) or len(text) < 2:
         return False
@@ -79,7 +77,6 @@ def is_term(text: str) -> bool:
 
 
 def is_everywhere(word: str) -> bool:
-    """Whether a word in lower case stands on pages of every manual."""
     return word in _EVERYWHERE or singular(word) in _EVERYWHERE
 
 
@@ -136,15 +133,6 @@ _KINDS = {
 
 
 def type_of(name: str, path: tuple[str, ...] = ()) -> EntityType | None:
-    """What a word written as code names.
-
-    Args:
-        name: The word, as in a code span.
-        path: The headings above, which tell constants apart.
-
-    Returns:
-        ``None`` where it is no name: an expression, a value, several words.
-    """
     if not name or name.isspace() or len(name) > 100:
         return None
     if _FLAG.fullmatch(name):
@@ -171,7 +159,6 @@ def type_of(name: str, path: tuple[str, ...] = ()) -> EntityType | None:
 
 
 def looks_like_code(word: str) -> bool:
-    """Whether a word is written as identifiers are and words of a language are not."""
     return _CODE.search(word) is not None
 
 
@@ -181,7 +168,6 @@ def type_of_word(name: str, path: tuple[str, ...] = ()) -> EntityType | None:
 
 
 def is_error(name: str) -> bool:
-    """Whether a name is that of an error, an exception, or the code of one."""
     return bool(
         _ERROR_NAME.fullmatch(name)
         or (_ERROR_CODE.fullmatch(name) and not _NO_ERROR.fullmatch(name))
@@ -200,7 +186,6 @@ def _of_constant(path: tuple[str, ...]) -> EntityType:
 
 
 def type_of_kind_word(word: str) -> EntityType:
-    """What a heading like ``ModMimeUsePathInfo Directive`` says that it names."""
     low = word.lower()
     return next((kind for kind, words in _KINDS.items() if low in words), EntityType.SYMBOL)
 
@@ -241,12 +226,10 @@ class Mark(NamedTuple):
 
 
 def defined(name: str, kind: EntityType, anchor: str = "", *, confirmed: bool = True) -> Mark:
-    """A name that a document says what it is, there."""
     return Mark(0 if confirmed else 2, Name(name, kind, True, anchor, confirmed))
 
 
 def signature(text: str) -> str:
-    """The identifier that a heading consists of or declares, or ``""``."""
     text = text.strip("` ")
     stripped = _WORDS_BEFORE.sub("", text, count=1) if not IDENTIFIER.fullmatch(text) else text
     if found := IDENTIFIER.fullmatch(
@@ -264,7 +247,6 @@ def signature(text: str) -> str:
 
 
 def anchored(signed: str, anchor: str) -> str:
-    """The qualified name that an anchor gives a signature, or ``""``."""
     if not IDENTIFIER.fullmatch(anchor):
         return ""
     if anchor == signed:

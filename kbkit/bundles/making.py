@@ -30,23 +30,7 @@ def make_bundle(
     key_file: str | Path | None,
     tell: OnProgress,
 ) -> BundleInfo:
-    """Write a bundle.
-
-    Args:
-        stores: Of the workspace.
-        place: A file that is not there yet, or a folder, in which it is named after the time.
-        kbs: Names of knowledge bases; ``None`` for all, with files and entries.
-        key_file: The private key to sign it with.
-        tell: Called as the work goes on.
-
-    Raises:
-        NotFoundError: There is no such knowledge base.
-        ImpossibleError: One of them is that of the files or entries.
-        BundleError: The file cannot be written.
-        ConflictError: The file is there, or others write files all the time.
-        ConfigError: The key is none.
-        WorkspaceError: Files and entries lie in the folder of another machine.
-    """
+    """Write a bundle."""
     began = time.monotonic()
     if key_file is not None:
         private_key(key_file)  # before all the work
@@ -123,7 +107,6 @@ def _locked_folders(locks: ExitStack, stores: Stores) -> dict[str, FileStore]:
 
 
 def stores_of_files(stores: Stores) -> dict[str, FileStore]:
-    """The folders of files and of entries, by the names that they have in bundles too."""
     return {
         FILES: FileStore(stores.folder / FILES, stores.locks),
         ENTRIES: EntryStore(stores.folder / ENTRIES, stores.locks),

@@ -81,11 +81,7 @@ class Placement:
                 raise
 
     def put(self, transaction: Transaction) -> None:
-        """Put them there, behind the rows of the same transaction.
-
-        Raises:
-            BundleError: One cannot be written.
-        """
+        """Put them there, behind the rows of the same transaction."""
         if not self.placed:
             return
         commitments.note(transaction, self._token)
@@ -145,7 +141,6 @@ def settle_alone(stores: Stores) -> None:
 
 
 def _remove(folder: Path, place: str, digest: str) -> None:
-    """Remove a file, if it still says what was put there, and folders that are empty then."""
     path = folder / place
     if path.is_symlink() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
         return

@@ -61,14 +61,7 @@ class Manifest(BaseModel):
 
 
 class BundleReader:
-    """A bundle, opened and checked but for its signature.
-
-    Args:
-        path: Its file.
-
-    Raises:
-        BundleError: It is none, damaged, of a newer kbkit, or would unpack to far more than it is.
-    """
+    """A bundle, opened and checked but for its signature."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -120,19 +113,12 @@ class BundleReader:
             raise self._bad(f"{name}: line {number:,} is no JSON") from None
 
     def names(self, folder: str) -> list[str]:
-        """The members of a folder, without it."""
         return sorted(n.partition("/")[2] for n in self._about if n.startswith(f"{folder}/"))
 
     def read(self, name: str) -> bytes:
-        """All of a member."""
         return b"".join(self.blocks(name))
 
     def blocks(self, name: str) -> Iterator[bytes]:
-        """A member, bit by bit.
-
-        Raises:
-            BundleError: It is not what the manifest says, as is known at its end at the latest.
-        """
         said, digest, size = self.manifest.members[name], hashlib.sha256(), 0
         try:
             with self._zip.open(self._about[name]) as stream:

@@ -37,24 +37,7 @@ def restore_bundle(
     paths: bool = True,
     tell: OnProgress,
 ) -> Restoration:
-    """Store what a bundle holds.
-
-    Args:
-        stores: Of the workspace.
-        path: The file.
-        name: What its knowledge base is to be called; ``""`` for as it was.
-        key_file: The public key of who has to have signed it.
-        trust: Whether its sources may be read and its models asked, whoever made it.
-        paths: Whether those of its sources may be, too, that read the disk of this machine.
-        tell: Called as the work goes on.
-
-    Raises:
-        BundleError: It is no bundle, not what it says, of a newer kbkit, not signed as asked, or
-            would run or ask what nobody trusted; nothing was changed.
-        ConflictError: A name is taken; somebody restores right now; or what the workspace has of
-            the same knowledge base works in another way. Nothing was changed.
-        WorkspaceError: The workspace cannot be written; nothing was changed.
-    """
+    """Store what a bundle holds."""
     began = time.monotonic()
     trust = trust or key_file is not None
 

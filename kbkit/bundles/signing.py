@@ -22,16 +22,6 @@ _MAKE = (
 
 
 def sign(manifest: bytes, key_file: str | Path) -> bytes:
-    """The envelope that says who made a bundle.
-
-    Args:
-        manifest: Of the bundle.
-        key_file: The private key, as PEM without a password.
-
-    Raises:
-        ConfigError: The file is no such key.
-        MissingExtraError: ``kbkit[sign]`` is not installed.
-    """
     key = private_key(key_file)
     public = key.public_key().public_bytes_raw()
     signature = {
@@ -47,18 +37,6 @@ def sign(manifest: bytes, key_file: str | Path) -> bytes:
 
 
 def verify(envelope: bytes | None, manifest: bytes, key_file: str | Path) -> None:
-    """Whether the owner of a key signed a manifest.
-
-    Args:
-        envelope: What the bundle has of that; ``None`` where it has none.
-        manifest: Of the bundle.
-        key_file: The public key, as PEM.
-
-    Raises:
-        BundleError: They did not.
-        ConfigError: The file is no such key.
-        MissingExtraError: ``kbkit[sign]`` is not installed.
-    """
     key = _public_key(key_file)
     if envelope is None:
         raise BundleError(
@@ -92,7 +70,6 @@ def _signatures(envelope: bytes, manifest: bytes) -> list[bytes]:
 
 
 def _encoded(payload: bytes) -> bytes:
-    """What is signed: DSSE's pre-authentication encoding."""
     kind = PAYLOAD_TYPE.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
@@ -115,15 +92,7 @@ def private_key(path: str | Path) -> Any:
 
 
 def public_pem(path: str | Path) -> str:
-    """A public key as PEM, and nothing else that the file holds.
-
-    Args:
-        path: Its file.
-
-    Raises:
-        ConfigError: The file is no such key.
-        MissingExtraError: ``kbkit[sign]`` is not installed.
-    """
+    """A public key as PEM, and nothing else that the file holds."""
     key = _public_key(path)
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 

@@ -26,15 +26,6 @@ _ENDING = ".kbkit.zip"
 
 
 def bundle_path(place: str | Path) -> Path:
-    """Where a bundle is to be.
-
-    Args:
-        place: A file that is not there yet, or a folder, in which it is named after the time.
-
-    Raises:
-        BundleError: There is no such folder.
-        ConflictError: Something is there already.
-    """
     path = Path(place).absolute()
     if path.is_dir():
         now = datetime.now(UTC)
@@ -49,14 +40,8 @@ def bundle_path(place: str | Path) -> Path:
 class NewFile:
     """A file that is being written, under another name until it is whole.
 
-    Args:
-        path: Where it is to be.
-
     Attributes:
         stream: What is written to.
-
-    Raises:
-        BundleError: It cannot be written there.
     """
 
     def __init__(self, path: Path) -> None:
@@ -69,7 +54,6 @@ class NewFile:
         self.stream: IO[bytes] = os.fdopen(handle, "w+b")
 
     def empty(self) -> None:
-        """Begin anew."""
         try:
             self.stream.seek(0)
             self.stream.truncate()
@@ -77,18 +61,12 @@ class NewFile:
             raise unwritten(self.path, error) from error
 
     def write(self, part: bytes) -> None:
-        """Write some of it."""
         try:
             self.stream.write(part)
         except OSError as error:
             raise unwritten(self.path, error) from error
 
     def sign(self, sign: Callable[[bytes], bytes]) -> None:
-        """Add a signature to the bundle that was written.
-
-        Args:
-            sign: Makes the envelope around a manifest.
-        """
         try:
             with zipfile.ZipFile(self.stream, "a") as archive:
                 envelope = sign(archive.read(MANIFEST))
@@ -98,12 +76,6 @@ class NewFile:
             raise unwritten(self.path, error) from error
 
     def finish(self) -> None:
-        """Give the file its name.
-
-        Raises:
-            BundleError: It cannot be written.
-            ConflictError: Something is there meanwhile.
-        """
         try:
             self.stream.flush()
             os.fsync(self.stream.fileno())
@@ -128,14 +100,7 @@ class NewFile:
 
 
 class BundleWriter:
-    """A bundle that is being written, under another name until it is whole.
-
-    Args:
-        path: Where it is to be; see `bundle_path`.
-
-    Raises:
-        BundleError: It cannot be written there.
-    """
+    """A bundle that is being written, under another name until it is whole."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -144,7 +109,6 @@ class BundleWriter:
         self._zip = zipfile.ZipFile(self._file.stream, "w")
 
     def add(self, name: str, parts: Iterable[bytes]) -> None:
-        """Add a member, part by part."""
         digest, size = hashlib.sha256(), 0
         with self._open(name) as stream:
             for part in parts:
@@ -169,15 +133,6 @@ class BundleWriter:
         return count
 
     def finish(self, told: Mapping[str, Any], sign: Callable[[bytes], bytes] | None) -> str:
-        """Write the manifest, sign it, and give the file its name.
-
-        Args:
-            told: What the manifest says besides its members.
-            sign: Makes the envelope around a manifest.
-
-        Returns:
-            SHA-256 of the manifest.
-        """
         said = {"format": FORMAT, **told, "members": dict(sorted(self._members.items()))}
         manifest = json.dumps(said, indent=1, ensure_ascii=False).encode() + b"\n"
         with self._open(MANIFEST) as stream:

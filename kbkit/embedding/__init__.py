@@ -17,17 +17,7 @@ __all__ = ["Embedder", "open_embedder"]
 
 
 def open_embedder(spec: AnyEmbedding, *, base: Path = Path()) -> Embedder:
-    """Open the embedder that a recipe names. Only its own libraries are imported.
-
-    Args:
-        spec: The ``embedding`` part of a recipe.
-        base: Folder that relative paths start from; a recipe's folder.
-
-    Raises:
-        ConfigError: No installed package brings the plugin, or it cannot be made; or an extra is
-            missing.
-        EmbedderError: Its files, its package or its model cannot be had.
-    """
+    """Open the embedder that a recipe names. Only its own libraries are imported."""
     if isinstance(spec, StaticEmbedding):
         from kbkit.embedding.static import StaticEmbedder
 

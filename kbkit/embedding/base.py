@@ -26,35 +26,14 @@ class Embedder(Protocol):
     """
 
     @property
-    def fingerprint(self) -> str:
-        """Names the model, its weights and its options: equal fingerprints, equal vectors."""
-        ...
+    def fingerprint(self) -> str: ...
 
     @property
-    def dimensions(self) -> int:
-        """Length of a vector."""
-        ...
+    def dimensions(self) -> int: ...
 
-    def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """Embed texts that are to be found.
+    def embed_passages(self, texts: Sequence[str]) -> Matrix: ...
 
-        Returns:
-            One row a text, in order; unit length, or zero for empty text.
-
-        Raises:
-            EmbedderError: The model failed.
-            EmbedderUnreachableError: It could not be reached.
-        """
-        ...
-
-    def embed_query(self, text: str) -> Vector:
-        """Embed a question.
-
-        Raises:
-            EmbedderError: The model failed.
-            EmbedderUnreachableError: It could not be reached.
-        """
-        ...
+    def embed_query(self, text: str) -> Vector: ...
 
 
 def batch_size(embedder: Embedder) -> int:

@@ -43,11 +43,9 @@ class EmbedTask:
 
     @property
     def seconds(self) -> float:
-        """Longest that it may take."""
         return _SECONDS
 
     def perform(self) -> Matrix | EmbedderError:
-        """Embed them, or say why not."""
         try:
             embedder = _open(self.spec)
             if embedder.fingerprint != self.fingerprint:
@@ -60,18 +58,11 @@ class EmbedTask:
             return EmbedderError(f"on a worker of the cluster: {error}")
 
     def broken(self, reason: str) -> EmbedderError:
-        """Texts on which workers ended."""
         return EmbedderError(f"texts cannot be embedded: {reason}")
 
 
 class SpreadEmbedder:
-    """Has workers embed passages, and embeds queries here.
-
-    Args:
-        embedder: The same, here.
-        spec: Names it.
-        pool: Has the workers.
-    """
+    """Has workers embed passages, and embeds queries here."""
 
     def __init__(self, embedder: Embedder, spec: AnyEmbedding, pool: Pool) -> None:
         self._embedder = embedder
@@ -85,21 +76,14 @@ class SpreadEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """That of the embedder."""
         return self._embedder.fingerprint
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector."""
         return self._embedder.dimensions
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """Embed texts, by all workers at once.
-
-        Raises:
-            ClusterError: The cluster was lost.
-            EmbedderError: A worker has another embedder or none, or it failed.
-        """
+        """Embed texts, by all workers at once."""
         if len(texts) < _LEAST:
             return self._embedder.embed_passages(texts)
         size = max(_LEAST, -(-len(texts) // self._pool.count))
@@ -116,7 +100,6 @@ class SpreadEmbedder:
         return np.concatenate(made)
 
     def embed_query(self, text: str) -> Vector:
-        """Embed a question, here."""
         return self._embedder.embed_query(text)
 
 
@@ -135,11 +118,7 @@ _log = logging.getLogger(__name__)
 
 
 class Embedders:
-    """Opens embedders, each once.
-
-    Args:
-        engine: Whose workers embed passages; by default this machine does.
-    """
+    """Opens embedders, each once."""
 
     def __init__(self, engine: Engine | None = None) -> None:
         self._engine = engine or LocalEngine()
@@ -147,12 +126,6 @@ class Embedders:
         self._of_cards: dict[bool, Embedder] = {}
 
     def open(self, spec: AnyEmbedding) -> Embedder:
-        """The embedder that a recipe names.
-
-        Raises:
-            ConfigError: It cannot be made; see `kbkit.embedding.open_embedder`.
-            EmbedderError: Its files, its package or its model cannot be had.
-        """
         key = json.dumps(spec.model_dump(mode="json", exclude={"text"}), sort_keys=True)
         if key not in self._opened:
             found = open_embedder(spec)
@@ -167,9 +140,6 @@ class Embedders:
 
         MiniLM learned English alone; for other languages the multilingual encoder, if its extra
         is installed. Static vectors, which know no context, where neither can be had.
-
-        Args:
-            english: Whether the text is English.
         """
         from kbkit.embedding import multilingual
 

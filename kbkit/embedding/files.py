@@ -17,13 +17,6 @@ def distribution_file(distribution: str, name: str) -> Path | None:
     """The file called ``name`` that an installed distribution brought, wherever it put it.
 
     One that was found is not looked for again in this process, while it is there.
-
-    Args:
-        distribution: Name of the distribution on the package index.
-        name: File name, or the end of its path.
-
-    Returns:
-        Its path, or ``None`` when the distribution or the file is not there.
     """
     if (known := _found.get((distribution, name))) and known.is_file():
         return known
@@ -44,20 +37,11 @@ _found: dict[tuple[str, str], Path] = {}
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a file in hexadecimal; a file is read once a process, while it stays as it is.
-
-    Raises:
-        EmbedderError: The file cannot be read.
-    """
+    """SHA-256 of a file in hexadecimal; a file is read once a process, while it stays as it is."""
     return _sha256(path, file_version(path))
 
 
 def file_version(path: Path) -> tuple[int, int]:
-    """What changes with a file: its size and when it was written.
-
-    Raises:
-        EmbedderError: The file cannot be read.
-    """
     try:
         found = path.stat()
     except OSError as error:
@@ -78,22 +62,14 @@ def _sha256(path: Path, _version: tuple[int, int]) -> str:
 
 
 def check_sha256(path: Path, expected: frozenset[str], mend: str) -> str:
-    """The SHA-256 of a file, which must be one that kbkit knows.
-
-    Raises:
-        EmbedderError: It is another one; the message ends with ``mend``.
-    """
+    """The SHA-256 of a file, which must be one that kbkit knows."""
     found = sha256(path)
     _expect(path, found, expected, mend)
     return found
 
 
 def checked_bytes(path: Path, expected: frozenset[str], mend: str) -> bytes:
-    """What a file holds, which must be one that kbkit knows by its SHA-256.
-
-    Raises:
-        EmbedderError: It cannot be read, or is another one; the message ends with ``mend``.
-    """
+    """What a file holds, which must be one that kbkit knows by its SHA-256."""
     try:
         data = path.read_bytes()
     except OSError as error:

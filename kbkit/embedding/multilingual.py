@@ -48,12 +48,7 @@ def is_installed() -> bool:
 
 
 class MultilingualEmbedder:
-    """Texts of 15 languages as vectors of one space, without a network. Thread-safe.
-
-    Raises:
-        MissingExtraError: The extra ``multilingual`` is not installed.
-        EmbedderError: Its files are not the known ones.
-    """
+    """Texts of 15 languages as vectors of one space, without a network. Thread-safe."""
 
     def __init__(self) -> None:
         weights, tokenizer = (_find(name) for name in ("weights.npz", "sp.model"))
@@ -64,12 +59,10 @@ class MultilingualEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Names the weights by their hash."""
         return FINGERPRINT
 
     @property
     def dimensions(self) -> int:
-        """512."""
         return _DIMENSIONS
 
     @property
@@ -98,7 +91,6 @@ class MultilingualEmbedder:
         return result
 
     def embed_query(self, text: str) -> Vector:
-        """Embed a question."""
         vector: Vector = self.embed_passages([text])[0]
         return vector
 

@@ -77,15 +77,7 @@ class _Options:
 
 
 class OnnxEmbedder:
-    """A transformer that turns text into vectors with onnxruntime. Thread-safe.
-
-    Args:
-        spec: Model, pooling, lengths and prefixes.
-        base: Folder that relative paths start from.
-
-    Raises:
-        EmbedderError: A file is missing, or is not what it should be, or onnxruntime is missing.
-    """
+    """A transformer that turns text into vectors with onnxruntime. Thread-safe."""
 
     def __init__(self, spec: OnnxEmbedding, *, base: Path = Path()) -> None:
         self._spec = spec
@@ -115,12 +107,10 @@ class OnnxEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of the model, its tokenizer and the options that change vectors."""
         return self._fingerprint
 
     @property
     def dimensions(self) -> int:
-        """Width of the model's output."""
         return self._dimensions
 
     @property
@@ -133,7 +123,6 @@ class OnnxEmbedder:
         return self._embed(texts, self._options.passage_prefix)
 
     def embed_query(self, text: str) -> Vector:
-        """Embed a question."""
         vector: Vector = self._embed([text], self._options.query_prefix)[0]
         return vector
 
@@ -215,11 +204,6 @@ class OnnxEmbedder:
 
 
 def minilm_fingerprint() -> str:
-    """The fingerprint of the packaged MiniLM as it is used by default, which loads no weights.
-
-    Raises:
-        EmbedderError: It is not installed, or is not what it should be.
-    """
     spec = OnnxEmbedding(preset="minilm")
     files = _preset_files("minilm")
     return _fingerprint(files, spec, _Options.of(spec, files.config), ())
@@ -323,11 +307,7 @@ def tokenizer_of(path: Path, _version: tuple[int, int], max_length: int) -> Any:
 
 
 def encoded(tokenizer: Any, texts: list[str]) -> list[Any]:
-    """The tokens of texts.
-
-    Raises:
-        EmbedderError: One has lone surrogates.
-    """
+    """The tokens of texts."""
     try:
         found: list[Any] = tokenizer.encode_batch_fast(texts)
     except (TypeError, UnicodeError) as error:

@@ -76,15 +76,6 @@ PRESETS = {
 
 
 def model_folder(name: str, models: Path | None = None) -> Path:
-    """Where a fetched model lies, whether it is there or not.
-
-    Args:
-        name: A preset that is fetched, or ``OWNER/MODEL``.
-        models: Folder of models; by default that of the settings.
-
-    Raises:
-        EmbedderError: It is no name of a model.
-    """
     if not NAME.fullmatch(name) or ("/" not in name and name not in PRESETS):
         known = ", ".join(sorted(PRESETS))
         raise EmbedderError(
@@ -95,11 +86,6 @@ def model_folder(name: str, models: Path | None = None) -> Path:
 
 
 def fetched_model(name: str) -> tuple[Path, Path]:
-    """The model file and the folder of a fetched model, its files checked by their SHA-256.
-
-    Raises:
-        EmbedderError: It was not fetched, or a file is not what was fetched.
-    """
     folder = model_folder(name)
     lock = read_lock(folder)
     if not folder.is_dir() or lock is None:
@@ -122,11 +108,6 @@ def lock_path(folder: Path) -> Path:
 
 
 def read_lock(folder: Path) -> Mapping[str, Any] | None:
-    """What was fetched into a folder: repository, revision, model, files with their SHA-256.
-
-    Raises:
-        EmbedderError: It cannot be read.
-    """
     path = lock_path(folder)
     if not path.is_file():
         return None
@@ -168,7 +149,6 @@ class DenseLayer:
     activation: str
 
     def __call__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Vectors behind the layer."""
         made: NDArray[np.float32] = vectors @ self.weight.T + self.bias
         if self.activation == "tanh":
             np.tanh(made, out=made)
@@ -176,7 +156,6 @@ class DenseLayer:
 
     @property
     def digest(self) -> str:
-        """Names its numbers."""
         parts = (self.weight.tobytes(), self.bias.tobytes(), self.activation.encode())
         return hashlib.sha256(b"".join(parts)).hexdigest()
 
@@ -202,16 +181,6 @@ class ModelConfig:
 
 
 def module_folders(modules: Any, where: str) -> dict[str, str]:
-    """The folders of a model's modules, by kind, as its ``modules.json`` lists them.
-
-    Args:
-        modules: What the file holds.
-        where: Named in errors.
-
-    Raises:
-        EmbedderError: It is no list of modules, has one that kbkit does not know, or names a folder
-            outside of the model's.
-    """
     found: dict[str, str] = {}
     if not isinstance(modules, list) or len(modules) > 20:
         raise EmbedderError(f"{where}: not a list of modules; fetch the model again")
@@ -230,7 +199,6 @@ def module_folders(modules: Any, where: str) -> dict[str, str]:
 
 
 def is_inside(path: str) -> bool:
-    """Whether a path of a model's files, with slashes, stays inside of the model's folder."""
     parts = PurePosixPath(path).parts
     return (
         bool(parts)
@@ -242,11 +210,7 @@ def is_inside(path: str) -> bool:
 
 
 def read_config(folder: Path) -> ModelConfig:
-    """Read the configuration of a model's folder; where files are missing it says nothing.
-
-    Raises:
-        EmbedderError: A file is damaged, or asks for what kbkit cannot do.
-    """
+    """Read the configuration of a model's folder; where files are missing it says nothing."""
     transformer = _read(folder / "config.json")
     sentence = _read(folder / "sentence_bert_config.json")
     tokenizer = _read(folder / "tokenizer_config.json")

@@ -24,7 +24,6 @@ _SHRINKAGE = 0.1
 
 
 def partial_whitening(centred: Matrix) -> Matrix:
-    """The covariance of chunk vectors, shrunk to what all directions have, to the power of -1/4."""
     covariance = (centred.T @ centred).astype(np.float64) / max(1, len(centred))
     variances, directions = np.linalg.eigh(covariance)
     variances = np.maximum(variances, 0.0) + _SHRINKAGE * variances.mean()
@@ -50,12 +49,6 @@ def build_vocabulary(
 def _count_terms(
     texts: Iterable[Sequence[str]], vocabulary: Mapping[str, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """How often each text has each term that it has, all texts in one go.
-
-    Returns:
-        Of each term of each text its row in the vocabulary, in the order of the texts and of the
-        terms in them; how often it is there; and where each text begins, and the last one ends.
-    """
     read = [terms[:MAX_TERMS] for terms in texts]
     ends = np.cumsum([0, *map(len, read)])
     columns = np.fromiter(

@@ -32,15 +32,6 @@ def ridge(design: Any, targets: Matrix, penalty: Matrix) -> Matrix:
 
     Source: Hoerl and Kennard, "Ridge Regression: Biased Estimation for Nonorthogonal Problems"
     (1970), with a penalty for each row of E as in Tikhonov's general form.
-
-    Args:
-        design: X, a scipy CSR matrix of float32, shape ``(n, m)``.
-        targets: Y, shape ``(n, d)``.
-        penalty: Above 0, shape ``(m,)``.
-
-    Returns:
-        E, shape ``(m, d)``: near the minimum, where the way left is 3 % of the way from 0 as the
-        preconditioner measures it.
     """
     transposed = design.T.tocsr()
     solve = _Preconditioner(design, penalty)

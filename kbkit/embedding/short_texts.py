@@ -52,12 +52,6 @@ _SPACE = re.compile(r"\s+")
 
 
 def choose_texts(headings: Iterable[str], chunks: Sequence[str]) -> list[str]:
-    """Short texts of a knowledge base, the same for the same knowledge base.
-
-    Args:
-        headings: Of its chunks.
-        chunks: Their texts.
-    """
     sample = random.Random(0)  # noqa: S311 - the same texts each time
     distinct = list(dict.fromkeys(filter(None, (_line(heading) for heading in headings))))
     chosen = sample.sample(distinct, min(len(distinct), MOST_HEADINGS))
@@ -81,18 +75,7 @@ def fit_to_texts(
     words: Mapping[str, Vector],
     embedder: str,
 ) -> FittedEncoder:
-    """Fit a query encoder to a model's vectors of short texts.
-
-    Args:
-        vectors: Of the texts, unit length, shape ``(n, dimensions)``.
-        terms: Their analyzer terms.
-        chunk_terms: Those of all chunks, which say how rare a term is.
-        words: The model's vectors of terms by themselves.
-        embedder: Fingerprint of the model.
-
-    Raises:
-        EmbedderError: No text has any term, or vectors and texts differ in number.
-    """
+    """Fit a query encoder to a model's vectors of short texts."""
     from scipy.sparse import csr_matrix
 
     if len(vectors) != len(terms):

@@ -60,11 +60,7 @@ _Table = NDArray[np.float16] | NDArray[np.float32]
 
 
 class StaticEmbedder:
-    """Means of static token vectors. Offline, thread-safe, thousands of texts a second.
-
-    Raises:
-        EmbedderError: The files of the ``wordllama`` wheel are missing or not the known ones.
-    """
+    """Means of static token vectors. Offline, thread-safe, thousands of texts a second."""
 
     def __init__(self) -> None:
         # found once: looking through what a package installed takes as long as to embed 50 texts
@@ -73,12 +69,10 @@ class StaticEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Names the weights by their hash, and how a text's vector is made of them."""
         return f"static:l2_supercat_256:{WEIGHTS_SHA256[:12]}:mean"
 
     @property
     def dimensions(self) -> int:
-        """256."""
         return int(self._packed.shape[1])
 
     @property
@@ -96,7 +90,6 @@ class StaticEmbedder:
         return result
 
     def embed_query(self, text: str) -> Vector:
-        """Embed a question the same way as a passage."""
         rows = np.zeros((1, self.dimensions), np.float32)
         # who only asks need not wait until the whole table is widened
         self._embed_into(rows, [text], self._packed)
@@ -125,11 +118,7 @@ class StaticEmbedder:
 
 
 def count_tokens(text: str) -> int:
-    """How many tokens a text has, of the 32,000 that the static embedder knows: those of Llama 2.
-
-    Raises:
-        EmbedderError: The files of the ``wordllama`` wheel are missing or not the known ones.
-    """
+    """Count the tokens of a text, in the vocabulary of Llama 2 (32,000 tokens)."""
     return _counter().count(text)
 
 
@@ -151,9 +140,6 @@ class _Tokens(dict[str, tuple[int, ...]]):
 
     A site has few different pieces, and a look into a dictionary takes a hundredth of the time
     that the tokenizer takes.
-
-    Args:
-        tokenizer: As its file describes it.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -164,11 +150,7 @@ class _Tokens(dict[str, tuple[int, ...]]):
             self[token] = tuple(tokenizer.encode(token, add_special_tokens=False).ids)
 
     def of(self, texts: Sequence[str]) -> list[list[int]]:
-        """Ids of the tokens of texts, as the tokenizer's file has them.
-
-        Raises:
-            TypeError: One has lone surrogates.
-        """
+        """Ids of the tokens of texts, as the tokenizer's file has them."""
         return [
             list(chain.from_iterable(map(self.__getitem__, self._pieces(text)))) for text in texts
         ]
@@ -241,15 +223,6 @@ def _load(weights: Path, tokenizer: Path) -> tuple[_Table, _Tokens]:
 def word_encoder(
     texts: Iterable[str], terms_of: Callable[[str], Sequence[str]]
 ) -> FittedEncoder | None:
-    """The static vectors of words, whose sum is nearly what the static embedder makes of a query.
-
-    Args:
-        texts: Hold the words.
-        terms_of: The analyzer.
-
-    Returns:
-        ``None`` where there are no words, or no static vectors on this machine.
-    """
     try:
         model = StaticEmbedder()
     except EmbedderError:

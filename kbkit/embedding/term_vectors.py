@@ -30,15 +30,6 @@ def term_vectors(
 
     A stem is no word, so that what is embedded is the term's commonest form. It takes 2 to 3 ms a
     term with a small transformer, and 0.05 with static vectors.
-
-    Args:
-        embedder: The model.
-        texts: What was embedded of the knowledge base.
-        terms_of: The analyzer.
-        most: Terms that are embedded, those of the commonest words; all where it is ``None``.
-
-    Raises:
-        EmbedderError: The model failed.
     """
     counts = Counter(word for text in texts for word in _WORD.findall(text))
     forms: dict[str, str] = {}
@@ -58,15 +49,6 @@ def map_words(
 
     The map W makes the sum of a chunk's words, mapped, most like the chunk's own vector: a ridge
     regression of `targets` on ``X S``, less its mean, where S has the vectors of the words.
-
-    Args:
-        words: Vectors of terms, of any model and dimension.
-        vocabulary: The row of each term.
-        design: X, the terms of chunks; CSR, shape ``(n, len(vocabulary))``.
-        targets: Vectors of the chunks, less their mean, shape ``(n, dimensions)``.
-
-    Returns:
-        ``S W``, shape ``(len(vocabulary), dimensions)``; zero for terms without a vector.
     """
     known = [(row, words[term]) for term, row in vocabulary.items() if term in words]
     if not known:

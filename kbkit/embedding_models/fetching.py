@@ -66,7 +66,6 @@ class Hub:
         self.repository = repository
 
     def listing(self, revision: str) -> Listing:
-        """The files of a revision, and the commit that it is."""
         asked = quote(revision, safe="")
         url = f"{self._url}/api/models/{self.repository}/revision/{asked}?blobs=true"
         response = self._get(url, f"{self.repository} at {revision}")
@@ -86,7 +85,6 @@ class Hub:
     def download(
         self, file: HubFile, revision: str, path: Path, told: Callable[[int], None]
     ) -> None:
-        """A file, piece by piece, going on with what is there."""
         url = f"{self._url}/{self.repository}/resolve/{revision}/{quote(file.name)}"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as stream:
@@ -162,27 +160,7 @@ def fetch_model(
     on_progress: OnProgress | None = None,
     settings: Settings | None = None,
 ) -> Path:
-    """Fetch a model by name, whole or not at all; goes on where a fetch was interrupted.
-
-    Args:
-        name: A preset, or ``OWNER/MODEL`` of the hub.
-        revision: Branch, tag or commit; by default the commit that was fetched before, else
-            ``main``.
-        file: Path of the ONNX file there; by default the 8-bit one, else the full one.
-        sha256: What the ONNX file must have.
-        max_bytes: Most bytes of the model in all.
-        allow_private: Permit a hub on a private network (``KBKIT_MODELS_URL``).
-        on_progress: Called after some megabytes.
-        settings: Used instead of the environment's.
-
-    Returns:
-        Its folder.
-
-    Raises:
-        EmbedderError: There is no such model, a file is not what it should be, or is too large.
-        EmbedderUnreachableError: The hub did not answer.
-        ConflictError: Another process fetches it.
-    """
+    """Fetch a model by name, whole or not at all; goes on where a fetch was interrupted."""
     settings = settings or Settings.load()
     preset = PRESETS.get(name)
     if preset is not None and not preset.repository:
@@ -288,7 +266,6 @@ class _Download:
         return revision
 
     def _files_of_modules(self) -> list[str]:
-        """What the folders of its further steps hold, such as how vectors are pooled."""
         path = self._partial / MODULES
         if MODULES not in self.files:
             return []

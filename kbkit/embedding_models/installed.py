@@ -82,17 +82,6 @@ def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
 
 
 def remove_model(name: str, *, forget: bool = False, settings: Settings | None = None) -> None:
-    """Delete a fetched model.
-
-    Args:
-        name: As it was fetched.
-        forget: Delete what is known of its files too, so that the next fetch trusts anew.
-        settings: Used instead of the environment's.
-
-    Raises:
-        EmbedderError: It is no name of a model.
-        NotFoundError: It was not fetched.
-    """
     folder = model_folder(name, (settings or Settings.load()).models)
     lock = lock_path(folder)
     if not folder.is_dir() and not (forget and lock.is_file()):

@@ -59,11 +59,6 @@ class Skill(NamedTuple):
 
 
 def skill_files(stored: StoredEntry, title: str) -> dict[str, bytes]:
-    """The files of a skill that is made of an entry, by path.
-
-    Raises:
-        EntryFormatError: Two files of the entry would be one.
-    """
     found: dict[str, bytes] = {}
     renamed: dict[str, str] = {}
     for path, data in stored.files.items():
@@ -107,7 +102,6 @@ def _front_matter(stored: StoredEntry, title: str, metadata: Mapping[str, str]) 
 
 
 def _metadata(stored: StoredEntry, title: str) -> dict[str, str]:
-    """All that has no field of its own, flat, as texts."""
     skill = stored.skill
     kept = skill.extra.get("metadata")
     others = {**skill.extra, **(kept if isinstance(kept, dict) else {})}
@@ -124,19 +118,12 @@ def _metadata(stored: StoredEntry, title: str) -> dict[str, str]:
 
 
 def front_matter_of(data: bytes) -> dict[str, Any]:
-    """The front matter of a ``SKILL.md`` that `skill_files` made, as JSON values."""
     parts = _FRONT.match(data.decode("utf-8"))
     assert parts is not None
     return dict(read_yaml(f"\n{parts[1]}", as_texts=True).values)
 
 
 def find_skills(folder: Path) -> list[Path]:
-    """The folders of skills: this one, or those in it.
-
-    Raises:
-        MissingPathError: There is none.
-        EntryFormatError: There are too many.
-    """
     place = folder.expanduser().absolute()
     if not place.is_dir():
         raise MissingPathError(f"{folder}: there is no such folder")
@@ -158,16 +145,6 @@ def _is_skill(place: Path) -> bool:
 
 
 def read_skill_folder(place: Path, locks: Locks) -> Skill:
-    """Read a skill.
-
-    Args:
-        place: Its folder.
-        locks: Of the workspace.
-
-    Raises:
-        EntryFormatError: It is no valid skill; names the line in its front matter.
-        FilesError: It has links, or names that cannot be one on every system, or is too large.
-    """
     files = read_folder(place, locks)
     name = next((each for each in _FILES if each in files), FILE)
     at = place / name
@@ -197,11 +174,6 @@ def _parsed(at: Path, data: bytes) -> tuple[YamlMapping, str]:
 
 
 def _checked_name(at: Path, found: YamlMapping, folder: str) -> str:
-    """The name of a skill.
-
-    Raises:
-        EntryFormatError: It is none, or not that of its folder.
-    """
     name = unicodedata.normalize("NFKC", _said(at, found, "name"))
     why = ""
     if not name:
@@ -286,13 +258,6 @@ def _entry(
 def entry_files(
     skill: Skill, before: StoredEntry | None, ids: Mapping[str, str]
 ) -> dict[str, bytes]:
-    """The files of the entry that a skill becomes, by path.
-
-    Args:
-        skill: The skill.
-        before: The entry of its slug, whose votes, id and origin stay.
-        ids: Ids of all entries, by slug.
-    """
     now = datetime.now(UTC)
     known = before.skill if before is not None else None
     others = {each for slug, each in ids.items() if slug != skill.slug}
@@ -309,11 +274,6 @@ def entry_files(
 
 
 def _said(at: Path, found: YamlMapping, key: str) -> str:
-    """A field as one line of text.
-
-    Raises:
-        EntryFormatError: It is none, or too long for any.
-    """
     value = found.values.get(key)
     if isinstance(value, dict):
         raise _fault(at, found, key, "is to be a text")
@@ -324,7 +284,6 @@ def _said(at: Path, found: YamlMapping, key: str) -> str:
 
 
 def _flat(value: Any) -> str:
-    """A value as one line."""
     if isinstance(value, list):
         return _line(" ".join(_flat(each) for each in value))
     if isinstance(value, dict):

@@ -30,7 +30,6 @@ _LONGEST_CODE = 50_000
 
 
 def document_of(stored: StoredEntry) -> SourceDocument:
-    """What is searched of an entry: what it is good for, its prompt, its readme, its code."""
     skill = stored.skill
     title = title_of(stored)
     texts = [text_of(stored, name)[:_LONGEST_TEXT].strip() for name in (PROMPT, README)]
@@ -62,7 +61,6 @@ def text_of(stored: StoredEntry, path: str) -> str:
 
 
 def _code(stored: StoredEntry) -> list[str]:
-    """Code as listings, below what their files are called."""
     parts, room = list[str](), _LONGEST_CODE
     for path in sorted(stored.files):
         if not path.startswith("code/") or room <= 0 or b"\0" in stored.files[path][:8_000]:
@@ -78,7 +76,6 @@ def _code(stored: StoredEntry) -> list[str]:
 
 
 def info_of(record: EntryRecord) -> EntryInfo:
-    """What the catalog knows of an entry."""
     return EntryInfo(
         slug=record.slug,
         id=record.id,
@@ -130,11 +127,6 @@ _OWN = frozenset({NAME, PROMPT.casefold(), README.casefold()})
 
 
 def checked(**said: Any) -> dict[str, Any]:
-    """What somebody says of an entry, each in one form.
-
-    Raises:
-        ConfigError: Something is wrong; the message begins with its name.
-    """
     found = {key: value if key in ("tags", "status") else check_text(key, value)
              for key, value in said.items()}  # fmt: skip
     for key, most in (("title", LONGEST_TITLE), ("category", LONGEST_TITLE)):
@@ -167,11 +159,6 @@ def _tags(tags: Any) -> tuple[str, ...]:
 
 
 def checked_status(status: str | EntryStatus) -> EntryStatus:
-    """A status by its name.
-
-    Raises:
-        ConfigError: There is none of that name.
-    """
     try:
         return EntryStatus(status)
     except ValueError:
@@ -179,12 +166,6 @@ def checked_status(status: str | EntryStatus) -> EntryStatus:
 
 
 def checked_files(files: Mapping[str, str | bytes | None]) -> dict[str, bytes | None]:
-    """Files as they are written, by path in one form.
-
-    Raises:
-        InvalidPathError: A path may not be one, or is that of a file with an argument of its own.
-        ConfigError: A file is neither text nor bytes.
-    """
     found: dict[str, bytes | None] = {}
     for path, content in files.items():
         parts = parts_of(path)

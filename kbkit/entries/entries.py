@@ -518,11 +518,6 @@ _TEXTS = {"prompt": PROMPT, "readme": README}
 
 
 def _check_version(stored: StoredEntry, wanted: str) -> None:
-    """See whether an entry is as somebody saw it.
-
-    Raises:
-        VersionConflictError: It is not.
-    """
     if wanted != stored.version:
         raise VersionConflictError(
             f"{stored.slug}: is of version {stored.version} now, not {wanted}: another change "
@@ -533,16 +528,6 @@ def _check_version(stored: StoredEntry, wanted: str) -> None:
 def open_entries(
     stores: Stores, settings: Settings, knowledge_base: Callable[[], KnowledgeBase]
 ) -> Entries:
-    """The entries of a workspace.
-
-    Args:
-        stores: Of the workspace.
-        settings: Of the workspace.
-        knowledge_base: Gives the one whose documents they are.
-
-    Raises:
-        WorkspaceError: They lie in the folder of another machine.
-    """
     stores.require_home()
     store = EntryStore(stores.folder / ENTRIES, stores.locks)
     index = EntryIndex(store, stores, knowledge_base)
@@ -558,18 +543,11 @@ def take_over(entries: Entries) -> None:
 
 
 def findings(entries: Entries, query: str, limit: int) -> Findings:
-    """The entries that fit a question, as a leg of the context of a workspace."""
     entries._index.level(on_progress=lambda _: None)
     return entries._lookup.findings(query, limit)
 
 
 def skill_of(entries: Entries, slug: str) -> dict[str, bytes]:
-    """The files of the Agent Skill that an entry is, by path.
-
-    Raises:
-        MissingPathError: There is no such entry.
-        EntryFormatError: It cannot be read.
-    """
     stored = entries._store.read_entry(slug)
     return agent_skills.skill_files(stored, title_of(stored))
 

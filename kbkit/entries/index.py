@@ -41,13 +41,7 @@ _MOST_WATCHED = 500
 
 
 class EntryIndex:
-    """What is known of a workspace's entries.
-
-    Args:
-        store: The entries.
-        stores: Of the workspace.
-        knowledge_base: Gives the built-in knowledge base, made when it is first wanted.
-    """
+    """What is known of a workspace's entries."""
 
     def __init__(
         self, store: EntryStore, stores: Stores, knowledge_base: Callable[[], KnowledgeBase]
@@ -58,7 +52,6 @@ class EntryIndex:
         self._knowledge_base = knowledge_base
 
     def revision(self) -> str:
-        """What is another text when entries, or votes for them, changed, on the disk or here."""
         with self._database.read() as transaction:
             found = [knowledge_bases.state(transaction, ENTRIES)]
         with suppress(OSError):
@@ -69,7 +62,6 @@ class EntryIndex:
         return sha256("\n".join(found).encode("utf-8", "replace")).hexdigest()
 
     def records(self) -> dict[str, EntryRecord]:
-        """What is known of all entries, by slug."""
         with self._database.read() as transaction:
             return entries.records(transaction)
 
@@ -79,7 +71,6 @@ class EntryIndex:
             return entries.listed(transaction, **wanted)
 
     def ids(self) -> dict[str, str]:
-        """The id of each entry, by slug."""
         return {slug: record.id for slug, record in self.records().items()}
 
     def level(
@@ -89,18 +80,6 @@ class EntryIndex:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> EntrySyncReport:
-        """Take over what changed, in both directions.
-
-        Args:
-            wait: Seconds to wait for others who write.
-            on_progress: Called as the work goes on.
-            stop: Asked between two batches; true ends it cleanly.
-
-        Raises:
-            ConflictError: Others write all the time.
-            EmbedderError: The embedder failed; what was stored stays.
-            WorkspaceError: They lie in the folder of another machine.
-        """
         self._stores.require_home()
         skipped: dict[str, str] = {}
         looks = self._store.looks(skipped.__setitem__)
@@ -124,7 +103,6 @@ class EntryIndex:
         )
 
     def _given(self, known: Mapping[str, EntryRecord]) -> dict[str, list[tuple[int, Vote]]]:
-        """Votes that were given to documents of entries, by slug, and not written there yet."""
         slugs = {each.document_id: slug for slug, each in known.items() if each.document_id}
         if not slugs:
             return {}
@@ -174,12 +152,7 @@ class EntryIndex:
                 ratings.remove(transaction, kb.id, rating_id)
 
     def add_votes(self, slug: str, votes: Sequence[Vote]) -> None:
-        """Write votes into the folder of an entry; nobody else writes meanwhile.
-
-        Raises:
-            MissingPathError: There is no such entry.
-            EntryFormatError: Its ``skill.yaml`` cannot be read.
-        """
+        """Write votes into the folder of an entry; nobody else writes meanwhile."""
         text = with_votes(self._store.read_skill(slug).text, votes)
         self._store.write(f"{slug}/{NAME}", text.encode())
 

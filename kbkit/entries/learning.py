@@ -85,18 +85,7 @@ MOST_BYTES = 20_000_000
 
 
 def read_folder(folder: Path, locks: Locks) -> dict[str, bytes]:
-    """The files of a folder, by path within it; hidden ones are left out.
-
-    Args:
-        folder: Where it is.
-        locks: Of the workspace; none of them is held.
-
-    Raises:
-        MissingPathError: It is not there.
-        PathOutsideError: It is a link, or has one in it.
-        EntryFormatError: It is too large, or has names that cannot be one on every system.
-        FilesError: It cannot be read.
-    """
+    """The files of a folder, by path within it; hidden ones are left out."""
     store = FileStore(folder, locks)
     wrong: list[str] = []
     found: dict[str, bytes] = {}
@@ -129,11 +118,6 @@ def read_folder(folder: Path, locks: Locks) -> dict[str, bytes]:
 
 
 def refuse_credentials(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Refuse files that hold keys or passwords.
-
-    Raises:
-        SecretsError: One does; names the file and the line, and does not repeat it.
-    """
     for path, data in sorted(files.items()):
         if (found := find_credential(data)) is not None:
             raise SecretsError(
@@ -176,11 +160,6 @@ changed, keep its title, so that yours takes its place.
 
 
 def knowledge_folder(folder: Path) -> Path:
-    """The folder that a task left: this one, or ``.knowledge`` in it.
-
-    Raises:
-        MissingPathError: There is neither.
-    """
     place = folder.expanduser().absolute()
     if place.name != FOLDER and (place / FOLDER).is_dir():
         place /= FOLDER
@@ -194,17 +173,7 @@ def knowledge_folder(folder: Path) -> Path:
 
 
 def read_knowledge(place: Path, locks: Locks) -> tuple[SkillFile, dict[str, bytes]]:
-    """What a task left, once it has been checked.
-
-    Args:
-        place: The folder.
-        locks: Of the workspace.
-
-    Raises:
-        EntryFormatError: Its ``skill.yaml`` cannot be read, says no title, or nothing is to learn.
-        SecretsError: A file holds what looks like a key.
-        FilesError: A file is a link, or may not be called so.
-    """
+    """What a task left, once it has been checked."""
     files = read_folder(place, locks)
     if NAME not in files:
         raise EntryFormatError(f"{place / NAME}: is no file that can be read")
@@ -221,13 +190,7 @@ def read_knowledge(place: Path, locks: Locks) -> tuple[SkillFile, dict[str, byte
 
 
 class Learner:
-    """Makes entries of what tasks left.
-
-    Args:
-        store: The entries.
-        index: What is known of them.
-        stores: Of the workspace.
-    """
+    """Makes entries of what tasks left."""
 
     def __init__(self, store: EntryStore, index: EntryIndex, stores: Stores) -> None:
         self._store = store
@@ -236,16 +199,6 @@ class Learner:
         self._locks = stores.locks
 
     def learn(self, place: Path, task_id: str) -> str:
-        """Copy what a task left into the entry of its slug, and give that.
-
-        Args:
-            place: The folder that the task left.
-            task_id: Of the task; by default what the folder says.
-
-        Raises:
-            ConflictError: A person wrote the entry of that slug.
-            FilesError: It cannot be learned; nothing is changed.
-        """
         skill, files = read_knowledge(place, self._locks)
         slug = skill.id if skill.id and not slug_fault(skill.id) else slug_of(skill.title)
         with self._store.locked():
@@ -264,11 +217,7 @@ class Learner:
         return slug
 
     def learn_finished(self, folder: Path | None) -> list[Problem]:
-        """Learn what finished tasks left, each state once; gives what cannot be learned.
-
-        Args:
-            folder: Of tasks, a folder each; ``None`` for none.
-        """
+        """Learn what finished tasks left, each state once; gives what cannot be learned."""
         if folder is None:
             return []
         known = self._learned()
@@ -292,7 +241,6 @@ class Learner:
 def _skill_text(
     skill: SkillFile, before: StoredEntry | None, slug: str, ids: Mapping[str, str], task_id: str
 ) -> str:
-    """What the task said, and what is not for it to say: votes, times, and who wrote it."""
     now = datetime.now(UTC)
     known = before.skill if before is not None else None
     others = {known_as for other, known_as in ids.items() if other != slug}
@@ -312,11 +260,6 @@ def _skill_text(
 
 
 def finished(folder: Path) -> Iterator[tuple[str, Path, str]]:
-    """Tasks in a folder that left something: name, place, and what identifies what it holds now.
-
-    Args:
-        folder: Of tasks, a folder each.
-    """
     try:
         places = sorted(each / FOLDER for each in folder.iterdir() if not each.is_symlink())
     except OSError:

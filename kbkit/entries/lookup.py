@@ -47,13 +47,7 @@ class Found(NamedTuple):
 
 
 class EntryLookup:
-    """Finds the entries that fit a prompt.
-
-    Args:
-        store: The entries.
-        database: The catalog.
-        knowledge_base: Gives the one whose documents they are.
-    """
+    """Finds the entries that fit a prompt."""
 
     def __init__(
         self, store: EntryStore, database: Database, knowledge_base: Callable[[], KnowledgeBase]
@@ -63,12 +57,7 @@ class EntryLookup:
         self._knowledge_base = knowledge_base
 
     def find(self, prompt: str, limit: int) -> list[Found]:
-        """Active entries that fit a prompt, the best first.
-
-        Args:
-            prompt: What is to be done.
-            limit: Most entries.
-        """
+        """Active entries that fit a prompt, the best first."""
         with self._database.read() as transaction:
             known = catalog.records(transaction)
         usable = {
@@ -95,16 +84,6 @@ class EntryLookup:
         return [Found(slug, rated[slug], self._lines(usable[slug])) for slug in best]
 
     def context(self, prompt: str, limit: int, tokens: int) -> Context:
-        """The entries that fit a prompt as a numbered list for an agent.
-
-        Args:
-            prompt: What is to be done.
-            limit: Most entries.
-            tokens: Most tokens of the text, by the tokenizer of the static embedder.
-
-        Raises:
-            ConfigError: The budget holds no entry.
-        """
         start = time.perf_counter()
         mark = quotation_mark()
         found = self.find(prompt, limit)
@@ -126,7 +105,6 @@ class EntryLookup:
         return Context(prompt, text, tuple(pieces), count_tokens(text), tokens, seconds)
 
     def findings(self, prompt: str, limit: int) -> Findings:
-        """The entries that fit a question, as a leg of the context of a workspace."""
         found = self.find(prompt, limit)
         return Findings(facts=[Fact(each.slug, each.lines, kind="entry") for each in found])
 

@@ -71,11 +71,6 @@ class SkillFile:
 
 
 def read_skill(data: bytes) -> SkillFile:
-    """Read a ``skill.yaml``.
-
-    Raises:
-        EntryFormatError: It cannot be read; names line and column.
-    """
     try:
         return _read(united(_decoded(data)))
     except EntryFormatError as error:
@@ -160,12 +155,7 @@ def _time(found: YamlMapping, key: str) -> datetime | None:
 
 
 def new_skill(values: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> str:
-    """A ``skill.yaml``, keys in their order.
-
-    Args:
-        values: What it says; votes are none yet unless they are given.
-        extra: What follows: texts, and mappings of texts.
-    """
+    """A ``skill.yaml``, keys in their order."""
     lines = []
     for key in _FIELDS:
         if key == KEY:
@@ -184,7 +174,6 @@ def new_skill(values: Mapping[str, Any], extra: Mapping[str, Any] | None = None)
 
 
 def scalar(value: Any) -> str:
-    """A value as it is written in one line."""
     if isinstance(value, datetime):
         return time_text(value)
     text = str(value)
@@ -198,15 +187,7 @@ def scalar(value: Any) -> str:
 
 
 def edited(text: str, changes: Mapping[str, Any]) -> str:
-    """A text in which some keys have other values; comments, order and other keys stay.
-
-    Args:
-        text: Of a ``skill.yaml`` that can be read.
-        changes: Texts, times or lists of text, by key.
-
-    Raises:
-        EntryFormatError: It cannot be written so that all else stays.
-    """
+    """A text in which some keys have other values; comments, order and other keys stay."""
     found = read_yaml(text)
     changes = {
         key: time_text(value) if isinstance(value, datetime) else value

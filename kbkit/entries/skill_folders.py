@@ -16,17 +16,7 @@ from kbkit.files.paths import parts_of
 def write(
     folder: Path, skills: Mapping[str, Mapping[str, bytes]], entries: Path
 ) -> tuple[Path, ...]:
-    """Write skills into a folder, each in place of what it was.
-
-    Args:
-        folder: Where to; made when missing.
-        skills: Their files by path, by name.
-        entries: The folder of the entries, which is no place for them.
-
-    Raises:
-        PathExistsError: Something else than a skill has the name of one; nothing is written.
-        FilesError: The folder cannot be written, or is that of the entries.
-    """
+    """Write skills into a folder, each in place of what it was."""
     place = folder.resolve()
     if place == entries.resolve() or entries.resolve() in place.parents:
         raise FilesError(f"{folder}: holds the entries themselves; name another folder")

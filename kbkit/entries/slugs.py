@@ -25,23 +25,12 @@ def slug_fault(slug: str) -> str:
 
 
 def check_slug(slug: str) -> str:
-    """A slug.
-
-    Raises:
-        InvalidPathError: It is none.
-    """
     if why := slug_fault(check_text("slug", slug)):
         raise InvalidPathError(f"{ascii(slug)[:80]}: {why}, such as 'parse-logs'")
     return slug
 
 
 def slug_of(title: str, taken: Container[str] = ()) -> str:
-    """A slug that is made of a title, and of a number where others have it.
-
-    Args:
-        title: Of an entry.
-        taken: Slugs of others.
-    """
     plain = unicodedata.normalize("NFKD", title.casefold())
     letters = "".join(each for each in plain if not unicodedata.combining(each))
     words = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:LONGEST].strip("-")

@@ -66,7 +66,6 @@ class StoredEntry(NamedTuple):
 
     @property
     def version(self) -> str:
-        """Identifies what it says, votes aside."""
         skill = self.skill
         said = [skill.id, skill.title, skill.description, skill.tags, skill.category, skill.status,
                 skill.source, skill.origin_task_id, skill.extra]  # fmt: skip
@@ -87,11 +86,6 @@ class EntryStore(FileStore):
     # ---- reading
 
     def looks(self, told: Callable[[str, str], None] = lambda slug, why: None) -> dict[str, Look]:
-        """How the folders of all entries are, by slug.
-
-        Args:
-            told: Told of what is passed over, and why.
-        """
         found: dict[str, Look] = {}
         for item in self.list():
             name = item.path
@@ -117,12 +111,6 @@ class EntryStore(FileStore):
         return Look(state.hexdigest(), changed) if changed else None
 
     def read_entry(self, slug: str) -> StoredEntry:
-        """All of an entry.
-
-        Raises:
-            MissingPathError: There is none.
-            EntryFormatError: Its ``skill.yaml`` cannot be read, or it is too large.
-        """
         try:
             return self._read_entry(slug)
         except MissingPathError:
@@ -130,12 +118,6 @@ class EntryStore(FileStore):
                 return self._read_entry(slug)
 
     def read_skill(self, slug: str) -> SkillFile:
-        """What the ``skill.yaml`` of an entry says.
-
-        Raises:
-            MissingPathError: There is no such entry.
-            EntryFormatError: It cannot be read.
-        """
         check_slug(slug)
         try:
             data = self.read(f"{slug}/{NAME}").data
@@ -184,17 +166,7 @@ class EntryStore(FileStore):
             yield
 
     def place(self, slug: str, files: Mapping[str, bytes], *, replace: bool = False) -> None:
-        """Write a whole entry, which is there at once or not at all.
-
-        Args:
-            slug: Its folder.
-            files: What is to be in it, by path.
-            replace: Whether one that is there goes to the trash.
-
-        Raises:
-            PathExistsError: It is there already.
-            FilesError: It cannot be written, or a path may not be one.
-        """
+        """Write a whole entry, which is there at once or not at all."""
         check_slug(slug)
         paths = {parts_of(path): data for path, data in files.items()}
         size = sum(map(len, paths.values()))
@@ -229,16 +201,7 @@ class EntryStore(FileStore):
     def write_all(
         self, slug: str, files: Mapping[str, bytes | None], before: Mapping[str, bytes]
     ) -> None:
-        """Write several files of an entry, or none; nobody else writes meanwhile.
-
-        Args:
-            slug: Of the entry.
-            files: What they are to hold, by path within it; ``None`` for such as go.
-            before: What all of its files hold now.
-
-        Raises:
-            FilesError: One cannot be written.
-        """
+        """Write several files of an entry, or none; nobody else writes meanwhile."""
         self._require_room(slug, sum(len(data) for data in files.values() if data is not None))
         done: list[str] = []
         try:
@@ -267,11 +230,6 @@ class EntryStore(FileStore):
         root.move(name, root, slug, slug)
 
     def remove_file(self, path: str) -> None:
-        """Remove a file of an entry for good, and the folders that hold nothing any more.
-
-        Raises:
-            MissingPathError: It is not there.
-        """
         parts = self._writable(path)
         with self.locked():
             with self._folder(parts[:-1]) as folder:
@@ -315,5 +273,4 @@ def _no_entry(slug: str) -> MissingPathError:
 
 
 def files_error(slug: str, error: FilesError) -> str:
-    """What is wrong with an entry, for a report that names it already."""
     return str(error).removeprefix(f"{slug}/").removeprefix(f"{slug}: ")

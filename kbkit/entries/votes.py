@@ -33,11 +33,7 @@ _FIGURE = re.compile(r"\s+(average|count|votes)\s*:.*")
 
 @lru_cache(maxsize=16)
 def rating_of(found: YamlMapping) -> EntryRating:
-    """What a text says of votes; the average and the number are those of the votes.
-
-    Raises:
-        EntryFormatError: One of them is none; names line and column.
-    """
+    """What a text says of votes; the average and the number are those of the votes."""
     rating = found.values.get(KEY)
     if rating is None:
         return EntryRating()
@@ -66,11 +62,7 @@ def _vote(found: YamlMapping, value: Any, path: Path) -> Vote:
 
 
 def read_time(said: Any) -> datetime:
-    """A time in ISO 8601; one without a zone is in UTC.
-
-    Raises:
-        ValueError: It is none.
-    """
+    """A time in ISO 8601; one without a zone is in UTC."""
     if not isinstance(said, str):
         raise ValueError("no time")
     at = datetime.fromisoformat(said.strip())
@@ -81,16 +73,10 @@ def read_time(said: Any) -> datetime:
 
 
 def time_text(at: datetime) -> str:
-    """A time as it is written."""
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def with_votes(text: str, votes: Iterable[Vote]) -> str:
-    """A text with further votes in it, and the average and number that go with them.
-
-    Raises:
-        EntryFormatError: It cannot be read, or written so that all else stays.
-    """
     found = read_yaml(text)
     before = rating_of(found)
     after = EntryRating.of(tuple(sorted({*before.votes, *votes})))
@@ -105,11 +91,6 @@ def with_votes(text: str, votes: Iterable[Vote]) -> str:
 
 
 def with_rating(text: str, rating: EntryRating) -> str:
-    """A text that says these votes and no others.
-
-    Raises:
-        EntryFormatError: It cannot be read, or written so that all else stays.
-    """
     found = read_yaml(text)
     made = _with_block(text, found, rating, "\r\n" if "\r\n" in text else "\n")
     _check(found, made, rating)
@@ -177,7 +158,6 @@ def span_of(text: str, found: YamlMapping) -> tuple[int, int] | None:
 
 
 def block_of(rating: EntryRating) -> str:
-    """Votes as they are written, average and number in front."""
     lines = [f"{KEY}:", f"  average: {rating.average:g}", f"  count: {rating.count}"]
     lines.append("  votes:" if rating.votes else "  votes: []")
     lines += [f"    - {_line(vote)}" for vote in rating.votes]
@@ -226,10 +206,6 @@ def united(text: str) -> str:
     What git leaves with its marks and what its driver ``union`` leaves is put together: all votes
     of both sides, each once, average and number counted anew. Of two times of the last change the
     later one is kept, since two edits of other lines leave two.
-
-    Raises:
-        EntryFormatError: It cannot be read, or the merge left a conflict about something else;
-            names line and column.
     """
     if any(_MARKER.fullmatch(line) and line.startswith("<") for line in _lines(text)):
         return _of_sides(text)
@@ -257,7 +233,6 @@ def _with_last_update(text: str) -> str:
 
 
 def _of_sides(text: str) -> str:
-    """The two texts that a merge could not put together, put together."""
     sides: tuple[list[str], list[str]] = ([], [])
     state, first = "", 0
     for number, line in enumerate(_lines(text), 1):
@@ -320,5 +295,4 @@ def _of_union(text: str) -> str | None:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a text with what ends them, as YAML and git see them."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)

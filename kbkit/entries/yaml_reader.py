@@ -53,7 +53,6 @@ class YamlMapping:
     flow: set[Path] = field(default_factory=set)
 
     def fault(self, path: Path, reason: str) -> EntryFormatError:
-        """An error that says where something stands."""
         place = self.places.get(path) or self.keys.get(path)
         name = ".".join(map(str, path))
         if place is None:
@@ -63,15 +62,7 @@ class YamlMapping:
 
 
 def read_yaml(text: str, *, as_texts: bool = False) -> YamlMapping:
-    """Read a mapping; who reads the same text again is given the same, which nobody changes.
-
-    Args:
-        text: All of it, without a byte order mark.
-        as_texts: Whether numbers and the like are taken as they are written.
-
-    Raises:
-        EntryFormatError: It is no such mapping, or a hostile one; names line and column.
-    """
+    """Read a mapping; who reads the same text again is given the same, which nobody changes."""
     if len(text) > MOST_BYTES:
         raise EntryFormatError(f"has more than {MOST_BYTES / 1e6:g} MB")
     return (_read_once if len(text) <= _KEPT else _read)(text, as_texts)

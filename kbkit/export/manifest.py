@@ -13,11 +13,7 @@ from kbkit.errors import ExportError
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file so that readers see the old one or the new one, never a half.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Write a file so that readers see the old one or the new one, never a half."""
     draft = path.with_name(f".{path.name[:40]}.part")
     try:
         draft.write_bytes(data)
@@ -29,15 +25,6 @@ def write_file(path: Path, data: bytes) -> None:
 
 @contextmanager
 def writing(folder: Path, content: str) -> Iterator[None]:
-    """Around what writes into a folder.
-
-    Args:
-        folder: The folder.
-        content: What is written, for the message.
-
-    Raises:
-        ExportError: It cannot be written.
-    """
     try:
         yield
     except OSError as error:
@@ -82,11 +69,7 @@ class Manifest:
 
     @classmethod
     def read(cls, directory: Path) -> Manifest:
-        """Read the manifest of a folder; an empty one where there is none.
-
-        Raises:
-            ExportError: It cannot be read, or was written by a newer kbkit.
-        """
+        """Read the manifest of a folder; an empty one where there is none."""
         path = directory / MANIFEST
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
@@ -116,11 +99,7 @@ class Manifest:
         return manifest
 
     def write(self, directory: Path) -> None:
-        """Write the manifest into a folder, whole or not at all, and only if it is another one.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Write the manifest into a folder, whole or not at all, and only if it is another one."""
         values = {"format": _FORMAT} | {
             each.name: getattr(self, each.name) for each in fields(self)
         }

@@ -122,9 +122,6 @@ def agreement(ratings: Iterable[Rating]) -> Agreement:
 
     The last rating that somebody gave counts; queries that differ only in case or white space are
     one; ratings of documents and ratings without a query are left out.
-
-    Args:
-        ratings: Oldest first.
     """
     passages = [
         RatedPassage(query, chunk_id, scores)
@@ -148,13 +145,6 @@ def ordinal_alpha(units: Iterable[Collection[int]], values: Sequence[int] = STAR
     there are values between them, both ends counted half, squared. Krippendorff, "Computing
     Krippendorff's Alpha-Reliability" (2011), part D. Any number of raters, and units that some
     did not rate, are no hindrance.
-
-    Args:
-        units: The values that each unit was given, by one rater each.
-        values: All that there are, in their order.
-
-    Returns:
-        At most 1; 1 where all values are the same, ``nan`` where no unit has two values.
     """
     coincidences = _coincidences(units, values)
     totals = coincidences.sum(axis=0)

@@ -57,17 +57,6 @@ class CandidateCache:
         retrieval: RetrievalSpec,
         report: OnProgress | None = None,
     ) -> CandidateCache:
-        """Fetch the candidates of queries.
-
-        Args:
-            kb: Where to search.
-            queries: What is asked, and what answers are worth.
-            retrieval: Number of candidates, and which of them are near duplicates.
-            report: Called for each query.
-
-        Raises:
-            EmbedderError: The embedder failed.
-        """
         parts, pools = [], []
         for number, query in enumerate(queries, 1):
             asked = Query.of(query.text, DEPTH, retrieval=retrieval)
@@ -122,7 +111,6 @@ class CandidateCache:
         )
 
     def tells(self, name: str) -> bool:
-        """Whether a feature is anything but 0 for some candidate."""
         return bool(np.any(getattr(self.features, name)))
 
     def ndcg(self, retrieval: RetrievalSpec) -> Values:

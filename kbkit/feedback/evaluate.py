@@ -32,12 +32,6 @@ _SUGGESTED = 50
 
 
 def missing_pages(kb: Searchable, queries: EvaluationSet) -> tuple[MissingPage, ...]:
-    """The pages of golden questions that a knowledge base does not have.
-
-    Args:
-        kb: The knowledge base.
-        queries: What it is asked; of judgements, which name chunks, there are none.
-    """
     if queries.unit != "page":
         return ()
     with kb.retriever.stores.database.read() as transaction:
@@ -57,7 +51,6 @@ def missing_pages(kb: Searchable, queries: EvaluationSet) -> tuple[MissingPage, 
 
 
 def missing_notes(missing: Sequence[MissingPage]) -> tuple[str, ...]:
-    """What a person is told of them."""
     notes = [str(page) for page in missing[:_NOTED]]
     if missing:
         notes[0] = f"{notes[0]} Such questions count as not answered."
@@ -73,7 +66,6 @@ def _ends(uri: str) -> Iterable[str]:
 
 
 def _nearest(page: str, uris: Sequence[str]) -> str:
-    """The end of a URI that is written most like a page, of as many parts."""
     wanted = page.lstrip("/")
     parts = wanted.count("/") + 1
     tails = {"/".join(uri.split("/")[-parts:]): uri for uri in uris}
@@ -99,11 +91,7 @@ def evaluate(
     k: int,
     on_progress: OnProgress | None = None,
 ) -> Evaluation:
-    """Measure how well a knowledge base answers; see `KnowledgeBase.evaluate`.
-
-    Raises:
-        ConfigError: There is nothing to measure by, or an argument is wrong.
-    """
+    """Measure how well a knowledge base answers; see `KnowledgeBase.evaluate`."""
     k = check_integer("k", k, 1, MAX_K)
     queries = evaluation_set(kb, ground_truth)
     runs = [_Configuration.of(kb, mode, retrieval)]
@@ -123,13 +111,6 @@ def evaluate(
 
 
 def to_ranking(query: EvaluationQuery, names: Sequence[str], unit: Unit) -> Ranking:
-    """A ranking of pages or chunks in terms of what was judged.
-
-    Args:
-        query: What was asked.
-        names: URIs of pages or ids of chunks, best first, each once.
-        unit: Which of the two.
-    """
     taken: list[str | None] = []
     for name in names:
         if unit == "page":

@@ -43,7 +43,6 @@ class MissingPage(Value):
     nearest: str = ""
 
     def __str__(self) -> str:
-        """As a person reads it."""
         meant = f"; did you mean {self.nearest}?" if self.nearest else ""
         return f"{self.query!r} names {self.page}, which is not there{meant}"
 
@@ -275,11 +274,7 @@ class Evaluation:
 
 
 def compare(first: Evaluation, second: Evaluation) -> Evaluation:
-    """The first evaluation, to be compared with the second.
-
-    Raises:
-        ConfigError: They are not of the same queries, unit and depth.
-    """
+    """The first evaluation, to be compared with the second."""
     same = [(e.unit, e.k, [result.query for result in e.results]) for e in (first, second)]
     if same[0] != same[1]:
         raise ConfigError(

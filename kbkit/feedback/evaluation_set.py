@@ -25,23 +25,15 @@ class Searchable(Protocol):
     """What feedback asks of a knowledge base."""
 
     @property
-    def name(self) -> str:
-        """Its name."""
-        ...
+    def name(self) -> str: ...
 
     @property
-    def retriever(self) -> Retriever:
-        """What finds candidates in it."""
-        ...
+    def retriever(self) -> Retriever: ...
 
     @property
-    def spec(self) -> KnowledgeBaseSpec:
-        """How it works."""
-        ...
+    def spec(self) -> KnowledgeBaseSpec: ...
 
-    def info(self) -> KnowledgeBaseInfo:
-        """Its figures."""
-        ...
+    def info(self) -> KnowledgeBaseInfo: ...
 
     def search(
         self,
@@ -50,9 +42,7 @@ class Searchable(Protocol):
         limit: int = 10,
         mode: str | Mode = Mode.HYBRID,
         retrieval: RetrievalSpec | None = None,
-    ) -> Hits:
-        """The chunks that answer a query."""
-        ...
+    ) -> Hits: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +60,6 @@ class EvaluationQuery:
 
     @property
     def relevant(self) -> tuple[str, ...]:
-        """Names of what is worth something."""
         return tuple(name for name, gain in self.gains.items() if gain > 0)
 
 
@@ -94,22 +83,15 @@ class EvaluationSet:
         return len(self.queries)
 
     def retrieval(self, given: RetrievalSpec) -> RetrievalSpec:
-        """How to rank. What comes of ratings has no weight where they are what is measured by."""
         return given if self.unit == "page" else without_ratings(given)
 
 
 def without_ratings(given: RetrievalSpec) -> RetrievalSpec:
-    """How to rank, what comes of ratings left aside."""
     return given.model_copy(update={"rating_weight": 0.0, "learned_weight": 0.0})
 
 
 def unfinished(kb: Searchable, task: str) -> tuple[str, ...]:
-    """What one should know before believing figures of a knowledge base that changes soon.
-
-    Args:
-        kb: What was measured.
-        task: What one may do again with ``wait``: a verb.
-    """
+    """What one should know before believing figures of a knowledge base that changes soon."""
     left = kb.info().waiting
     if not left:
         return ()
@@ -123,23 +105,11 @@ def evaluation_set(kb: Searchable, asked: Sequence[Question] | Judgements) -> Ev
     """What golden questions or judgements ask of a knowledge base.
 
     The best page of a question is worth 2 and the others 1; a judged chunk is worth its grade.
-
-    Raises:
-        ConfigError: There is nothing to ask, or nothing that the knowledge base could answer.
     """
     return _by_chunk(kb, asked) if isinstance(asked, Judgements) else _by_page(asked)
 
 
 def query_of(query: str, asked: Sequence[Question] | Judgements) -> EvaluationSet:
-    """What one of golden questions or judgements asks, wherever the knowledge base is.
-
-    Args:
-        query: Which.
-        asked: All of them.
-
-    Raises:
-        ConfigError: It is none of them.
-    """
     if not isinstance(asked, Judgements):
         return _by_page([one for one in asked if one.question == query][:1])
     key = fold_query(query)
@@ -190,13 +160,7 @@ def _by_chunk(kb: Searchable, judgements: Judgements) -> EvaluationSet:
 
 
 def matching_page(uri: str, query: EvaluationQuery, taken: Sequence[str | None] = ()) -> str | None:
-    """The relevant page that a URI is, unless another URI is it already.
-
-    Args:
-        uri: Of a page that was found.
-        query: What was asked.
-        taken: Pages that better hits are.
-    """
+    """The relevant page that a URI is, unless another URI is it already."""
     for suffix in query.gains:
         if suffix not in taken and is_page(uri, suffix):
             return suffix

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 def query_id(query: str) -> str:
-    """A name for a query that files can hold: ``q`` and 12 hexadecimal digits."""
     digest = hashlib.sha256(fold_query(query).encode("utf-8", "replace")).hexdigest()
     return f"q{digest[:12]}"
 
@@ -32,19 +31,10 @@ Grades = Mapping[str, Mapping[str, int]]
 
 
 def topics_path(qrels: Path) -> Path:
-    """Where the queries of a qrels file stand."""
     return qrels.with_name(qrels.name + ".topics.tsv")
 
 
 def write_qrels(grades: Grades, path: Path) -> Path:
-    """Write judgements and their queries.
-
-    Returns:
-        The path of the queries.
-
-    Raises:
-        ConfigError: A file cannot be written, or a chunk id is not one word.
-    """
     topics = [f"{query_id(query)}\t{query}\n" for query in grades]
     qrels = []
     for query, chunks in grades.items():
@@ -64,11 +54,6 @@ def write_qrels(grades: Grades, path: Path) -> Path:
 
 
 def read_qrels(path: Path, topics: Path | None) -> Grades:
-    """Read judgements.
-
-    Raises:
-        ConfigError: A file cannot be read or has a wrong line.
-    """
     beside = topics or topics_path(path)
     queries = _queries(beside)
     found: dict[str, dict[str, int]] = {}
@@ -113,7 +98,6 @@ def _grade_of(text: str, where: str) -> int:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not empty, with their numbers."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -29,19 +29,13 @@ _KEPT_POOLS = 16
 class RatingLog(Protocol):
     """The ratings of a knowledge base, oldest first."""
 
-    def __iter__(self) -> Iterator[Rating]:
-        """All of them."""
-        ...
+    def __iter__(self) -> Iterator[Rating]: ...
 
     def add(
         self, target: str | Target, score: int, *, query: str = "", note: str = "", rater: str = ""
-    ) -> Rating:
-        """Rate a chunk."""
-        ...
+    ) -> Rating: ...
 
-    def delete(self, rating_id: int) -> None:
-        """Take a rating back."""
-        ...
+    def delete(self, rating_id: int) -> None: ...
 
 
 class Judged(Protocol):
@@ -49,15 +43,11 @@ class Judged(Protocol):
 
     def pool(
         self, query: str, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
-    ) -> JudgingPool:
-        """Candidates for a query."""
-        ...
+    ) -> JudgingPool: ...
 
     def evaluate(
         self, questions: Judgements | None = None, *, on_progress: OnProgress | None = None
-    ) -> Evaluation:
-        """How well search answers judged queries."""
-        ...
+    ) -> Evaluation: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +87,7 @@ class JudgingRound:
         seed: int,
         rater: str,
     ) -> None:
-        """Begin or go on; see `KnowledgeBase.judging`.
-
-        Raises:
-            ConfigError: A number is out of range.
-        """
+        """Begin or go on; see `KnowledgeBase.judging`."""
         self._kb = kb
         self._log = log
         self.queries = queries

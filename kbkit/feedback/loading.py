@@ -19,16 +19,6 @@ GroundTruth = Sequence[Question] | Judgements | Recipe | str | Path
 
 
 def load_ground_truth(given: GroundTruth) -> Sequence[Question] | Judgements:
-    """Golden questions or judgements, as `KnowledgeBase.evaluate` takes them.
-
-    Args:
-        given: Either of them, a recipe (its golden questions), or a path: of a recipe
-            (``.yaml``), of judgements (``.qrels``), or of questions (any other).
-
-    Raises:
-        ConfigError: Judgements cannot be read.
-        RecipeError: A file cannot be read or has a wrong line.
-    """
     if isinstance(given, Recipe):
         return golden_questions(given)
     if not isinstance(given, (str, Path)):
@@ -42,17 +32,7 @@ def load_ground_truth(given: GroundTruth) -> Sequence[Question] | Judgements:
 
 
 def load_queries(given: Queries) -> tuple[str, ...]:
-    """The queries themselves, each once; case and white space do not tell two apart.
-
-    Args:
-        given: Texts and questions, judgements (their queries), a recipe (its golden questions),
-            or a path: of a recipe (``.yaml``), of questions (``.tsv``), or of any other file with
-            one query a line, where lines that begin with ``#`` are left out.
-
-    Raises:
-        ConfigError: There are none, or something else was given.
-        RecipeError: A file cannot be read or has a wrong line.
-    """
+    """The queries themselves, each once; case and white space do not tell two apart."""
     found: dict[str, str] = {}
     for query in _texts(given):
         cut = " ".join(query.split())[:MAX_QUERY_LENGTH]  # as search and ratings have it

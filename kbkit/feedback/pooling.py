@@ -32,21 +32,7 @@ def pool(
     ratings: Iterable[Rating],
     rater: str,
 ) -> JudgingPool:
-    """Candidates of every mode for a query; see `KnowledgeBase.pool`.
-
-    Args:
-        kb: Where to search.
-        query: What is asked.
-        limit: Hits of each mode.
-        unshown: Candidates drawn from what hybrid search finds further down.
-        seed: Another one gives another order and draws others.
-        ratings: Of the knowledge base, oldest first.
-        rater: Whose ratings are marked; each rater has an order of their own, of the same
-            candidates.
-
-    Raises:
-        ConfigError: The query is empty, or a number is out of range.
-    """
+    """Candidates of every mode for a query; see `KnowledgeBase.pool`."""
     limit = check_integer("limit", limit, 1, MAX_LIMIT)
     unshown = check_integer("unshown", unshown, 0, MAX_LIMIT)
     seed = check_integer("seed", seed, 0, 2**63 - 1)

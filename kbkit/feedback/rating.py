@@ -17,12 +17,6 @@ _LARGEST_ID = 2**63 - 1
 def rate(
     database: Database, kb_id: str, target: Target, score: int, *, query: str, rater: str, note: str
 ) -> Rating:
-    """Append a rating of something that is there.
-
-    Raises:
-        ConfigError: The score is not a whole number from 1 to 5, or something else is no text.
-        NotFoundError: The knowledge base was deleted.
-    """
     score = check_integer("score", score, 1, 5)
     query = check_text("query", query)[:MAX_QUERY_LENGTH]  # as search reads it
     rater, note = check_text("rater", rater), check_text("note", note)
@@ -34,11 +28,6 @@ def rate(
 
 
 def unrate(database: Database, kb_id: str, rating_id: int) -> None:
-    """Take back a rating.
-
-    Raises:
-        NotFoundError: There is no such rating.
-    """
     with database.write() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         known = is_integer(rating_id, 1, _LARGEST_ID)
@@ -49,7 +38,6 @@ def unrate(database: Database, kb_id: str, rating_id: int) -> None:
 
 
 def judgements_of(database: Database, kb_id: str) -> Judgements:
-    """What a knowledge base's ratings say of its chunks."""
     with database.read() as transaction:
         given = ratings.listed(transaction, kb_id)
         there = corpus.seqs_by_id(transaction, [rating.target.id for rating in given])

@@ -40,11 +40,6 @@ def confidence_interval(values: Values, low: float = 0.0, high: float = 1.0) -> 
 
     Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13. The samples are
     the same in each run. One figure or none tells nothing of others: then it is the whole range.
-
-    Args:
-        values: One a query.
-        low: The least that a value can be.
-        high: The most.
     """
     from scipy.stats import bootstrap
 
@@ -71,10 +66,6 @@ def difference(values: Values, others: Values) -> Difference:
     test; Smucker, Allan and Carterette, "A Comparison of Statistical Significance Tests for
     Information Retrieval Evaluation", 2007). Two-sided. Where nothing differs, or there are fewer
     than two queries, the p-value is 1.
-
-    Args:
-        values: Of one configuration, one a query.
-        others: Of the other, in the same order.
     """
     from scipy.stats import permutation_test
 
@@ -141,12 +132,7 @@ class Measures:
 
 
 def measure(rankings: Sequence[Ranking], k: int) -> list[Measures]:
-    """How good each ranking is.
-
-    Args:
-        rankings: Each with one relevant thing at least.
-        k: Places that recall reads.
-    """
+    """How good each ranking is."""
     import ir_measures
     from ir_measures import RR, Judged, R, nDCG
 

@@ -61,21 +61,7 @@ def tune(
     seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> TuneReport:
-    """Learn weights of hybrid search from queries whose answers are known.
-
-    Args:
-        kb: Whose settings are to be learned.
-        ground_truth: Golden questions (learned by page) or judgements (by chunk).
-        others: More knowledge bases to learn from, with their questions or judgements. Each of all
-            is held out in turn, and counts the same however many queries it has.
-        seed: Another one divides the queries of a single knowledge base in other ways.
-        on_progress: Called as the work goes on; by default notebooks show a bar.
-
-    Raises:
-        ImpossibleError: There are fewer than 10 queries.
-        ConfigError: One is wrong.
-        EmbedderError: The embedder failed.
-    """
+    """Learn weights of hybrid search from queries whose answers are known."""
     seed = check_integer("seed", seed, 0, 2**32 - 1)
     asked = [(each, evaluation_set(each, known)) for each, known in ((kb, ground_truth), *others)]
     for each, queries in asked:
@@ -156,7 +142,6 @@ class _Corpus:
     def fold(
         self, repeat: int, number: int, queries: NDArray[np.int64], weights: Values
     ) -> tuple[Fold, Values]:
-        """How weights do on queries that had no part in their choice."""
         chosen = self.weighted(weights)
         found = self.cache.ndcg(chosen)[queries]
         held_out = Fold(
@@ -182,7 +167,6 @@ def _by_corpus(corpora: Sequence[_Corpus], points: Values) -> tuple[list[Fold], 
 
 
 def _by_fold(corpus: _Corpus, points: Values, seed: int) -> tuple[list[Fold], Values]:
-    """The folds, and of each query the mean figure of the choices that it had no part in."""
     count = len(corpus.now)
     generator = np.random.default_rng(seed)
     folds: list[Fold] = []
@@ -198,12 +182,6 @@ def _by_fold(corpus: _Corpus, points: Values, seed: int) -> tuple[list[Fold], Va
 
 
 def _choice(points: Values, figures: Sequence[Values]) -> Values:
-    """The mean of the points with the best mean figures.
-
-    Args:
-        points: What was tried, shape ``(tried, weights)``.
-        figures: Of each knowledge base: of each point and query, shape ``(tried, queries)``.
-    """
     means = np.mean([found.mean(axis=1) for found in figures], axis=0)
     chosen: Values = points[np.argsort(-means, kind="stable")[:_BEST]].mean(axis=0)
     return chosen

@@ -50,12 +50,7 @@ _NEW |= getattr(os, "O_BINARY", 0)
 
 
 class Directory:
-    """A directory, used as a ``with`` block.
-
-    Args:
-        path: Where it is, for systems without relative names and for messages.
-        fd: It, open; ``None`` where it cannot be held open.
-    """
+    """A directory, used as a ``with`` block."""
 
     def __init__(self, path: Path, fd: int | None) -> None:
         self._path = path
@@ -63,31 +58,13 @@ class Directory:
 
     @classmethod
     def open(cls, path: Path) -> Directory:
-        """Open a directory that is no link itself.
-
-        Raises:
-            MissingPathError: It is not there.
-            PathOutsideError: It is a link.
-        """
         return cls(path, _opened(path, path, None))
 
     def child(self, name: str, shown: str) -> Directory:
-        """A directory in it.
-
-        Args:
-            name: Its name, as it is written there.
-            shown: Its path, for messages.
-
-        Raises:
-            MissingPathError: It is not there.
-            NotFolderError: It is no directory.
-            PathOutsideError: It is a link.
-        """
         path = self._path / name
         return Directory(path, _opened(self._at(name), Path(shown), self._fd))
 
     def close(self) -> None:
-        """Let go of it."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -111,7 +88,6 @@ class Directory:
             yield from entries
 
     def names(self) -> list[str]:
-        """The names of what is in it."""
         return os.listdir(self._path if self._fd is None else self._fd)
 
     def stat(self, name: str) -> os.stat_result | None:
@@ -122,16 +98,6 @@ class Directory:
             return None
 
     def find(self, name: str, *, exact: bool) -> tuple[str | None, str | None]:
-        """What a name means there.
-
-        Args:
-            name: Composed (NFC).
-            exact: Whether the file system tells capitals apart, so that what it finds is meant.
-
-        Returns:
-            The name as it is written there, ``None`` where there is none; and a name that some
-            file system would take for it, in other capitals, if there is one.
-        """
         if exact and name.isascii() and self.stat(name) is not None:
             return name, None
         alike, wanted = None, collision_key(name)
@@ -143,14 +109,6 @@ class Directory:
         return None, alike
 
     def read(self, name: str, shown: str) -> tuple[bytes, os.stat_result]:
-        """All of a file, and what the system says of it.
-
-        Raises:
-            MissingPathError: It is not there.
-            IsFolderError: It is a directory.
-            PathOutsideError: It is a link.
-            FilesError: It is no plain file, cannot be read, or is too large.
-        """
         with self.open_file(name, shown) as file:
             about = os.fstat(file.fileno())
             data = file.read(MOST_BYTES + 1)
@@ -183,16 +141,11 @@ class Directory:
             raise
 
     def is_directory(self, name: str) -> bool:
-        """Whether a directory lies under a name."""
         about = self.stat(name)
         return about is not None and modes.S_ISDIR(about.st_mode)
 
     def make(self, name: str) -> None:
-        """Make a directory in it, unless there is one.
-
-        Raises:
-            FilesError: It cannot be made.
-        """
+        """Make a directory in it, unless there is one."""
         try:
             os.mkdir(self._at(name), **self._in)
             self._sync()
@@ -202,7 +155,6 @@ class Directory:
             raise FilesError(f"{name}: cannot be made ({error.strerror})") from error
 
     def remove_empty(self, name: str) -> None:
-        """Remove a directory, if nothing is in it."""
         with suppress(OSError):
             os.rmdir(self._at(name), **self._in)
 
@@ -210,16 +162,6 @@ class Directory:
         """Write a file all at once: whoever looks sees what was, or all of what is.
 
         What was written outlives a crash of the machine when this returns.
-
-        Args:
-            name: Its name.
-            data: All of it.
-            new: Whether it must not be there yet.
-            shown: Its path, for messages.
-
-        Raises:
-            PathExistsError: It is there, and must not be.
-            FilesError: It cannot be written.
         """
         part = f"{PART}{secrets.token_hex(8)}"
         before = self.stat(name)
@@ -247,11 +189,7 @@ class Directory:
         return about
 
     def move(self, name: str, target: Directory, new_name: str, shown: str) -> None:
-        """Move a file or directory; there must be nothing under the new name.
-
-        Raises:
-            FilesError: It cannot be moved.
-        """
+        """Move a file or directory; there must be nothing under the new name."""
         try:
             self._rename(name, target, new_name)
             self._sync()
@@ -260,7 +198,6 @@ class Directory:
             raise FilesError(f"{shown}: cannot be moved ({error.strerror})") from error
 
     def remove(self, name: str) -> None:
-        """Remove a file, a link, or a directory with all that is in it."""
         if not self.is_directory(name):
             with suppress(FileNotFoundError):
                 os.unlink(self._at(name), **self._in)
@@ -305,11 +242,6 @@ class Directory:
 
 
 def refuse_link(about: os.stat_result | None, shown: str) -> None:
-    """Refuse what leads elsewhere.
-
-    Raises:
-        PathOutsideError: It is a link.
-    """
     if about is None:
         return
     # a junction of Windows is no symbolic link, and leads elsewhere all the same
@@ -369,11 +301,7 @@ class Kept(NamedTuple):
 
 
 class Trash:
-    """What was deleted, each in a folder of its own with a note of what it was.
-
-    Args:
-        folder: The trash, open; nobody else writes meanwhile.
-    """
+    """What was deleted, each in a folder of its own with a note of what it was."""
 
     def __init__(self, folder: Directory) -> None:
         self._folder = folder
@@ -381,7 +309,6 @@ class Trash:
     def put(
         self, source: Directory, name: str, path: str, kind: FileKind, created: dict[str, int]
     ) -> DeletedFile:
-        """Move something here."""
         if self._folder.stat(_IGNORE) is None:
             self._folder.write(_IGNORE, b"*\n", new=False, shown=f"{TRASH}/{_IGNORE}")
         now = datetime.now(UTC)
@@ -403,11 +330,7 @@ class Trash:
         return sorted(self._kept(), key=lambda kept: kept.deleted.id, reverse=True)
 
     def find(self, path: str) -> Kept:
-        """What was deleted last at a path, or has an id.
-
-        Raises:
-            MissingPathError: Nothing was; the message names what is here.
-        """
+        """What was deleted last at a path, or has an id."""
         there = self.listed()
         for kept in there:
             if path in (kept.deleted.path, kept.deleted.id):
@@ -418,7 +341,6 @@ class Trash:
         )
 
     def take(self, known: str, target: Directory, name: str) -> None:
-        """Move something out of here."""
         with self._folder.child(known, known) as place:
             place.move(_ITEM, target, name, name)
         self._folder.remove(known)

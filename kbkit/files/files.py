@@ -423,7 +423,6 @@ class Files:
         return _of(stored, record.created if record else None)
 
     def _known(self, item: Item, record: tuple[int, int, str, int] | None) -> FileInfo:
-        """A file with what the catalog knows of it, as far as that still holds."""
         if record is None:
             return _of(self._store.read(item.path))
         size, changed, digest, created = record
@@ -436,15 +435,6 @@ class Files:
 
 
 def open_files(stores: Stores, knowledge_base: Callable[[], KnowledgeBase]) -> Files:
-    """The files of a workspace.
-
-    Args:
-        stores: Of the workspace.
-        knowledge_base: Gives the one whose documents they are.
-
-    Raises:
-        WorkspaceError: They lie in the folder of another machine.
-    """
     stores.require_home()
     store = FileStore(stores.folder / FOLDER, stores.locks, frozenset({ROOT}))
     index = FileIndex(store, stores, knowledge_base)
@@ -458,7 +448,6 @@ def take_over(files: Files) -> None:
 
 
 def root_folders(files: Files) -> Findings:
-    """The folders at the root, as a leg of the context of a workspace."""
     names = [f"{info.name}/" for info in files.roots() if not info.read_only]
     if not names:
         return Findings()
@@ -497,7 +486,6 @@ def _time(nanoseconds: int) -> datetime:
 
 
 def _bytes(path: str, content: str) -> bytes:
-    """A text as a file holds it."""
     check_text("content", content)
     try:
         return content.encode()

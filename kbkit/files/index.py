@@ -55,13 +55,7 @@ class Note:
 
 
 def read_note(path: str, data: bytes, reader: FileParser) -> Note:
-    """Read a file; whatever it holds, this does not fail.
-
-    Args:
-        path: Its path, which is the URI of its document.
-        data: All of it.
-        reader: What reads formats that need a process of their own.
-    """
+    """Read a file; whatever it holds, this does not fail."""
     try:
         documents = read_file(path, data, reader=reader)
     except SourceError as error:
@@ -101,11 +95,7 @@ TICK = 100_000_000
 
 @contextmanager
 def saying_done(what: str) -> Iterator[None]:
-    """Around what follows a change of the disk: whatever fails there, the change was made.
-
-    Args:
-        what: Was changed.
-    """
+    """Around what follows a change of the disk: whatever fails there, the change was made."""
     try:
         yield
     except WorkspaceError as error:
@@ -118,13 +108,7 @@ def saying_done(what: str) -> Iterator[None]:
 
 
 class FileIndex:
-    """The documents of a workspace's files.
-
-    Args:
-        store: The files.
-        stores: Of the workspace.
-        knowledge_base: Gives the built-in knowledge base, made when it is first wanted.
-    """
+    """The documents of a workspace's files."""
 
     def __init__(
         self, store: FileStore, stores: Stores, knowledge_base: Callable[[], KnowledgeBase]
@@ -135,7 +119,6 @@ class FileIndex:
         self._knowledge_base = knowledge_base
 
     def revision(self) -> str:
-        """What is another text when its documents, or the knowledge bases beside them, changed."""
         with self._database.read() as transaction:
             return knowledge_bases.state(transaction, FILES)
 
@@ -148,20 +131,7 @@ class FileIndex:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> SyncReport:
-        """Store what changed at and below a path, and forget what is gone.
-
-        Args:
-            path: A file or folder, there or not; by default all.
-            created: When files were made that are not known yet, in nanoseconds, by path.
-            wait: Seconds to wait for others who do the same.
-            on_progress: Called as the work goes on.
-            stop: Asked between two batches; true ends it cleanly.
-
-        Raises:
-            ConflictError: Others do the same all the time.
-            EmbedderError: The embedder failed; what was stored stays.
-            WorkspaceError: They lie in the folder of another machine.
-        """
+        """Store what changed at and below a path, and forget what is gone."""
         self._stores.require_home()
         skipped: list[Problem] = []
         found = {
@@ -203,13 +173,11 @@ class FileIndex:
         return report
 
     def created(self, path: str) -> dict[str, int]:
-        """When the files at and below a path were made, by their paths within it."""
         with self._database.read() as transaction:
             found = files.records(transaction, path)
         return {each[len(path) :].lstrip("/"): record.created for each, record in found.items()}
 
     def listed(self, folder: str) -> dict[str, tuple[int, int, str, int]]:
-        """Size, time of change, version and time of creation of the files in a folder, by path."""
         with self._database.read() as transaction:
             return files.listed(transaction, folder)
 
@@ -219,12 +187,10 @@ class FileIndex:
             return files.oldest(transaction, folder)
 
     def known(self, path: str) -> FileRecord | None:
-        """What is known of a file."""
         with self._database.read() as transaction:
             return files.records(transaction, path).get(path)
 
     def move(self, source: str, target: str) -> None:
-        """Have documents, with their ratings, follow files that moved."""
         with self._database.read() as transaction:
             known = files.records(transaction, source)
         if not known:
@@ -239,12 +205,10 @@ class FileIndex:
             self._resolve(transaction, keys)
 
     def backlinks(self, path: str) -> list[str]:
-        """The files that link to one."""
         with self._database.read() as transaction:
             return files.backlinks(transaction, path)
 
     def links(self, path: str) -> list[files.Link]:
-        """What a file links to."""
         with self._database.read() as transaction:
             return files.links(transaction, path)
 
@@ -321,7 +285,6 @@ class FileIndex:
 
 
 def put_documents(kb: KnowledgeBase, documents: Sequence[SourceDocument]) -> None:
-    """Store documents of a built-in knowledge base, searchable when this returns."""
     pipeline = Ingestion(handle_of(kb)).pipeline()
     if len(documents) <= _FEW:
         for document in documents:

@@ -29,7 +29,6 @@ _LONGEST_FILE = 2_000_000
 
 
 def prose(content: str) -> str:
-    """Markdown without its code, in which nothing links and nothing is a tag."""
     text = content[:_LONGEST_FILE]
     kept, at = [], 0
     for block in blocks(text):
@@ -48,12 +47,7 @@ def tags_of(text: str) -> list[str]:
 
 
 def links_of(text: str, path: str) -> list[Link]:
-    """What a note links to among the files, each once; not resolved yet.
-
-    Args:
-        text: Of the note, without code.
-        path: Of the note.
-    """
+    """What a note links to among the files, each once; not resolved yet."""
     targets = [match[1].strip() for match in WIKI_LINK.finditer(text)] if "[[" in text else []
     targets += _relative(text, path) if "](" in text else ()
     return [
@@ -74,7 +68,6 @@ def _relative(text: str, path: str) -> Iterator[str]:
 
 
 def key_of(target: str) -> str:
-    """The name in a link, in the form in which names are compared."""
     return collision_key(_bare(target.rstrip("/").rpartition("/")[2].strip()))
 
 
@@ -84,13 +77,6 @@ def _bare(name: str) -> str:
 
 
 def names_of(path: str, title: str = "", aliases: Any = None) -> set[str]:
-    """What links may call a file, in that form.
-
-    Args:
-        path: Of the file.
-        title: Of its first document.
-        aliases: What its front matter calls it, one name or several.
-    """
     given = [aliases] if isinstance(aliases, str) else aliases
     others = [each for each in given if isinstance(each, str)] if isinstance(given, list) else []
     found = {key_of(path), *(collision_key(each.strip()) for each in (title, *others))}
@@ -127,7 +113,6 @@ def _ends(path: str, above: tuple[str, ...]) -> bool:
 
 
 def resolved(links: Iterable[Link], candidates: dict[str, list[str]]) -> list[Link]:
-    """Links with where they lead, given the files by the names that links may call them."""
     return [
         link._replace(leads_to=meant(link, sorted(candidates.get(link.key, ())))) for link in links
     ]

@@ -32,15 +32,6 @@ def lines_of(text: str) -> list[str]:
 
 
 def numbered(text: str, lines: Sequence[int] | None = None) -> str:
-    """The lines of a text, each behind its number of six places and a tab.
-
-    Args:
-        text: The text.
-        lines: The first and the last to show, from 1; -1 is the last there is.
-
-    Raises:
-        ConfigError: There are no such lines.
-    """
     all_lines = lines_of(text)
     first, last = 1, len(all_lines)
     if lines is not None:
@@ -76,7 +67,6 @@ def replaced(text: str, old: str, new: str) -> tuple[str, int]:
 
 
 def occurrences(text: str, part: str) -> Iterator[int]:
-    """Where a part stands in a text, overlapping ones included."""
     at = text.find(part)
     while at >= 0:
         yield at
@@ -84,11 +74,7 @@ def occurrences(text: str, part: str) -> Iterator[int]:
 
 
 def inserted(text: str, line: int, part: str) -> str:
-    """A text with another behind a line of it (0: at its beginning).
-
-    Raises:
-        ConfigError: There is no such line.
-    """
+    """A text with another behind a line of it (0: at its beginning)."""
     lines = _kept(text)
     if type(line) is not int or not 0 <= line <= len(lines):
         raise ConfigError(f"line={line!r}: give a whole number, 0 to {len(lines):,}")
@@ -132,7 +118,6 @@ class MemoryAnswer(str):
     is_error: bool
 
     def __new__(cls, text: str, *, is_error: bool = False) -> MemoryAnswer:
-        """A text that also says whether it is an error."""
         answer = super().__new__(cls, text)
         answer.is_error = is_error
         return answer
@@ -358,7 +343,6 @@ class MemoryTool:
         return f"Successfully renamed {old} to {new}"
 
     def _inside(self, path: str, *, inner: bool = False) -> str:
-        """A path of the model as one of the files."""
         if path != ROOT and not path.startswith(f"{ROOT}/"):
             raise _RefusedError(f"Error: Path must start with {ROOT}, got: {path}")
         below = path[len(ROOT) :].strip("/")

@@ -40,15 +40,7 @@ _JOINERS = frozenset("\u200c\u200d")
 
 
 def parts_of(path: str | PurePath) -> tuple[str, ...]:
-    """The names of a path, in one form of Unicode; none for the root.
-
-    Args:
-        path: As somebody wrote it; ``./`` in front, double slashes and one at the end do no harm.
-
-    Raises:
-        PathOutsideError: It leads out of the filesystem, or may on some system.
-        InvalidPathError: One of its names cannot be one everywhere.
-    """
+    """The names of a path, in one form of Unicode; none for the root."""
     text = path.as_posix() if isinstance(path, PurePath) else path
     if not isinstance(text, str):
         raise InvalidPathError(f"{path!r}: give a path as text, such as 'notes/today.md'")
@@ -111,7 +103,6 @@ def collision_key(name: str) -> str:
 
 
 def same_name(name: str, other: str) -> bool:
-    """Whether two names are one, composed or not."""
     return name == other or (not other.isascii() and unicodedata.normalize("NFC", other) == name)
 
 
@@ -134,21 +125,12 @@ class DiskLook:
     """Remembers when places were changed; may be used by several threads."""
 
     def __init__(self, root: Path) -> None:
-        """Remember nothing yet.
-
-        Args:
-            root: Folder that paths start from.
-        """
         self._root = root
         self._known: dict[str, tuple[int, int]] = {}
         self._lock = Lock()
 
     def changed(self, paths: Iterable[str]) -> bool:
-        """Whether one of some places is another one than when it was asked about before.
-
-        Raises:
-            InvalidPathError: One of them is no path.
-        """
+        """Whether one of some places is another one than when it was asked about before."""
         found = False
         for path in paths:
             now = self._stat(self._root.joinpath(*parts_of(path)))

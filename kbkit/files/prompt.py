@@ -11,12 +11,7 @@ MOST = 30
 
 
 def prompt(folders: Mapping[str, int], knowledge_bases: Sequence[str]) -> str:
-    """A section of a system prompt.
-
-    Args:
-        folders: How many files lie below each folder at the root.
-        knowledge_bases: Names of those that can be read.
-    """
+    """A section of a system prompt."""
     lines = [
         "## Files",
         "",

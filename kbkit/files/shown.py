@@ -35,29 +35,19 @@ class _Folder:
 
 
 class ShownKnowledgeBases:
-    """The knowledge bases of a workspace, but for the one of the files themselves.
-
-    Args:
-        database: The catalog.
-    """
+    """The knowledge bases of a workspace, but for the one of the files themselves."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._folders: dict[str, _Folder] = {}
 
     def names(self) -> list[str]:
-        """Which there are."""
         with self._database.read() as transaction:
             return [name for name in knowledge_bases.names(transaction)
                     if knowledge_bases.get(transaction, name).id != FILES]  # fmt: skip
 
     def list(self, parts: Sequence[str]) -> list[FileInfo]:
-        """What a folder holds, folders first.
-
-        Raises:
-            MissingPathError: Nothing is there.
-            NotFolderError: It is a page.
-        """
+        """What a folder holds, folders first."""
         found = self._look(parts)
         path = joined(tuple(parts))
         if path not in found:
@@ -65,11 +55,6 @@ class ShownKnowledgeBases:
         return sorted(found[path].values(), key=lambda info: (not info.is_folder, info.path))
 
     def info(self, parts: Sequence[str]) -> FileInfo:
-        """What lies at a path.
-
-        Raises:
-            MissingPathError: Nothing does.
-        """
         above = self._look(parts[:-1]) if len(parts) > 1 else {"": {parts[0]: self.root()}}
         path = joined(tuple(parts))
         found = above.get(joined(tuple(parts[:-1])), {}).get(parts[-1])
@@ -78,12 +63,6 @@ class ShownKnowledgeBases:
         return found
 
     def read(self, parts: Sequence[str]) -> str:
-        """The Markdown of a page, with where it is from in front.
-
-        Raises:
-            MissingPathError: Nothing is there.
-            IsFolderError: It is a folder.
-        """
         path = joined(tuple(parts))
         if self.info(parts).is_folder:
             raise IsFolderError(f"{path}: is a folder; list it, or read a file in it")
@@ -101,7 +80,6 @@ class ShownKnowledgeBases:
         return f"{head}\n{document.content}"
 
     def root(self) -> FileInfo:
-        """The folder of them all."""
         with self._database.read() as transaction:
             names = knowledge_bases.names(transaction)
             rows = [knowledge_bases.get(transaction, name) for name in names]
@@ -163,7 +141,6 @@ class ShownKnowledgeBases:
 
 
 def _shared_folders(folders: Sequence[Sequence[str]]) -> int:
-    """How many folders all pages share: the host, and the start of their paths."""
     shortest = min(folders, key=len, default=())
     for count, name in enumerate(shortest):
         if any(other[count] != name for other in folders):

@@ -49,12 +49,10 @@ class Item(NamedTuple):
 
     @classmethod
     def of(cls, path: str, about: stat_result) -> Item:
-        """What the system says is so."""
         return cls(path, about, modes.S_ISDIR(about.st_mode))
 
     @property
     def kind(self) -> FileKind:
-        """What it is."""
         return FileKind.FOLDER if self.is_folder else FileKind.FILE
 
 
@@ -74,13 +72,7 @@ class Stored(NamedTuple):
 
 
 class FileStore:
-    """A folder of files.
-
-    Args:
-        root: The folder; made when something is first written.
-        locks: Of the workspace.
-        reserved: Names at the root that stand for something else: nothing there is read or written.
-    """
+    """A folder of files."""
 
     LOCK = "files"
     """The lock that whoever writes holds."""
@@ -96,11 +88,6 @@ class FileStore:
     # ---- reading
 
     def stat(self, path: str) -> Item:
-        """What lies at a path.
-
-        Raises:
-            MissingPathError: Nothing does.
-        """
         parts = self._parts(path)
         if not parts:
             with self._root():
@@ -114,12 +101,6 @@ class FileStore:
         return Item.of(joined(parts), about)
 
     def read(self, path: str) -> Stored:
-        """All of a file.
-
-        Raises:
-            MissingPathError: Nothing is there.
-            IsFolderError: It is a folder.
-        """
         parts = self._parts(path)
         if not parts:
             raise IsFolderError("the root is a folder; list it, or read a file in it")
@@ -128,12 +109,6 @@ class FileStore:
         return Stored(joined(parts), data, about)
 
     def open(self, path: str) -> BinaryIO:
-        """A file, to be read bit by bit, and closed.
-
-        Raises:
-            MissingPathError: Nothing is there.
-            IsFolderError: It is a folder.
-        """
         parts = self._parts(path)
         if not parts:
             raise IsFolderError("the root is a folder; list it, or open a file in it")
@@ -144,10 +119,6 @@ class FileStore:
         """What a folder holds, folders first, then by name.
 
         Hidden names, links, and names that cannot be one on every system are left out.
-
-        Raises:
-            MissingPathError: Nothing is there.
-            NotFolderError: It is a file.
         """
         parts = self._parts(path)
         if not parts and not self.root.exists():
@@ -158,12 +129,7 @@ class FileStore:
     def walk(
         self, path: str = "", skipped: Callable[[str, str], None] = lambda path, why: None
     ) -> Iterator[Item]:
-        """All below a folder, or the file itself; nothing where nothing is.
-
-        Args:
-            path: Where to begin.
-            skipped: Told of what is passed over, and why.
-        """
+        """All below a folder, or the file itself; nothing where nothing is."""
         parts = self._parts(path)
         if not self.root.exists():
             return
@@ -234,19 +200,7 @@ class FileStore:
     def write(
         self, path: str, data: bytes, *, new: bool = False, if_match: str | None = None
     ) -> Stored:
-        """Write a file, all at once; folders above are made, unless a version is expected.
-
-        Args:
-            path: Where to.
-            data: All of it.
-            new: Whether it must not be there yet.
-            if_match: The version that must be there now.
-
-        Raises:
-            IsFolderError: A folder is there.
-            PathExistsError: It is there and must not be, or under a name in other capitals.
-            VersionConflictError: It is not of that version.
-        """
+        """Write a file, all at once; folders above are made, unless a version is expected."""
         try:
             return self.change(
                 path, lambda before: data, new=new, old=bool(if_match), if_match=if_match
@@ -265,18 +219,7 @@ class FileStore:
         old: bool = False,
         if_match: str | None = None,
     ) -> Stored:
-        """Write what is made of what a file holds; nobody else writes meanwhile.
-
-        Args:
-            path: The file.
-            edit: Given all of the file, or ``None`` where there is none, says what it is to hold.
-            new: Whether it must not be there yet.
-            old: Whether it must be there; then no folder is made.
-            if_match: The version that must be there now.
-
-        Raises:
-            FilesError: As `write`; and what ``edit`` raises.
-        """
+        """Write what is made of what a file holds; nobody else writes meanwhile."""
         parts = self._writable(path)
         shown = joined(parts)
         with self.locked(), self._folder(parts[:-1], make=not old) as folder:
@@ -302,11 +245,7 @@ class FileStore:
         return Stored(shown, data, about, before is None)
 
     def mkdir(self, path: str) -> Item:
-        """Make a folder and those above; one that is there stays as it is.
-
-        Raises:
-            PathExistsError: A file is there.
-        """
+        """Make a folder and those above; one that is there stays as it is."""
         parts = self._writable(path)
         try:
             with self.locked(), self._folder(parts, make=True):
@@ -316,13 +255,7 @@ class FileStore:
         return self.stat(path)
 
     def move(self, source: str, target: str) -> Item:
-        """Give a file or folder another path, where nothing is yet; folders above are made.
-
-        Raises:
-            MissingPathError: Nothing is at the source.
-            PathExistsError: Something is at the target.
-            InvalidPathError: A folder cannot go into itself.
-        """
+        """Give a file or folder another path, where nothing is yet; folders above are made."""
         old, new = self._writable(source), self._writable(target)
         shown = f"{joined(old)} -> {joined(new)}"
         if new[: len(old)] == old and new != old:
@@ -344,17 +277,6 @@ class FileStore:
     def delete(
         self, path: str, created: Callable[[str], dict[str, int]], *, if_match: str | None = None
     ) -> DeletedFile:
-        """Put a file, or a folder with all in it, into the trash.
-
-        Args:
-            path: What to delete.
-            created: When the files at and below a path were made.
-            if_match: The version that a file must be of.
-
-        Raises:
-            MissingPathError: Nothing is there.
-            VersionConflictError: It is not of that version.
-        """
         parts = self._writable(path)
         with self.locked(), self._folder(parts[:-1]) as folder:
             name = self._name(folder, parts)
@@ -370,19 +292,7 @@ class FileStore:
                 return trash.put(folder, name, item.path, item.kind, created(item.path))
 
     def undelete(self, path: str, to: str = "") -> tuple[Item, dict[str, int]]:
-        """Bring what was deleted last at a path back.
-
-        Args:
-            path: Where it was, or its id in the trash.
-            to: Where it is to be; by default where it was.
-
-        Returns:
-            It, and when the files in it were made, by their paths within it.
-
-        Raises:
-            MissingPathError: The trash has nothing of that path.
-            PathExistsError: Something is there by now.
-        """
+        """Bring what was deleted last at a path back."""
         with self.locked(), self._root(make=True) as root, self._trash(root) as trash:
             kept = trash.find(joined(parts_of(path)))
             parts = self._writable(to or kept.deleted.path)
@@ -398,12 +308,10 @@ class FileStore:
 
     @contextmanager
     def trash(self) -> Iterator[Trash]:
-        """The trash, while nobody writes."""
         with self.locked(), self._root(make=True) as root, self._trash(root) as trash:
             yield trash
 
     def sweep(self) -> None:
-        """Remove what kills left half written, wherever it is."""
         folders = ["", *(item.path for item in self.walk() if item.is_folder)]
         if not self.root.exists():
             return
@@ -443,9 +351,6 @@ class FileStore:
         """Make sure that something can be written, and what the catalog keeps of it, too.
 
         Else a file would be changed of which no search could ever hear.
-
-        Raises:
-            FilesError: The disk has too little room.
         """
         wanted = _ROOM + _TIMES * size
         place = self.root if self.root.is_dir() else self.root.parent
@@ -468,14 +373,7 @@ class FileStore:
 
     @contextmanager
     def locked(self, *, wait: float | None = None) -> Iterator[None]:
-        """Nobody else writes meanwhile; whoever holds it may write, and hold it again.
-
-        Args:
-            wait: Seconds to wait for others.
-
-        Raises:
-            ConflictError: Others write all the time.
-        """
+        """Nobody else writes meanwhile; whoever holds it may write, and hold it again."""
         if getattr(self._held, "now", False):
             yield
             return
@@ -547,11 +445,6 @@ def version(data: bytes | None) -> str:
 
 
 def _check_version(shown: str, data: bytes | None, wanted: str) -> None:
-    """See whether a file is as somebody saw it.
-
-    Raises:
-        VersionConflictError: It is not.
-    """
     if wanted != (now := version(data)):
         if not wanted:
             raise VersionConflictError(

@@ -76,17 +76,6 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
     """Have the relations and entities of a knowledge base follow from its annotated documents.
 
     It goes on where it was stopped or killed.
-
-    Args:
-        database: The catalog.
-        kb_id: The knowledge base.
-        stop: Asked often; true ends the work cleanly.
-
-    Returns:
-        How many chunks were read.
-
-    Raises:
-        NotFoundError: The knowledge base was deleted.
     """
     state = _look(database, kb_id)
     stale = [place for place in state.places
@@ -166,13 +155,6 @@ def build_waiting(stores: Stores, stop: Callable[[], bool] = lambda: False) -> i
     """Build the graphs of the annotated knowledge bases of a workspace that changed.
 
     What another process builds right now is left to it.
-
-    Args:
-        stores: Of the workspace.
-        stop: Asked often; true ends the work cleanly.
-
-    Returns:
-        How many chunks were read.
     """
     with stores.database.read() as transaction:
         names = knowledge_bases.names(transaction)
@@ -186,13 +168,6 @@ def build_waiting(stores: Stores, stop: Callable[[], bool] = lambda: False) -> i
 
 
 def build_small(stores: Stores, kb_id: str, most: int = SMALL) -> None:
-    """Build the graph of a knowledge base that changed, if that takes no more than a moment.
-
-    Args:
-        stores: Of the workspace.
-        kb_id: The knowledge base.
-        most: Most chunks; the graph of a larger one is built in the background.
-    """
     with stores.database.read() as transaction:
         if graph.count(transaction, kb_id) > most or not graph.waits(transaction, kb_id):
             return
@@ -291,7 +266,6 @@ def _sections(places: Sequence[ChunkPlace]) -> list[list[int]]:
 def _described(
     database: Database, state: _State, documents: Mapping[str, DocumentNames]
 ) -> dict[str, tuple[str, str]]:
-    """What each entity is: its type as the recipe or most say, and how what defines it begins."""
     types: dict[str, Counter[EntityType]] = {}
     for known, name in state.given:
         types.setdefault(known, Counter())[name.type] += _DEFINES if name.defines else 1
@@ -312,7 +286,6 @@ def _described(
 
 
 def first_sentence(markdown: str) -> str:
-    """How a section begins, without its heading."""
     lines = [line for line in markdown.splitlines() if line.strip()]
     while lines and lines[0].lstrip().startswith("#"):
         lines.pop(0)

@@ -40,19 +40,7 @@ def positions(
     edges: Sequence[tuple[str, str, float]],
     before: Mapping[str, Place] | None = None,
 ) -> dict[str, Place]:
-    """The places of nodes: the same for the same graph, in whatever order it is given.
-
-    Args:
-        radii: How large each node is drawn, by id.
-        edges: Two different nodes each, and how strong they are related, above 0 to 1. Which way
-            an edge points does not matter; several between two nodes add up.
-        before: Where nodes were in a picture of much the same graph. If that says where most of
-            them were, these stay, and the others come near what they are related to.
-
-    Returns:
-        x and y of the middle of each node, in the unit of the radii; of a new picture the middle
-        is 0, 0, and no two nodes overlap in it.
-    """
+    """The places of nodes: the same for the same graph, in whatever order it is given."""
     ids = sorted(radii)
     if not ids:
         return {}
@@ -124,7 +112,6 @@ def _component(weights: sparse.csr_matrix, sizes: Floats) -> Floats:
 
 
 def _begin(weights: sparse.csr_matrix) -> Floats:
-    """Pivot MDS: distances to some nodes that lie far from one another, in two dimensions."""
     count = weights.shape[0]
     lengths = weights.copy()
     lengths.data = 1.5 - np.minimum(lengths.data, 1.0)
@@ -220,7 +207,6 @@ def _turned(spread: Floats) -> Floats:
 
 
 def _packed(drawn: Sequence[Floats], sizes: Sequence[Floats]) -> list[Floats]:
-    """Where components stand: the largest in the middle, the others as near as they fit."""
     reach = [
         float((np.linalg.norm(spread, axis=1) + size).max())
         for spread, size in zip(drawn, sizes, strict=True)
@@ -265,18 +251,6 @@ def drawing(
     limit: int,
     before: Mapping[Target, Place] | None = None,
 ) -> GraphLayout:
-    """A part of the graph with places for its nodes.
-
-    Args:
-        transaction: Reads.
-        around: What to show with what is near; without, what most is related to.
-        depth: How many relations away that is at most.
-        types: Of the nodes; without, entities of any type.
-        names: Of the relations; without, any.
-        kb_ids: Only what is related in these knowledge bases; ``None`` for all.
-        limit: Most nodes.
-        before: Where nodes were in the picture before.
-    """
     documents = TargetKind.DOCUMENT in types
     kinds = {TargetKind.ENTITY} | ({TargetKind.DOCUMENT} if documents else set())
     strengths = edge_rows.strengths(transaction, kinds=kinds, names=names, kb_ids=kb_ids)
@@ -324,7 +298,6 @@ def _near(
 
 
 def _strongest(edges: Sequence[Edge], nodes: int) -> list[Edge]:
-    """The relations that are drawn: all would be a tangle."""
     most = max(_EDGES, _MOST_EDGES // max(nodes, 1))
     drawn: dict[Target, int] = {}
     kept = []

@@ -35,10 +35,6 @@ class Editing:
 
     Whoever changes something that others may change too hands over the state that was seen, and
     gets a `ConflictError` if it is another one now.
-
-    Args:
-        stores: Of the workspace.
-        rater: Who changes things, unless another name is given.
     """
 
     def __init__(self, stores: Stores, rater: str) -> None:
@@ -346,11 +342,6 @@ def _own_id(entity: str | Entity) -> str:
 
 
 def _named(name: str) -> SubjectName:
-    """A name that somebody gives an entity.
-
-    Raises:
-        ConfigError: It is empty, too long, or no text.
-    """
     found = named(name)
     if not found.key or len(found.name) > _LONGEST:
         raise ImpossibleError(f"name={name!r}: give a name of 1 to {_LONGEST} characters")
@@ -358,11 +349,6 @@ def _named(name: str) -> SubjectName:
 
 
 def _word(what: str, value: str) -> str:
-    """A name of a type or a relation: words, joined by underscores.
-
-    Raises:
-        ConfigError: It is none.
-    """
     word = re.sub(r"[\s-]+", "_", check_text(what, value).strip())
     if not re.fullmatch(r"\w{1,80}", word):
         raise ConfigError(f"{what}={value!r}: give a word, such as depends_on")
@@ -376,11 +362,6 @@ def _several(what: str, values: Sequence[str]) -> Sequence[str]:
 
 
 def _json(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Properties as they can be kept.
-
-    Raises:
-        ConfigError: They cannot.
-    """
     if not isinstance(properties, Mapping):
         raise ConfigError(f"properties={properties!r}: give a mapping of names to JSON values")
     try:

@@ -79,12 +79,6 @@ def as_graphml(relations: Sequence[Relation], labels: Labels) -> bytes:
 
 
 def write(file: Path, relations: Sequence[Relation], labels: Labels) -> Path:
-    """Write a graph to a file, as its name says.
-
-    Raises:
-        ConfigError: It ends otherwise than with ``.graphml`` or ``.json``.
-        WorkspaceError: It cannot be written.
-    """
     if file.suffix not in (".graphml", ".json"):
         raise ConfigError(f"{file}: name a file that ends with .graphml or .json")
     content = (
@@ -105,7 +99,6 @@ def _legible(text: str) -> str:
 
 
 def as_frame(relations: Sequence[Relation], labels: Labels) -> pd.DataFrame:
-    """Relations as a DataFrame, a row each."""
     import pandas as pd
 
     rows = [
@@ -128,5 +121,4 @@ def as_frame(relations: Sequence[Relation], labels: Labels) -> pd.DataFrame:
 
 
 def node_id(target: Target) -> str:
-    """The id of a node: ids of different kinds may be the same."""
     return f"{target.kind.value}:{target.id}"

@@ -83,7 +83,6 @@ class DocumentNames:
                 self._by_anchor.setdefault(name.anchor, []).append(known)
 
     def owners(self, anchor: str, heading_path: Sequence[str]) -> list[str]:
-        """What a section defines: the names at its anchor, or the one in its heading."""
         if (part := self._part()) is not None:
             return part
         if anchor and anchor in self._by_anchor:
@@ -164,14 +163,7 @@ class Section:
 def facts_of(
     section: Section, document: DocumentNames, uris: Mapping[str, str], new_id: Callable[[str], str]
 ) -> Iterator[Fact]:
-    """The relations that a chunk supports.
-
-    Args:
-        section: The chunk.
-        document: Its document.
-        uris: Ids of the documents of its knowledge base by URI.
-        new_id: Gives the id that a document of a URI has when it comes.
-    """
+    """The relations that a chunk supports."""
     owners = document.owners(section.anchor, section.heading_path)
     topics = document.topics(section.anchor, section.heading_path)
     begins = section.text.lstrip().startswith("#") or not section.heading_path
@@ -210,7 +202,6 @@ def _fact(section: Section, source: str, name: str, target: str, kind: str) -> F
 
 
 def _containing(section: Section, owner: str, document: DocumentNames) -> Iterator[Fact]:
-    """What contains something: what its name begins with, and the heading above."""
     name = next(name.name for known, name in document.named if known == owner)
     above = _above(name)
     if above:
@@ -316,17 +307,7 @@ def co_occurrence(
     names: Mapping[str, str],
     spec: GraphSpec,
 ) -> list[Fact]:
-    """The relations of what stands together.
-
-    Args:
-        sections: ``chunks.seq`` of the chunks of each section, in an order that lasts.
-        mentions: Ids of the entities in each chunk.
-        names: What those are called. ``Path.glob`` and ``glob`` stand together anyway.
-        spec: What is too weak or too much.
-
-    Returns:
-        Evidence of these relations, up to three sections of each.
-    """
+    """The relations of what stands together."""
     least = spec.least_sections
     found_in = [
         sorted({known for seq in seqs for known in mentions.get(seq, ())}) for seqs in sections
@@ -415,6 +396,5 @@ def _chunk(
 
 
 def named(name: str) -> SubjectName:
-    """A name of an entity with its normal form, ``""`` where it names nothing."""
     text = " ".join(check_text("name", name).split())
     return SubjectName(SubjectKind.ENTITY, subject_key(SubjectKind.ENTITY, text), text)

@@ -56,7 +56,6 @@ class EntityFacts:
     limit: int
 
     def is_at_hand(self) -> bool:
-        """Whether nothing has to be read for it but what memory has."""
         return all(each.stores.graphs.is_held(each.kb_id) for each in self.retrievers.values())
 
     def find(self, query: str) -> Findings:
@@ -102,14 +101,6 @@ class EntityFacts:
 def passages(
     transaction: Transaction, kbs: Mapping[str, str], target: Target, limit: int
 ) -> list[Hit]:
-    """Passages that say what something is, and those that name it most plainly.
-
-    Args:
-        transaction: Reads.
-        kbs: Names of the knowledge bases that are asked, by id.
-        target: An entity, a document or a chunk.
-        limit: Most passages.
-    """
     found: list[Hit] = []
     ids = [target.id]
     if target.kind is TargetKind.ENTITY:

@@ -51,14 +51,7 @@ _API = {
 def undescribed(
     entities: Sequence[NamedEntity], defined: Collection[str], headings: Collection[str]
 ) -> Iterator[Gap]:
-    """What several documents name and none describes.
-
-    Args:
-        entities: With their counts.
-        defined: Ids of those that a document defines.
-        headings: Headings and titles: a section whose heading has a name speaks of it; so does one
-            whose heading ends with it, as ``pathlib.Path.glob`` ends with ``glob``.
-    """
+    """What several documents name and none describes."""
     by_id = {entity.id for entity in entities}
     bare = {heading.partition("(")[0].strip("` @") for heading in headings}
     headed = {
@@ -95,15 +88,6 @@ def unlinked(
     naming: Mapping[str, Collection[str]],
     contained: Collection[str],
 ) -> Iterator[Gap]:
-    """What a document describes and no other one names.
-
-    Args:
-        entities: With their counts.
-        defined: The documents that define each.
-        naming: The documents that name each.
-        contained: Ids of those that are parts of others, which are spoken of as wholes: they
-            matter half as much.
-    """
     for entity in entities:
         own = defined.get(entity.id)
         if (
@@ -123,12 +107,6 @@ def unlinked(
 
 
 def unanswered(queries: Sequence[BadQuery], entities: Mapping[str, NamedEntity]) -> Iterator[Gap]:
-    """Entities of questions for which nothing good was found.
-
-    Args:
-        queries: Questions whose best rating is bad.
-        entities: By id, and by the ids of their other names.
-    """
     asked: dict[str, list[BadQuery]] = {}
     for query in queries:
         for known in sorted(named_in(query.query, entities)):
@@ -148,11 +126,6 @@ def unanswered(queries: Sequence[BadQuery], entities: Mapping[str, NamedEntity])
 
 
 def missing(notes: Iterable[tuple[MissingNote, Sequence[str]]]) -> Iterator[Gap]:
-    """Notes that others link to, and that are not there yet.
-
-    Args:
-        notes: Each with the chunks that link to it.
-    """
     for note, chunks in notes:
         count = len(note.sources)
         name = note.target.lstrip("/")
@@ -169,7 +142,6 @@ def missing(notes: Iterable[tuple[MissingNote, Sequence[str]]]) -> Iterator[Gap]
 
 
 def unreached(documents: Sequence[NamelessDocument]) -> Iterator[Gap]:
-    """Documents that name no entity."""
     for document in documents:
         if document.chunks >= MIN_LENGTH:
             yield Gap(
@@ -182,7 +154,6 @@ def unreached(documents: Sequence[NamelessDocument]) -> Iterator[Gap]:
 
 
 def orphans(entities: Sequence[NamedEntity], reached: Collection[str]) -> Iterator[Gap]:
-    """Entities that no relation reaches."""
     for entity in entities:
         if entity.id in reached or not (entity.by_hand or entity.chunks >= MIN_CHUNKS):
             continue
@@ -246,14 +217,7 @@ _BADLY = 2
 def find_gaps(
     transaction: Transaction, kb_ids: Sequence[str], kinds: Sequence[GapKind], limit: int
 ) -> list[Gap]:
-    """What some knowledge bases lack, of each kind in turn, what matters most first.
-
-    Args:
-        transaction: Reads.
-        kb_ids: The knowledge bases.
-        kinds: Only gaps of these kinds.
-        limit: Most gaps of each kind.
-    """
+    """What some knowledge bases lack, of each kind in turn, what matters most first."""
     finder, found = _Finder(transaction, kb_ids), list[Gap]()
     for kind in kinds:
         ranked = sorted(finder.of(kind), key=lambda gap: (-gap.weight, gap.name))
@@ -314,7 +278,6 @@ class _Finder:
         return found
 
     def _missing(self) -> Iterator[tuple[MissingNote, list[str]]]:
-        """Notes that are linked to and are not there, each with chunks that link to it."""
         for note in files.missing(self._transaction):
             name = note.target.rpartition("/")[2] if note.target[:1] == "/" else note.target
             for text in (f"[[{name}", name, "]("):  # as it may be written

@@ -355,7 +355,6 @@ class Graph(Editing):
             yield transaction
 
     def _keep_places(self) -> None:
-        """Forget the pictures, for the graph has changed, but not where what was in them."""
         if self._layouts:
             self._places = {
                 asked: self._places.get(asked, {})
@@ -373,7 +372,6 @@ class Graph(Editing):
     def _steps(
         self, transaction: Transaction, found: Sequence[tuple[Target, int, Edge | None]]
     ) -> list[Step]:
-        """What a walk came to, as people see it."""
         labels = target_rows.labels(transaction, [target for target, _, _ in found])
         ids = [edge.id for _, _, edge in found if edge is not None]
         by_id = {each.id: each for each in relations.of(transaction, ids)}

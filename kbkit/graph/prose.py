@@ -52,7 +52,6 @@ def links_of(text: str) -> Iterator[re.Match[str]]:
 def _prose(
     text: str, run: list[re.Match[str]], aside: list[tuple[int, int]]
 ) -> Iterator[re.Match[str]]:
-    """Those of links in a row that are no list of links and no labels."""
     if len(run) >= _MIN_LIST:
         return
     for found in run:
@@ -66,7 +65,6 @@ def _prose(
 
 @lru_cache(maxsize=50_000)
 def resolved(base: str, href: str) -> tuple[str, str]:
-    """The address that a link leads to, and the anchor there."""
     try:
         address, anchor = urldefrag(urljoin(base, href))
     except ValueError:
@@ -76,7 +74,6 @@ def resolved(base: str, href: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=50_000)
 def beside(uri: str, address: str) -> bool:
-    """Whether an address is of the same site or folder as a document."""
     try:
         own, other = urlsplit(uri), urlsplit(address)
     except ValueError:
@@ -104,7 +101,6 @@ UNMARKED = {ord(_OPEN): None, ord(_CLOSE): None}
 
 
 def mark(number: int) -> str:
-    """What stands for a name in a sentence."""
     return f"{_OPEN}{number}{_CLOSE}"
 
 
@@ -198,11 +194,6 @@ CUE = re.compile(
 
 
 def said(sentence: str) -> Iterator[Said]:
-    """What a sentence says of its names.
-
-    Args:
-        sentence: Plain text in which names are marks.
-    """
     about: set[int] = set()
     for patterns, forward in ((_PASSIVE, False), (_ACTIVE, True)):
         for relation, pattern in patterns:
@@ -245,11 +236,7 @@ _MOST_NAMES = 60
 
 
 class SectionNames:
-    """The names of a chunk, to be found again in its sentences.
-
-    Args:
-        entities: Names by the id of their entity.
-    """
+    """The names of a chunk, to be found again in its sentences."""
 
     def __init__(self, entities: Mapping[str, str]) -> None:
         self._entities = entities
@@ -269,7 +256,6 @@ class SectionNames:
         )[:_MOST_NAMES]
 
     def may(self, source: str, relation: str, target: str) -> bool:
-        """Whether a relation between the two tells anything: that it returns None does not."""
         if relation != "returns":
             return True
         of = self._entities.get(source, "")
@@ -278,20 +264,17 @@ class SectionNames:
         )
 
     def of(self, written: str) -> str | None:
-        """The id of what is written like this in the chunk."""
         known = entity_id(written)
         if known in self._entities:
             return known
         return self._suffixes.get(written.partition("(")[0].strip().lstrip(".~"))
 
     def of_link(self, text: str, anchor: str) -> str | None:
-        """The id of what a link names: by its anchor, which is a qualified name, or its text."""
         if anchor and (known := entity_id(anchor)) in self._entities:
             return known
         return self.of(text.translate(_MARKS_OF_SPANS))
 
     def marked(self, sentence: str) -> tuple[str, list[str]]:
-        """A sentence with marks for names, and the ids of those."""
         found: list[str] = []
 
         def put(known: str) -> str:

@@ -20,12 +20,7 @@ _DIGITS = re.compile(r"\d+")
 def suggestions(
     entities: Sequence[NamedEntity], decided: Collection[frozenset[str]]
 ) -> list[MergeSuggestion]:
-    """Pairs that may be one, the surest first, each once.
-
-    Args:
-        entities: With their counts.
-        decided: Pairs that people decided about.
-    """
+    """Pairs that may be one, the surest first, each once."""
     found: dict[frozenset[str], MergeSuggestion] = {}
     for each in (*_acronyms(entities), *_definitions(entities), *_spellings(entities)):
         pair = frozenset((each.keep, each.merge))

@@ -14,14 +14,7 @@ Reached = tuple[Target, int, Edge | None]
 def widened(
     edges_at: Callable[[Collection[Target]], Sequence[Edge]], start: Target, depth: int, limit: int
 ) -> list[Reached]:
-    """What can be reached from a target, the nearest and strongest first; each once.
-
-    Args:
-        edges_at: Gives the relations that begin or end at some targets.
-        start: Where to begin.
-        depth: Most relations to follow.
-        limit: Most that are returned; a circle only goes on from the strongest of it.
-    """
+    """What can be reached from a target, the nearest and strongest first; each once."""
     seen = {start}
     found: list[Reached] = []
     frontier: list[Target] = [start]

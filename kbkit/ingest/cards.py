@@ -45,17 +45,6 @@ _NUMBER = re.compile(r"(?:[A-Z]\.)?(?:\d{1,4}\.)+\d*\s+|[A-Z]\.\s+(?=[A-Z])")
 def card_text(
     title: str, content: str, description: str, *, structure: Outline | None = None
 ) -> str:
-    """What a document is: its title, its description and the outline of its headings.
-
-    Args:
-        title: Of the document.
-        content: Its Markdown.
-        description: What `kbkit.ingest.descriptions.describe` says of it.
-        structure: The outline of the content, where it is known already.
-
-    Returns:
-        One line of at most `LENGTH` characters; ``""`` where there is neither title nor text.
-    """
     found = structure or outline(content)
     name = _without_number(title)[:_TITLE_LENGTH]
     headings = sorted(found.headings[:_HEADINGS], key=lambda heading: heading.level)
@@ -68,17 +57,7 @@ def card_text(
 
 
 def expanded_text(title: str, card: str, questions: Sequence[str]) -> str:
-    """The card of a document that a language model wrote about (`kbkit.ingest.expansion`).
-
-    Args:
-        title: Of the document.
-        card: What the model says that it is.
-        questions: What the model says that it answers.
-
-    Returns:
-        One line of at most `LENGTH` characters: the title, the card, and the questions that there
-        is room for.
-    """
+    """The card of a document that a language model wrote about (`kbkit.ingest.expansion`)."""
     text = ". ".join(filter(None, (_without_number(title)[:_TITLE_LENGTH].rstrip("."), card)))
     for question in questions:
         if len(text) + 1 + len(question) <= LENGTH:
@@ -87,12 +66,10 @@ def expanded_text(title: str, card: str, questions: Sequence[str]) -> str:
 
 
 def text_hash(title: str, content: str) -> str:
-    """Hash of what a card is made of."""
     return digest(f"{title}\0{content}")
 
 
 def _first_text(content: str, blocks: Sequence[Block]) -> str:
-    """What a document begins with that is neither prose nor code: a list, a table, a word."""
     shown = (block for block in blocks if block.kind in (Kind.TEXT, Kind.TABLE))
     texts = (
         plain_text(content[block.start : min(block.end, block.start + _READ)]) for block in shown
@@ -151,19 +128,6 @@ class CardMaker:
         on_progress: OnProgress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> CardsLeft:
-        """Make the cards that are missing or of an older form, and have all of them searched.
-
-        Args:
-            wait: Embed all by the model, rather than what takes a second. What is embedded stays,
-                should it be stopped or killed.
-            renew: Also make those of an older form anew.
-            on_progress: Called after some cards.
-            stop: Asked often; true ends the work cleanly.
-
-        Raises:
-            EmbedderError: An embedder failed; static vectors serve then, where it was the model.
-            NotFoundError: The knowledge base was deleted.
-        """
         written = self._write(REVISION if renew else 0)
         changed = written > 0
         missing = self._missing(self.model)
@@ -211,9 +175,6 @@ class CardMaker:
 
         Those of the model, if it has embedded all, or nearly all and they are searched already;
         else static ones.
-
-        Args:
-            changed: Whether there are cards or vectors that there were not.
         """
         model = self.model.fingerprint
         with self.database.read() as transaction:
@@ -264,17 +225,6 @@ def _card(document: Document, expansion: ExpansionRow | None) -> NewCard:
 
 
 def embed_questions(database: Database, kb_id: str, embedder: Embedder) -> None:
-    """Embed the questions that have no vector yet.
-
-    Args:
-        database: The catalog.
-        kb_id: The knowledge base.
-        embedder: Of its cards, with which queries are compared too.
-
-    Raises:
-        EmbedderError: The embedder failed.
-        NotFoundError: The knowledge base was deleted.
-    """
     fingerprint = embedder.fingerprint
     with database.read() as transaction:
         lacking = questions.lacking(transaction, kb_id, fingerprint)

@@ -33,16 +33,6 @@ def chunk(
     A chunk that opens with headings stands under the last of them: ``heading_path`` and
     ``anchor`` are that heading's. Headings without an anchor of their own get the one that
     MkDocs would give. Page marks are form feeds or lines ``<!-- page N -->``.
-
-    Args:
-        content: Markdown; any text will do.
-        document_type: What ``auto`` chooses the strategy by.
-        spec: Strategy, most characters of a chunk, and overlap.
-        form: The document's ``format`` (``pdf``, ``docx``, ``code``), which ``auto`` heeds first.
-        structure: The outline of the content, where it is known already.
-
-    Returns:
-        Spans by start, each with text, none longer than ``spec.size`` characters (`size_for`).
     """
     if not content or content.isspace():
         return []
@@ -67,11 +57,6 @@ def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
 
     Anchors of headings and targets of links are left out: addresses are long, and would be found
     for words that nobody reads there.
-
-    Args:
-        title: The document's title; not said again by a heading path that begins with it.
-        heading_path: Headings above the chunk, outermost first.
-        text: The chunk.
     """
     headings = heading_path[1:] if tuple(heading_path[:1]) == (title,) else heading_path
     lines = (title, " > ".join(headings), without_link_targets(without_anchors(text)))
@@ -89,7 +74,6 @@ def chunk_id(document_id: str, heading_path: Sequence[str], text: str, occurrenc
 
 
 def digest(text: str) -> str:
-    """A hash of text, 32 hexadecimal digits."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -126,7 +110,6 @@ class CutTask:
 
     @property
     def seconds(self) -> float:
-        """Longest that it may take."""
         return _SECONDS
 
     def perform(self) -> list[CutDocument]:
@@ -134,7 +117,6 @@ class CutTask:
         return [_cut(document, self.spec) for document in self.documents]
 
     def broken(self, reason: str) -> list[CutDocument]:
-        """Documents on which workers ended: whether by them or not, they are cut here."""
         return self.perform()
 
 

@@ -57,15 +57,6 @@ def describe(
     The line under NAME of a manual page, or else what the document states of itself
     (``metadata["description"]``), or else its lead: the first paragraph that is long enough to be
     one and begins like no aside, or the first there is.
-
-    Args:
-        title: Of the document; what says no more than this is no description.
-        content: Its Markdown.
-        metadata: Of the document.
-        structure: The outline of the content, where it is known already.
-
-    Returns:
-        At most `LENGTH` characters of plain text on one line; ``""`` where nothing tells.
     """
     found = _first_blocks(structure) if structure else outline(content[:_START]).blocks
     for text in (_name_line(content, found), stated(metadata), _lead(content, found)):
@@ -76,14 +67,12 @@ def describe(
 
 
 def _first_blocks(structure: Outline) -> Sequence[Block]:
-    """The blocks at the start of a document, as if it ended there."""
     blocks = structure.blocks
     first = blocks[: bisect_left(blocks, _START, key=lambda block: block.start)]
     return [block._replace(end=min(block.end, _START)) for block in first]
 
 
 def describe_missing(database: Database, kb_id: str) -> None:
-    """Describe the documents that an older kbkit stored, which did not."""
     while True:
         with database.read() as transaction:
             found = reading.undescribed(transaction, kb_id, _BATCH)
@@ -121,7 +110,6 @@ def _description(document: Document, metadata: Mapping[str, Any]) -> Description
 
 
 def stated(metadata: Mapping[str, Any]) -> str:
-    """What a document states that it is, or ``""``."""
     text = metadata.get("description")
     return text[:_READ] if isinstance(text, str) else ""
 
@@ -172,7 +160,6 @@ def _text(content: str, block: Block) -> str:
 
 
 def _is_link_list(markdown: str, text: str) -> bool:
-    """Whether a paragraph is mostly links: the languages of a page, the pages around it."""
     texts = link_texts(markdown)
     linked = sum(len(_ANY_WORD.findall(each)) for each in texts)
     return len(texts) > 1 and 2 * linked > len(_ANY_WORD.findall(text))

@@ -53,13 +53,7 @@ class _ChangedError(Exception):
 
 
 class DocumentWriter(Batch):
-    """Stores documents; used as a ``with`` block, at whose end all are stored.
-
-    Args:
-        destination: Where they go.
-        counters: Counts what was done.
-        follower: Hears of new chunks.
-    """
+    """Stores documents; used as a ``with`` block, at whose end all are stored."""
 
     keeps_vectors = True
     """Whether vectors are kept that were made before something failed."""
@@ -74,11 +68,6 @@ class DocumentWriter(Batch):
         self._pending: dict[str, _Pending] = {}
 
     def add(self, source: SourceDocument, origin: Origin) -> None:
-        """Take a document, and store all that wait when it is time.
-
-        Raises:
-            EmbedderError: The embedder failed; what was stored stays.
-        """
         if source.uri in self._pending:
             self.flush()  # in the order in which things happened
         self._pending[source.uri] = _Pending(self._illustrated(source), origin, datetime.now(UTC))
@@ -94,13 +83,7 @@ class DocumentWriter(Batch):
         return replace(source, metadata={**source.metadata, "images": names})
 
     def _write(self) -> None:
-        """Store all documents that wait, in one transaction.
-
-        Raises:
-            ConflictError: Another process has changed the embedder.
-            EmbedderError: The embedder failed.
-            NotFoundError: The knowledge base was deleted.
-        """
+        """Store all documents that wait, in one transaction."""
         pending, self._pending = self._pending, {}
         kb_id = self._destination.kb_id
         with self._destination.database.read() as transaction:
@@ -133,7 +116,6 @@ class DocumentWriter(Batch):
     def _split_by_change(
         self, waiting: Mapping[str, _Pending], before: Mapping[str, StoredVersion]
     ) -> tuple[list[tuple[Document, Origin]], list[tuple[Document, Origin]]]:
-        """Documents that are as they were, and those that have to be stored."""
         same, new = [], []
         for known_as, entry in waiting.items():
             known, stored = before.get(known_as), entry.origin.stored
@@ -188,11 +170,7 @@ class DocumentWriter(Batch):
         return True
 
     def _enter(self, transaction: Transaction, prepared: Prepared) -> ChunkChanges:
-        """Store documents in a transaction.
-
-        Raises:
-            _ChangedError: What was known of them no longer holds.
-        """
+        """Store documents in a transaction."""
         kb_id, embedder = self._destination.kb_id, self._destination.embedder
         same, new = prepared.same, prepared.new
         if prepared.cut:
@@ -247,7 +225,6 @@ class DocumentWriter(Batch):
         ], texts  # fmt: skip
 
     def _to_embed(self, cut: list[NewDocument], texts: dict[str, str]) -> dict[str, str]:
-        """Texts whose vectors are wanted: not of chunks that stay, with vectors of statements."""
         if self._destination.spec.embedding.text == CHUNK:
             return texts  # the vectors of those that stay are found by their texts
         new = [each for document in cut for each in document.chunks]
@@ -257,11 +234,7 @@ class DocumentWriter(Batch):
         return {key: text for key, text in texts.items() if key in wanted}
 
     def _reopen(self, row: KnowledgeBaseRow) -> None:
-        """Go on with the embedder that another process has changed to.
-
-        Raises:
-            ConflictError: That cannot be done.
-        """
+        """Go on with the embedder that another process has changed to."""
         again = self._destination.reopen
         embedder = again() if again is not None else self._destination.embedder
         if embedder.fingerprint != row.embedder:
@@ -349,13 +322,6 @@ class EventWriter(Batch):
     Most pages of a refresh are as they were, and one transaction for each would cost more than
     asking for them. Up to 200 events, or those of half a second, wait for each other; a process
     that is killed meanwhile asks for those pages again, and loses nothing.
-
-    Args:
-        database: The catalog.
-        kb_id: The knowledge base.
-        source_id: The source that is read.
-        run_id: Its run.
-        counters: Counts what the events say.
     """
 
     def __init__(
@@ -370,7 +336,6 @@ class EventWriter(Batch):
         self._pending: list[tuple[SourceEvent, datetime]] = []
 
     def add(self, event: SourceEvent) -> None:
-        """Take an event, and store all that wait when it is time."""
         self._pending.append((event, datetime.now(UTC)))
         self._grow(1)
 

@@ -48,18 +48,7 @@ def vectors_of(
     *,
     keep: bool = True,
 ) -> Vectors:
-    """Embed what was not embedded before.
-
-    Args:
-        database: The catalog.
-        kb_id: The knowledge base.
-        embedder: The one whose vectors its chunks have.
-        texts: What the embedder reads, by ``embed_hash``.
-        keep: Whether batches are kept, should a later one fail.
-
-    Raises:
-        EmbedderError: The embedder failed.
-    """
+    """Embed what was not embedded before."""
     with database.read() as transaction:
         packed = pending_vectors.known(transaction, kb_id, texts)
         missing = [key for key in texts if key not in packed]
@@ -78,11 +67,6 @@ def vectors_of(
 
 
 def embed(embedder: Embedder, texts: Mapping[str, str]) -> dict[str, bytes]:
-    """Packed vectors of texts, by the same keys.
-
-    Raises:
-        EmbedderError: The embedder failed.
-    """
     matrix = embedder.embed_passages(list(texts.values()))
     return dict(zip(texts, packing.pack(matrix), strict=True))
 
@@ -155,11 +139,7 @@ _SECONDS = 0.5
 
 
 class Batch(ABC):
-    """Work that is written together; used as a ``with`` block, at whose end all is written.
-
-    Args:
-        limit: Size, in any unit, at which it is written.
-    """
+    """Work that is written together; used as a ``with`` block, at whose end all is written."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -167,7 +147,6 @@ class Batch(ABC):
         self._since = 0.0
 
     def flush(self) -> None:
-        """Write all that waits."""
         if self._size:
             self._size = 0
             self._write()
@@ -221,7 +200,6 @@ class RunCounters:
         self.documents += islice(document_ids, MOST_DOCUMENTS - len(self.documents))
 
     def measured(self, document: SourceDocument) -> None:
-        """Take in how faithfully a document was read, if that was measured or is noted."""
         if document.note:
             self.notes.append(Problem(document.uri, document.note))
         if not document.fidelity:
@@ -237,12 +215,7 @@ class RunCounters:
             self.poorly_read.append(Problem(document.uri, losses(document.fidelity)))
 
     def judge(self, place: str, before: Mapping[str, tuple[int, int]]) -> None:
-        """Warn of a source whose pages were poorly read.
-
-        Args:
-            place: What the source reads.
-            before: Figures of the sources that were read before it.
-        """
+        """Warn of a source whose pages were poorly read."""
         scores, self.scores = sorted(self.scores), []
         if reason := poor_site(self.fidelity(before) if scores else {}):
             worst = ", ".join(uri for _, uri in scores[:_WORST])
@@ -251,7 +224,6 @@ class RunCounters:
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
-        """Add the time of a block to a stage."""
         start = time.perf_counter()
         try:
             yield
@@ -259,7 +231,6 @@ class RunCounters:
             self.seconds[stage] += time.perf_counter() - start  # type: ignore[assignment]
 
     def report(self) -> IngestReport:
-        """The counters as a report."""
         return IngestReport(
             **dict(self.counts),  # type: ignore[arg-type]  # all of them are numbers
             failed=tuple(self.failed),
@@ -275,7 +246,6 @@ class RunCounters:
         )
 
     def fidelity(self, before: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
-        """Kept and wanted things of the pages that were measured after some others."""
         found = {}
         for kind, wanted in self.wanted.items():
             kept_before, wanted_before = before.get(kind, (0, 0))

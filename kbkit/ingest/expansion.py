@@ -84,7 +84,6 @@ class Expander:
 
     @property
     def model(self) -> str:
-        """The model's name, for people."""
         return model_name(self.llm)
 
     @property
@@ -92,7 +91,6 @@ class Expander:
         return f"{model_key(self.llm)}:{REVISION}:{self.questions}"
 
     def estimate(self) -> Expansion:
-        """What is left to be written."""
         left = self._left()
         characters = 0
         for document in self._documents(left):
@@ -113,17 +111,7 @@ class Expander:
         on_progress: OnProgress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Expansion:
-        """Have the model write of the documents that it has not written of as they are.
-
-        Args:
-            make_cards: Makes the cards anew of which something was written.
-            on_progress: Called after each document.
-            stop: Asked before each document; true ends the work cleanly.
-
-        Raises:
-            LanguageModelError: The model failed several times in a row; what it wrote is kept.
-            NotFoundError: The knowledge base was deleted.
-        """
+        """Have the model write of the documents that it has not written of as they are."""
         left = self._left()
         written, in_a_row, failed = 0, 0, list[Problem]()
         able = self._has_written()
@@ -219,11 +207,6 @@ class Expander:
 
 
 def remove(database: Database, kb_id: str) -> int:
-    """Forget what models wrote of the documents of a knowledge base.
-
-    Returns:
-        Of how many documents that was. Their cards have to be made again.
-    """
     with database.write() as transaction:
         knowledge_bases.get_by_id(transaction, kb_id)
         found = expansions.of(transaction, list(expansions.keys(transaction, kb_id)))
@@ -236,11 +219,6 @@ def remove(database: Database, kb_id: str) -> int:
 
 
 def _parse(answer: str, questions: int) -> tuple[str, list[str]]:
-    """The card and the questions of an answer: plain lines, within bounds.
-
-    Raises:
-        AnswerError: It is too long, not the JSON that was asked for, or says nothing.
-    """
     found = json_object(answer, _ANSWER_LENGTH)
     card, asked = found.get("card"), found.get("questions")
     if not isinstance(card, str) or not isinstance(asked, list):

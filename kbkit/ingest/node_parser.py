@@ -27,7 +27,6 @@ class SpanParser(NodeParser):
 
     @classmethod
     def class_name(cls) -> str:
-        """Name in llama-index's serialised pipelines."""
         return "KbkitSpanParser"
 
     def _parse_nodes(

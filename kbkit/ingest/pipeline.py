@@ -63,17 +63,6 @@ class Pipeline:
 
         A run that was killed or stopped is taken up where it ended. Chroma follows in a process
         of its own, and is level at the end; until then new chunks are searched from the catalog.
-
-        Args:
-            sources: What to read, each with its row in the catalog.
-            handed: Documents that belong to no source, as somebody hands them over.
-            on_progress: Called after each document.
-            stop: Asked often; true ends the run cleanly.
-
-        Raises:
-            ClusterError: The cluster that does the work was lost; what was stored stays.
-            ConflictError: Another process reads one of the sources right now.
-            EmbedderError: The embedder failed; what was stored stays.
         """
         counters = RunCounters()
         with self._follower() as follower:
@@ -98,12 +87,7 @@ class Pipeline:
         return counters.report()
 
     def context(self, base: Path, stop: Stop) -> SourceContext:
-        """What any source may use while it is read.
-
-        Args:
-            base: Folder that relative paths start from.
-            stop: Asked often; true ends the reading.
-        """
+        """What any source may use while it is read."""
         return SourceContext(
             stop=stop,
             base=base,
@@ -118,14 +102,7 @@ class Pipeline:
     def read(
         self, source: SourceReader, place: str, base: Path, stop: Stop
     ) -> Iterator[SourceEvent]:
-        """What a source yields that nothing is remembered of.
-
-        Args:
-            source: Reads it.
-            place: What it reads, for problems.
-            base: Folder that relative paths start from.
-            stop: Asked often; true ends the reading.
-        """
+        """What a source yields that nothing is remembered of."""
         try:
             yield from source.events(self.context(base, stop))
         except SourceError as error:
@@ -139,18 +116,7 @@ class Pipeline:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
-        """Store documents that belong to no source: all of them at once, or none.
-
-        Args:
-            handed: The documents.
-            first: Stores what they need, in the same transaction.
-            on_progress: Called after each document, which nobody sees yet.
-            stop: Asked often; when it is true before they are stored, nothing is.
-
-        Raises:
-            ConflictError: Somebody changed one of them meanwhile; nothing is stored.
-            EmbedderError: The embedder failed; nothing is stored.
-        """
+        """Store documents that belong to no source: all of them at once, or none."""
         counters = RunCounters()
         with self._follower() as follower:
             run = _Run(counters, follower, on_progress, stop)
@@ -196,7 +162,6 @@ class Pipeline:
     def renew(
         self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False
     ) -> IngestReport:
-        """Cut and index all stored documents again, after a change of chunking or language."""
         counters = RunCounters()
         with self.stores.database.read() as transaction:
             ids = writing.document_ids(transaction, self.kb_id)
@@ -304,7 +269,6 @@ def _closable(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:
 
 
 def _read(counters: RunCounters) -> int:
-    """Documents that were read, or are as they were."""
     return counters.counts["fetched"] + counters.counts["same"]
 
 

@@ -33,14 +33,6 @@ from kbkit.stores.stores import Stores
 def embedded_texts(
     text: str, document: Document, chunk: Chunk, statements: Sequence[str]
 ) -> tuple[str, ...]:
-    """The texts of which the vector of a chunk is made.
-
-    Args:
-        text: ``chunk``, ``normalized`` or ``both``, as a recipe has it.
-        document: The chunk's document.
-        chunk: The chunk.
-        statements: What its annotations say; where that is nothing, its text is embedded.
-    """
     own = embedded_text(document.title, chunk.heading_path, chunk.text)
     said = tuple(
         dict.fromkeys(
@@ -64,16 +56,10 @@ def texts_of_source(source: Source, document: Document, chunk: Chunk) -> tuple[s
 
 
 def hash_of(texts: Sequence[str]) -> str:
-    """Identifies what a vector is made of."""
     return digest("\0".join(texts))
 
 
 def embed_sums(embedder: Embedder, texts: Mapping[str, Sequence[str]]) -> dict[str, bytes]:
-    """Packed vectors, each the sum of those of its texts scaled to length 1, by the same keys.
-
-    Raises:
-        EmbedderError: The embedder failed.
-    """
     matrix = embedder.embed_passages([each for group in texts.values() for each in group])
     sizes = [len(group) for group in texts.values()]
     starts = np.cumsum([0, *sizes[:-1]])
@@ -92,19 +78,7 @@ def embed_statements(
     tell: Callable[[int, int], None] = lambda done, total: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Give the chunks of a knowledge base vectors of what its spec says; it goes on where it was.
-
-    Args:
-        database: The catalog.
-        kb_id: The knowledge base.
-        embedder: The one whose vectors its chunks have.
-        tell: Called with how many are done, of how many.
-        stop: Asked often; true ends the work cleanly.
-
-    Raises:
-        EmbedderError: The embedder failed; what it made before is kept.
-        NotFoundError: The knowledge base was deleted.
-    """
+    """Embed the chunks that lack vectors of the current embedder; resumes after a stop."""
     size, done = batch_size(embedder), 0
     with database.read() as transaction:
         text = knowledge_bases.get_by_id(transaction, kb_id).embedded_text
@@ -148,23 +122,6 @@ def reembed(
     on_progress: OnProgress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> IngestReport:
-    """Embed all chunks of a knowledge base anew, and take the vectors over.
-
-    Args:
-        stores: Of the workspace.
-        destination: The knowledge base, with its new embedder; of the spec only what says how that
-            is opened is taken over.
-        on_progress: Called after each batch.
-        stop: Asked before each batch; true ends the work cleanly, and what was done is kept.
-
-    Returns:
-        How many texts were embedded, and whether the work was stopped.
-
-    Raises:
-        ConflictError: Another process does the same.
-        EmbedderError: The embedder failed; what was embedded is kept.
-        NotFoundError: The knowledge base was deleted.
-    """
     counters = RunCounters()
 
     def tell(stage: str, done: int, total: int | None = None) -> None:

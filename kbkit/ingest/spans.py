@@ -70,16 +70,7 @@ def cut(
     *,
     lines: bool = False,
 ) -> Iterator[ChunkSpan]:
-    """The spans of a document, in order, each with the place where it stands.
-
-    Args:
-        content: Markdown.
-        structure: Its outline.
-        strategy: One of those of a recipe, but ``auto``.
-        size: Most characters.
-        overlap: Characters that neighbours share, with ``fixed`` and ``sentence``.
-        lines: Let ``fixed`` cut at line ends where it can.
-    """
+    """The spans of a document, in order, each with the place where it stands."""
     for start, end in _spans(content, structure, strategy, size, overlap, lines=lines):
         yield _placed(content, structure, start, end)
 
@@ -126,7 +117,6 @@ def _spans(
 
 
 def _segments(content: str, structure: Outline, strategy: str) -> Iterator[Span]:
-    """Ranges that no chunk crosses the ends of, trimmed."""
     if strategy in {"headings", "fixed", "sentence"}:
         marks = [(heading.start, heading.end, heading.level) for heading in structure.headings]
     elif strategy == "page":

@@ -23,13 +23,6 @@ class WholeWriter(DocumentWriter):
     """Cuts and embeds documents as they come, and stores all at the end of the ``with`` block.
 
     Where that was stopped, or the block failed, nothing is stored, not for a moment.
-
-    Args:
-        destination: Where they go.
-        counters: Counts what was done.
-        follower: Hears of new chunks.
-        stop: Whether nobody wants them any more.
-        first: Stores what they need, in the same transaction.
     """
 
     keeps_vectors = False
@@ -59,12 +52,6 @@ class WholeWriter(DocumentWriter):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Store all.
-
-        Raises:
-            ConflictError: Somebody changed one of them, or the embedder, meanwhile.
-            EmbedderError: The embedder failed.
-        """
         if kind is not None:
             return
         if not (self._counters.interrupted or self._stop()):

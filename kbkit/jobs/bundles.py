@@ -59,11 +59,6 @@ def bundle(
 
 
 def bundle_of(workspace: Workspace, caller: Caller, archive: str) -> Path:
-    """A bundle that waits to be fetched.
-
-    Raises:
-        NotFoundError: There is none of that id for who asks, or it was kept long enough.
-    """
     found = workspace.path / DOWNLOADS / _FOLDER / f"{archive}.zip"
     if archive.isalnum() and found.is_file() and (not caller.kbs or _is_for(caller, found)):
         return found

@@ -27,10 +27,6 @@ def waiting_place(workspace: Workspace, name: str) -> Path:
     """A folder for archives that wait to be fetched, made if it is not there.
 
     What nobody fetched for a day is deleted, and what a process left that was killed.
-
-    Args:
-        workspace: Where.
-        name: Of the folder.
     """
     place = workspace.path / DOWNLOADS / name
     place.mkdir(parents=True, exist_ok=True)
@@ -80,11 +76,6 @@ def _told(report: ExportReport, archive: str = "", size: int = 0) -> Mapping[str
 
 
 def archive_of(workspace: Workspace, kb: KnowledgeBase, archive: str) -> Path:
-    """An archive that waits to be fetched.
-
-    Raises:
-        NotFoundError: There is none of that id, or it was kept long enough.
-    """
     found = workspace.path / DOWNLOADS / kb.id / f"{archive}.zip"
     if not archive.isalnum() or not found.is_file():
         raise NotFoundError(

@@ -45,13 +45,7 @@ class Jobs:
         tasks: Mapping[str, Task] | None = None,
         workers: int = WORKERS,
     ) -> None:
-        """Make ready to do jobs; `resume` takes up those that are there.
-
-        Args:
-            workspace: Where; it has to stay open until `close`.
-            tasks: What jobs do, by kind; by default all that kbkit knows.
-            workers: How many are at work at once.
-        """
+        """Make ready to do jobs; `resume` takes up those that are there."""
         self._workspace = workspace
         self._stores: Stores = stores_of(workspace)
         self._tasks = TASKS if tasks is None else tasks
@@ -64,17 +58,7 @@ class Jobs:
     def start(
         self, kind: str, arguments: Mapping[str, Any], *, owner: str = "", kbs: Sequence[str] = ()
     ) -> Job:
-        """Ask for a job; it is kept before this returns.
-
-        Args:
-            kind: What is to be done.
-            arguments: What with, as JSON values.
-            owner: Who asks.
-            kbs: The knowledge bases that it works at.
-
-        Raises:
-            ConfigError: There is nothing of that kind.
-        """
+        """Ask for a job; it is kept before this returns."""
         if kind not in self._tasks:
             raise ConfigError(f"no job is of the kind {kind!r}; there are {', '.join(self._tasks)}")
         now = datetime.now(UTC)
@@ -85,11 +69,6 @@ class Jobs:
         return job
 
     def get(self, job_id: str) -> Job:
-        """A job, as it is now.
-
-        Raises:
-            NotFoundError: There is none of that id.
-        """
         with self._stores.database.read() as transaction:
             job = job_table.get(transaction, job_id)
         return self._current(job)
@@ -100,11 +79,7 @@ class Jobs:
             return [self._current(job) for job in job_table.listed(transaction)]
 
     def wait(self, job_id: str, seconds: float) -> Job:
-        """A job when it has ended, or after some seconds.
-
-        Raises:
-            NotFoundError: There is none of that id.
-        """
+        """A job when it has ended, or after some seconds."""
         deadline = time.monotonic() + seconds
         while True:
             with self._changed:
@@ -115,11 +90,7 @@ class Jobs:
                 self._changed.wait(min(left, _TELL_SECONDS))  # another process may do it
 
     def cancel(self, job_id: str) -> Job:
-        """End a job; what it has done is kept. One that has ended stays as it is.
-
-        Raises:
-            NotFoundError: There is none of that id.
-        """
+        """End a job; what it has done is kept. One that has ended stays as it is."""
         with self._stores.database.write() as transaction:
             job = job_table.get(transaction, job_id)
             job_table.cancel(transaction, job_id)
@@ -131,7 +102,6 @@ class Jobs:
         return self.get(job_id)
 
     def resume(self) -> None:
-        """Take up the jobs that nobody does, and forget those that ended long ago."""
         with self._stores.database.write() as transaction:
             job_table.forget(transaction, KEPT)
             waiting = job_table.listed(transaction, ended=False)

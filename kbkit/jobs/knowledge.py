@@ -29,16 +29,7 @@ _NAMED = 5
 
 
 def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes | BinaryIO]]) -> str:
-    """Keep files that came with a request; gives the name of their folder, for a job.
-
-    Args:
-        workspace: Where.
-        files: Path and content of each, or what that is read from.
-
-    Raises:
-        InvalidPathError: A path leads out of the folder, or cannot be one on every system.
-        WorkspaceError: They cannot be written.
-    """
+    """Keep files that came with a request; gives the name of their folder, for a job."""
     above = workspace.path / UPLOADS
     name = uuid4().hex
     try:
@@ -61,12 +52,10 @@ def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes | Binar
 
 
 def uploaded(workspace: Workspace, name: str) -> Path:
-    """The folder of files that came with a request."""
     return Path(workspace.path, UPLOADS, *parts_of(name))
 
 
 def forget_uploads(workspace: Workspace, arguments: Mapping[str, Any]) -> None:
-    """Delete the files that came with the request for a job, if any did."""
     if name := arguments.get("uploads"):
         shutil.rmtree(uploaded(workspace, name), ignore_errors=True)
 
@@ -110,7 +99,6 @@ def refresh(
     on_progress: OnProgress,
     stop: Callable[[], bool],
 ) -> Mapping[str, Any]:
-    """Read the sources of a knowledge base again. Arguments: ``kb``, ``local``."""
     kb = workspace[arguments["kb"]]
     local = arguments.get("local", False)
     return _result(kb, kb.refresh(local=local, on_progress=on_progress, stop=stop))
@@ -145,7 +133,6 @@ def improve(
     on_progress: OnProgress,
     stop: Callable[[], bool],
 ) -> Mapping[str, Any]:
-    """Have models embed and annotate what waits. Arguments: ``kb``, ``embedding``."""
     embedding = arguments.get("embedding")
     if isinstance(embedding, Mapping):
         embedding = TypeAdapter(AnyEmbedding).validate_python(embedding)
@@ -161,7 +148,6 @@ def annotate(
     on_progress: OnProgress,
     stop: Callable[[], bool],
 ) -> Mapping[str, Any]:
-    """Annotate what has not been. Arguments: ``kb``."""
     made = workspace[arguments["kb"]].annotations.make(on_progress=on_progress, stop=stop)
     return made.to_dict()
 
@@ -172,7 +158,6 @@ def expand(
     on_progress: OnProgress,
     stop: Callable[[], bool],
 ) -> Mapping[str, Any]:
-    """Have a language model write of documents. Arguments: ``kb``, ``llm``, ``questions``."""
     documents = workspace[arguments["kb"]].documents
     return documents.expand(
         arguments.get("llm"),
@@ -183,7 +168,6 @@ def expand(
 
 
 def _document(values: Mapping[str, Any]) -> Any:
-    """A document as it came: one that kbkit has made, or of llama-index."""
     return from_dict(SourceDocument, values) if "uri" in values else values
 
 

@@ -10,12 +10,6 @@ from pathlib import Path
 
 
 def delete_old(places: Iterable[Path], seconds: float) -> None:
-    """Delete files and folders that nobody changed for some time.
-
-    Args:
-        places: Of the files and folders. One that another job deletes meanwhile is passed over.
-        seconds: How long.
-    """
     for place in places:
         with suppress(FileNotFoundError):
             if time.time() - place.stat().st_mtime <= seconds:

@@ -13,13 +13,6 @@ class Stopped(Exception):  # noqa: N818 - it ends work, and is no error
 
 
 def stopping(on_progress: OnProgress, stop: Callable[[], bool]) -> OnProgress:
-    """Hears of progress, and ends work that is to stop.
-
-    Args:
-        on_progress: Hears of it, too.
-        stop: Asked each time.
-    """
-
     def tell(progress: Progress) -> None:
         if stop():
             raise Stopped

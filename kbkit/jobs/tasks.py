@@ -21,7 +21,6 @@ def doctor(
     on_progress: OnProgress,
     stop: Callable[[], bool],
 ) -> Mapping[str, Any]:
-    """Examine all that is kept, and mend nothing. No arguments."""
     told: Mapping[str, Any] = to_json(workspace.doctor())
     return told
 
@@ -110,20 +109,7 @@ class Task(Protocol):
         on_progress: OnProgress,
         stop: Stop,
     ) -> Mapping[str, Any]:
-        """Do it.
-
-        Args:
-            workspace: Where.
-            arguments: JSON values, as they were when the job was asked for.
-            on_progress: Called with how far it has come.
-            stop: Asked often; true ends the work cleanly.
-
-        Returns:
-            What came of it, as JSON values.
-
-        Raises:
-            KbkitError: It cannot be done.
-        """
+        """Do it."""
 
 
 TASKS: dict[str, Task] = {

@@ -55,7 +55,6 @@ def list_subjects(
     like: str,
     limit: int | None,
 ) -> list[Subject]:
-    """See `Workspace.subjects`."""
     if limit is not None:
         check_integer("limit", limit, 1)
     with stores.database.read() as transaction:
@@ -117,7 +116,6 @@ def _kind(kind: str | SubjectKind) -> SubjectKind:
 
 
 def _named(transaction: Transaction, query: str) -> set[str]:
-    """Ids of the subjects of any kind that are called so, and of their aliases."""
     keys = {kind: subject_key(kind, query) for kind in SubjectKind}
     ids = [SubjectName(kind, key, query).id for kind, key in keys.items() if key]
     return subjects.ids_of(transaction, ids)
@@ -311,12 +309,7 @@ class Annotations:
 
 
 def maker_of(handle: Handle) -> AnnotationMaker | None:
-    """What annotates a knowledge base; ``None`` where its recipe wants no annotations.
-
-    Raises:
-        ConfigError: A plugin is missing, or is no annotator.
-        LanguageModelError: The language model cannot be had.
-    """
+    """What annotates a knowledge base; ``None`` where its recipe wants no annotations."""
     spec, database = handle.spec.annotation, handle.stores.database
     annotator = annotator_of(spec, database, handle.id)
     if annotator is None:

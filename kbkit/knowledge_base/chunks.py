@@ -50,11 +50,6 @@ class Chunks:
         return self._handle.info().chunks
 
     def __getitem__(self, chunk_id: str) -> Chunk:
-        """The chunk of that id.
-
-        Raises:
-            NotFoundError: There is none.
-        """
         with self._database.read() as transaction:
             (chunk,) = reading.neighbours(transaction, self._handle.id, str(chunk_id), 0, 0)
         return chunk
@@ -174,22 +169,6 @@ _CHARACTERS = 16_000_000
 
 
 def write_documents(documents: Iterable[Document], path: str | Path) -> int:
-    """Write documents into a file, which `JsonlSource` or `ParquetSource` reads.
-
-    Args:
-        documents: Such as ``kb.documents``, of a workspace or of a server.
-        path: A file that is not there yet; ``.jsonl`` or ``.parquet`` at its end says which.
-            In Parquet ``metadata`` is JSON and ``fetched_at`` a time (UTC).
-
-    Returns:
-        How many.
-
-    Raises:
-        ConfigError: The name of the file says neither.
-        ConflictError: The file is there already.
-        ExportError: It cannot be written.
-        MissingExtraError: It is Parquet, and pyarrow is not installed.
-    """
     rows = (
         {**document.to_dict(), **License.of(document.metadata).to_metadata()}
         for document in documents
@@ -198,23 +177,6 @@ def write_documents(documents: Iterable[Document], path: str | Path) -> int:
 
 
 def write_chunks(chunks: Iterable[Chunk], path: str | Path, *, vectors: bool = False) -> int:
-    """Write chunks into a file of JSON lines or Parquet.
-
-    Args:
-        chunks: ``kb.chunks``, of a workspace or of a server, or some of them.
-        path: A file that is not there yet; ``.jsonl`` or ``.parquet`` at its end says which.
-        vectors: Whether each has its ``vector`` too (32-bit floats, as long as the embedder has
-            dimensions); for ``kb.chunks`` of a workspace.
-
-    Returns:
-        How many.
-
-    Raises:
-        ConfigError: The name of the file says neither, or vectors are asked of others.
-        ConflictError: The file is there already.
-        ExportError: It cannot be written.
-        MissingExtraError: It is Parquet, and pyarrow is not installed.
-    """
     if not vectors:
         return _write(path, (chunk.to_dict() for chunk in chunks), _CHUNK)
     if not isinstance(chunks, Chunks):

@@ -30,19 +30,7 @@ _NAMED = 10
 def part_of(
     kb: str, document: Document, section: str = "", start: int = 0, end: int | None = None
 ) -> DocumentPart:
-    """A part of a document; see `DocumentCollection.part`.
-
-    Args:
-        kb: Name of its knowledge base.
-        document: It.
-        section: Heading, or anchor of one, of the part that is wanted; ``""`` for all.
-        start: Characters of that which are left out at its begin.
-        end: How many of its characters are told, with those left out.
-
-    Raises:
-        ConfigError: A number is wrong.
-        NotFoundError: There is no such section; the message names some that there are.
-    """
+    """A part of a document; see `DocumentCollection.part`."""
     begin, behind = section_span(document, section)
     first = begin + check_integer("start", start, 0)
     last = behind if end is None else min(behind, begin + check_integer("end", end, 0))
@@ -59,11 +47,7 @@ def part_of(
 
 
 def section_span(document: Document, section: str) -> tuple[int, int]:
-    """Where a section begins and ends, in characters; all of the document without one.
-
-    Raises:
-        NotFoundError: It has no such section.
-    """
+    """Where a section begins and ends, in characters; all of the document without one."""
     sought = check_text("section", section).strip().lstrip("#").strip().casefold()
     if not sought:
         return 0, len(document.content)
@@ -99,7 +83,6 @@ def _span(document: Document, headings: Sequence[Heading]) -> tuple[int, int]:
 
 
 def _names(title: str, heading: Heading) -> set[str]:
-    """What a section can be called: its anchor, or its heading, below those above it or without."""
     path = heading.path if heading.path[0] == title else (title, *heading.path)
     names = {" > ".join(path[at:]) for at in range(len(path))}
     return {name.casefold() for name in names | {heading.anchor}}
@@ -128,11 +111,6 @@ class DocumentCollection:
         return sum(self._handle.info().states.values())
 
     def __getitem__(self, document: str) -> Document:
-        """The document of that id or URI.
-
-        Raises:
-            NotFoundError: There is none; the message names one that is written alike.
-        """
         return self._handle.document(document)
 
     def __contains__(self, document: object) -> bool:

@@ -320,15 +320,7 @@ class Documents(DocumentCollection):
 
 
 def delete_together(documents: Documents, names: Sequence[str]) -> int:
-    """Put documents into the trash, all or none; gives how many.
-
-    Args:
-        documents: Those of a knowledge base.
-        names: Ids or URIs.
-
-    Raises:
-        NotFoundError: One of them is not there.
-    """
+    """Put documents into the trash, all or none; gives how many."""
     handle = documents._handle
     handle.check_own()
     ids = {documents[name].id for name in names}
@@ -340,11 +332,6 @@ def delete_together(documents: Documents, names: Sequence[str]) -> int:
 
 
 def _check_version(document: Document, if_match: str | None) -> None:
-    """Whether a document is as somebody saw it.
-
-    Raises:
-        VersionConflictError: It is not.
-    """
     if if_match is not None and document.content_hash != if_match:
         raise VersionConflictError(
             f"{document.uri}: was changed since it was read; read it again, and change that "

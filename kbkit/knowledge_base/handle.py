@@ -65,20 +65,10 @@ class Handle:
         self._site_revision: tuple[int, str] | None = None
 
     def row(self) -> KnowledgeBaseRow:
-        """It as the catalog has it now.
-
-        Raises:
-            NotFoundError: It was deleted.
-        """
         with self.stores.database.read() as transaction:
             return knowledge_bases.get_by_id(transaction, self.id)
 
     def check_own(self) -> None:
-        """Whether documents may be put into it, changed and taken out by hand.
-
-        Raises:
-            ImpossibleError: They are the files or entries of the workspace, where that is done.
-        """
         if self.id in BUILT_IN:
             raise ImpossibleError(
                 f"{self.name}: its documents are the {self.id} of the workspace; write, change and "
@@ -87,7 +77,6 @@ class Handle:
 
     @property
     def spec(self) -> KnowledgeBaseSpec:
-        """How it works."""
         return self._spec_of(self.row())
 
     def _spec_of(self, row: KnowledgeBaseRow) -> KnowledgeBaseSpec:
@@ -97,14 +86,12 @@ class Handle:
         return self._spec[1]
 
     def info(self) -> KnowledgeBaseInfo:
-        """Its figures."""
         with self.stores.database.read() as transaction:
             return knowledge_bases.describe(
                 transaction, knowledge_bases.get_by_id(transaction, self.id)
             )
 
     def revision(self) -> tuple[int, int, int]:
-        """Numbers that change when its documents or ratings change, whoever changes them."""
         changes = self.stores.database.changes()  # before looking, lest one be missed
         if self._revision is None or self._revision[0] != changes:
             with self.stores.database.read() as transaction:
@@ -114,7 +101,6 @@ class Handle:
         return self._revision[1]
 
     def site_revision(self) -> tuple[object, ...]:
-        """What changes when anything does that its site shows: also annotations and the graph."""
         changes = self.stores.database.changes()
         if self._site_revision is None or self._site_revision[0] != changes:
             with self.stores.database.read() as transaction:
@@ -124,7 +110,6 @@ class Handle:
         return (*self.revision(), self._site_revision[1])
 
     def _sections_state(self, transaction: Transaction) -> str:
-        """What changes when the files or entries do that its site has as sections."""
         site = self.spec.site
         wanted = {FILES: site.files, ENTRIES: site.entries}
         names = knowledge_bases.names(transaction)
@@ -133,16 +118,10 @@ class Handle:
         return "".join(f" {row.version} {ratings.extent(transaction, row.id)}" for row in rows)
 
     def site_folder(self) -> Path:
-        """The folder that its site is exported to when none is named."""
         folder = self.spec.site.directory
         return Path(folder) if folder else self.stores.folder / "export" / self.name
 
     def document(self, document: str) -> Document:
-        """A document by id or URI, or by the path of the file that it was read from.
-
-        Raises:
-            NotFoundError: There is none; the message names one that is written alike.
-        """
         with self.stores.database.read() as transaction:
             found = self.find(transaction, check_text("document", document))
         if found is None:
@@ -150,14 +129,12 @@ class Handle:
         return found
 
     def find(self, transaction: Transaction, document: str) -> Document | None:
-        """Return a document by id or URI or path, ``None`` if there is none."""
         for name in self.names(transaction, document):
             with suppress(NotFoundError):
                 return reading.get_document(transaction, self.id, name)
         return None
 
     def names(self, transaction: Transaction, document: str) -> Iterator[str]:
-        """Yield the ids and URIs that an id, a URI, a ``file:`` URI or a path may mean."""
         yield document
         path = Path(document)
         if not path.is_absolute():
@@ -171,15 +148,6 @@ class Handle:
                 yield place.uri(path)
 
     def target(self, target: str | Target, *, rated: bool = False) -> Target:
-        """What somebody means by an id of a chunk or a document, or by the URI of a document.
-
-        Args:
-            target: As it was given.
-            rated: Whether it may be gone, if it was rated.
-
-        Raises:
-            NotFoundError: There is none.
-        """
         known = target.id if isinstance(target, Target) else check_text("target", target)
         with self.stores.database.read() as transaction:
             kind = reading.kind_of(transaction, self.id, known)
@@ -211,11 +179,6 @@ class Handle:
         return NotFoundError(f"{self.name}: has no {what} {given!r}; {hint}")
 
     def embedder(self, row: KnowledgeBaseRow) -> Embedder:
-        """The embedder of the knowledge base as the catalog has it like this.
-
-        Raises:
-            EmbedderError: It cannot be opened, or is not the one that made the vectors.
-        """
         if self._embedder is None or self._embedder.fingerprint != row.embedder:
             spec = self._spec_of(row).embedding
             if row.waits:
@@ -231,11 +194,6 @@ class Handle:
         return self._embedder
 
     def card_embedder(self, row: KnowledgeBaseRow) -> Embedder:
-        """What embedded the cards that are searched, of the knowledge base as the catalog has it.
-
-        Raises:
-            EmbedderError: It cannot be opened.
-        """
         if row.card_embedder.startswith("static:"):  # until the model has embedded all
             return self.resources.embedders.open(StaticEmbedding())
         if row.card_embedder.startswith("multilingual:"):
@@ -246,11 +204,6 @@ class Handle:
         return self.card_model(row)
 
     def card_model(self, row: KnowledgeBaseRow) -> Embedder:
-        """What is to embed its cards.
-
-        Raises:
-            EmbedderError: It cannot be opened.
-        """
         spec = self._spec_of(row)
         if spec.card_embedding is not None:
             return self.resources.embedders.open(spec.card_embedding)
@@ -268,7 +221,6 @@ class Handle:
 
     @property
     def cards(self) -> CardMaker:
-        """What makes its cards."""
         from kbkit.ingest.cards import CardMaker
 
         return CardMaker(

@@ -62,7 +62,6 @@ class Improving:
 
     @property
     def left(self) -> Improvement:
-        """What is left."""
         locks = self._stores.locks
         running = locks.is_held(self._lock) or locks.is_held(PROCESS)
         return replace(self._handle.info().waiting, running=running)
@@ -75,17 +74,6 @@ class Improving:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Improvement | None:
-        """Have what is new searched by all legs, and begin what takes longer.
-
-        Args:
-            wait: Do all of it here and now, whatever the settings say.
-            renew: Also make cards anew that have an older form.
-            on_progress: Called as the work goes on.
-            stop: Asked often; true ends it cleanly.
-
-        Returns:
-            What is left to be done; ``None`` if that is nothing.
-        """
         found = self._make_cards(renew, on_progress, stop)
         info = self._handle.info()
         if info.annotations_waiting <= _AT_ONCE and info.chunks <= _SMALL:
@@ -136,7 +124,6 @@ class Improving:
             )
 
     def _is_left(self) -> bool:
-        """Whether chunks have still to be embedded or annotated."""
         with self._stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self._handle.id)
             return (
@@ -168,7 +155,6 @@ class Improving:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Improvement:
-        """See `KnowledgeBase.improve`."""
         if embedding is not None:
             self._choose(embedding, background, on_progress, stop)
         left = self.left
@@ -188,18 +174,12 @@ class Improving:
         return left
 
     def once(self, on_progress: OnProgress | None = None, stop: Stop = lambda: False) -> None:
-        """Do what is left now.
-
-        Raises:
-            ConflictError: Another process is at it.
-        """
         with self._stores.locks.hold(self._lock, wait=0):
             self._embed_all(on_progress, stop)
 
     def reembed(
         self, spec: KnowledgeBaseSpec, on_progress: OnProgress | None, stop: Stop
     ) -> IngestReport:
-        """Change the embedder, if another is wanted or the one there was gives other vectors."""
         try:
             embedder = self._handle.resources.embedders.open(spec.embedding)
         except (ConfigError, EmbedderError):
@@ -225,7 +205,6 @@ class Improving:
         return round(time.perf_counter() - start, 3)
 
     def estimate(self, embedding: AnyEmbedding | None = None) -> Improvement:
-        """What is left, and what it takes, by how long a few texts took."""
         spec = self._handle.spec.embedding if embedding is None else embedding
         row, database = self._handle.row(), self._stores.database
         embedder, model = self._handle.resources.embedders.open(spec), self._handle.card_model(row)
@@ -333,7 +312,6 @@ class Improving:
         return False
 
     def _start_now_and_then(self) -> None:
-        """As `_start`, but not for each of the documents that a server is given."""
         folder, now = self._stores.folder, time.monotonic()
 
         def start() -> None:

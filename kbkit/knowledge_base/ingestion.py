@@ -63,7 +63,6 @@ class Ingestion:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
-        """See `KnowledgeBase.ingest`."""
         from kbkit.sources.llamaindex import document_events, split_sources
 
         self._handle.check_own()
@@ -83,7 +82,6 @@ class Ingestion:
     def _read_once(
         self, specs: Sequence[AnySource], base: Path, stop: Stop
     ) -> Iterator[SourceEvent]:
-        """What sources yield that are not to be remembered."""
         pipeline = self.pipeline()
         for spec in specs:
             place = next(str(value) for key in _PLACE[spec.type] if (value := getattr(spec, key)))
@@ -97,7 +95,6 @@ class Ingestion:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
-        """See `KnowledgeBase.sync`."""
         from kbkit.sources.llamaindex import split_sources
 
         self._handle.check_own()
@@ -119,7 +116,6 @@ class Ingestion:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
-        """See `KnowledgeBase.refresh`."""
         known = self.sources()
         rows = [row for row in known if row.enabled and (row.spec.get("path") or not local)]
         if known and not rows and not local:
@@ -185,7 +181,6 @@ class Ingestion:
         return replace(report, seconds={**report.seconds, "fit": seconds})
 
     def pipeline(self, spec: KnowledgeBaseSpec | None = None) -> Pipeline:
-        """What stores documents, by its spec or by another one."""
         return Pipeline(
             self._stores,
             self.id,
@@ -202,7 +197,6 @@ class Ingestion:
             return runs.list_sources(transaction, self.id)
 
     def document_counts(self) -> dict[str, int]:
-        """How many documents each of its sources has, by id."""
         with self._stores.database.read() as transaction:
             return runs.document_counts(transaction, self.id)
 
@@ -232,14 +226,7 @@ class Ingestion:
         enabled: bool | None = None,
         if_match: str | None = None,
     ) -> None:
-        """Have a source read something else, or otherwise, or not at all; the rest stays.
-
-        Raises:
-            ConflictError: Another source reads that already.
-            NotFoundError: It was removed meanwhile.
-            VersionConflictError: It is of another version than ``if_match``, or than ``row``, of
-                which ``source`` was made.
-        """
+        """Have a source read something else, or otherwise, or not at all; the rest stays."""
         with self._stores.database.write() as transaction:
             runs.check_version(transaction, row.id, if_match)
             if source is None:
@@ -276,12 +263,7 @@ class Ingestion:
     def drop_source(
         self, source_id: str, *, keep_documents: bool = False, if_match: str | None = None
     ) -> None:
-        """Forget a source, and delete its documents unless they are to stay.
-
-        Raises:
-            NotFoundError: It was removed meanwhile.
-            VersionConflictError: It is of another version than ``if_match``.
-        """
+        """Forget a source, and delete its documents unless they are to stay."""
         with self._stores.database.write() as transaction:
             runs.check_version(transaction, source_id, if_match)
             if not keep_documents:

@@ -439,10 +439,8 @@ class KnowledgeBase(Searches):
 
 
 def handle_of(kb: KnowledgeBase) -> Handle:
-    """The handle of a knowledge base, for kbkit's own interfaces."""
     return kb._handle
 
 
 def ingestion_of(kb: KnowledgeBase) -> Ingestion:
-    """How documents come into a knowledge base, for kbkit's own interfaces."""
     return kb._ingestion

@@ -39,11 +39,6 @@ class Ratings:
             return ratings.extent(transaction, self._handle.id)[1]
 
     def __getitem__(self, rating_id: int) -> Rating:
-        """The rating of that id.
-
-        Raises:
-            NotFoundError: There is none.
-        """
         found = next((rating for rating in self if rating.id == rating_id), None)
         if found is None:
             raise NotFoundError(f"{self._handle.name}: has no rating with id {rating_id!r}")

@@ -42,12 +42,7 @@ class Resources:
 
 
 def check_spec(spec: KnowledgeBaseSpec) -> None:
-    """Whether searches and ingests will find what they need; nothing of others is imported.
-
-    Raises:
-        ConfigError: The language is unknown, or there is no such annotator.
-        PostprocessorError: The package of a postprocessor is not installed.
-    """
+    """Whether searches and ingests will find what they need; nothing of others is imported."""
     analyzer(spec.language)
     for postprocessor in spec.retrieval.postprocessors:
         check_installed(postprocessor)
@@ -82,14 +77,6 @@ class NewKnowledgeBase:
         spec: KnowledgeBaseSpec,
         known_as: str,
     ) -> NewKnowledgeBase:
-        """One of that name and spec.
-
-        Raises:
-            ConflictError: The name is taken.
-            ConfigError: The language is unknown, or there is no such annotator.
-            PostprocessorError: The package of a postprocessor is not installed.
-            EmbedderError: The embedder cannot be loaded.
-        """
         check_spec(spec)
         with resources.stores.database.read() as transaction:
             if name in knowledge_bases.names(transaction):
@@ -103,11 +90,6 @@ class NewKnowledgeBase:
         return cls(name, check_text("description", description), spec, embedder, known_as)
 
     def enter(self, transaction: Transaction) -> KnowledgeBaseRow:
-        """Enter it into the catalog.
-
-        Raises:
-            ConflictError: The name is taken.
-        """
         return knowledge_bases.create(
             transaction,
             self.name,

@@ -52,12 +52,7 @@ class Sources:
         return len(self._ingestion.sources())
 
     def __getitem__(self, source: str) -> SourceInfo:
-        """The source of that id, of which the beginning will do, or that reads that location.
-
-        Raises:
-            NotFoundError: There is none; the message names those there are.
-            ConfigError: There are several.
-        """
+        """The source of that id, of which the beginning will do, or that reads that location."""
         return self._find(source)[0]
 
     def __contains__(self, source: object) -> bool:

@@ -65,7 +65,6 @@ class Block(NamedTuple):
 
     @property
     def is_verbatim(self) -> bool:
-        """Whether nothing in it is Markdown."""
         return self.kind in _VERBATIM
 
 
@@ -129,11 +128,7 @@ _RAW_ENDS = {
 
 
 def blocks(content: str) -> Iterator[Block]:
-    """The blocks of a text, in order, found as they are asked for.
-
-    Args:
-        content: Markdown, with line ends of any kind.
-    """
+    """The blocks of a text, in order, found as they are asked for."""
     text = same_breaks(content)
     front = _FRONT_MATTER.match(text)
     if front:
@@ -232,7 +227,6 @@ def _reaching(block: Block, text: str) -> Block:
 
 @lru_cache(maxsize=64)
 def _lines_of(width: int) -> re.Pattern[str]:
-    """The lines of a quote, or of a list item whose text is so far from the margin."""
     if not width:
         return re.compile(r"(?:[ ]{0,3}>[^\n]*+(?:\n|\Z))++")
     return re.compile(rf"[^\n]*+(?:\n|\Z)(?:[ ]{{{width}}}[^\n]*+(?:\n|\Z)|[ \t]*+\n)*+")
@@ -335,16 +329,9 @@ def _parsed(text: str, start: int) -> tuple[list[Block], int]:
 
 
 def text_anchor(block: Block, text: str) -> tuple[str, str]:
-    """What a block holds without the anchor of a paragraph, and that anchor or ``""``.
-
-    Args:
-        block: Any block; only text has such an anchor.
-        text: What it holds.
-    """
     return without_text_anchor(text) if block.kind is Kind.TEXT else (text, "")
 
 
 def without_text_anchor(text: str) -> tuple[str, str]:
-    """A paragraph's Markdown without the ``{#anchor}`` at its end, and that anchor or ``""``."""
     found = _TEXT_ANCHOR.search(text) if "{#" in text else None
     return (text[: found.start()], found[1]) if found else (text, "")

@@ -15,11 +15,6 @@ _BETWEEN = 4
 
 
 def make_definition_lists(tokens: list[Token]) -> list[Token]:
-    """Turn such lists into definition lists, in place.
-
-    Returns:
-        The ``dt_open`` and the ``inline`` of each term, in turn.
-    """
     terms: list[Token] = []
     for start in reversed([n for n, one in enumerate(tokens) if one.type == "bullet_list_open"]):
         items = list(_items(tokens, start))

@@ -53,7 +53,6 @@ class Prepared:
 
 @lru_cache(maxsize=16_384)
 def escape(text: str) -> str:
-    """Plain text as Markdown that shows exactly it, in a line, a link's text or a table cell."""
     text = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _SPECIAL.sub(r"\\\1", text).replace("{", "&#123;").replace("}", "&#125;")
 
@@ -64,11 +63,6 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
     A heading that repeats the title is dropped where nothing but pictures stands before it (its
     anchor is handed over); if other headings of level 1 remain, all headings go down one level.
     Raw HTML becomes text, and what steers a terminal or turns text around goes, in code too.
-
-    Args:
-        content: The document's Markdown.
-        title: Its title, plain text.
-        rewrite: Says where a link leads.
     """
     # first: what they part may become markup without them
     content = without_controls(same_breaks(content.replace("\r\n", "\n")))
@@ -107,7 +101,6 @@ def _repeated_title(found: Sequence[Block], content: str, title: str) -> tuple[B
 
 
 def _bare(text: str) -> bool:
-    """Whether a text has no words but those of pictures, which may be links."""
     return not any(map(str.isalnum, _PICTURE.sub("", text)))
 
 
@@ -117,7 +110,6 @@ def _words(text: str) -> str:
 
 
 def _between(text: str, rewrite: Rewrite) -> str:
-    """Lines of no block: blank ones, links' definitions, and marks of lists without text."""
     return "\n".join(_definition(line, rewrite) if line else line for line in text.split("\n"))
 
 
@@ -141,13 +133,6 @@ def _cells(row: str, rewrite: Rewrite) -> str:
 
 
 def html_as_text(block: Block, text: str, escaped: Callable[[str], str]) -> str:
-    """A block of raw HTML as text, in the list or quote where it stands.
-
-    Args:
-        block: The block.
-        text: What it holds.
-        escaped: Makes text of a line that holds tags.
-    """
     lead = _MARKS if block.item else _NO_MARKS
     shown = []
     for line in text.split("\n"):
@@ -208,11 +193,6 @@ def _disarm(text: str, rewrite: Rewrite) -> str:
 
 
 def _copy_code(text: str, at: int, out: list[str]) -> int:
-    """Copy a code span, or backticks that begin none.
-
-    Returns:
-        Where to go on.
-    """
     span = _SPAN.match(text, at) or _BACKTICKS.match(text, at)
     assert span is not None
     out.append(span[0])

@@ -15,17 +15,10 @@ _BACK = '<a class="kb-back" href="#%s" title="Back to the text">↩</a>'
 
 
 def note_anchor(label: str) -> str:
-    """Where a footnote stands on its page."""
     return _PREFIX + re.sub(r"[^\w.-]", "-", label)
 
 
 def link_notes(tokens: list[Token], used: set[str]) -> None:
-    """Raise references to footnotes, and have each note lead back to where it is referred to.
-
-    Args:
-        tokens: A page, whose items have their ids.
-        used: The ids of the page, which those of references join.
-    """
     notes = {
         str(token.attrGet("id")): number
         for number, token in enumerate(tokens)

@@ -60,12 +60,10 @@ def formula(state: StateInline, silent: bool) -> bool:
 
 
 def _is_tex(text: str) -> bool:
-    """Whether what stands between dollars is no text, as between prices and names of variables."""
     return text.startswith("$$") or bool(_TEX.search(text)) or not _WORD.search(text)
 
 
 def with_mathml(page: str) -> str:
-    """The HTML of a page with its formulas as MathML, as far as they are understood."""
     return _MARKED.sub(lambda found: mathml(html.unescape(found[1])) or found[0], page)
 
 
@@ -76,11 +74,7 @@ def marked(_: object, tokens: Sequence[Token], number: int, *__: object) -> str:
 
 @lru_cache(maxsize=4_096)
 def mathml(text: str) -> str:
-    """A formula as MathML, ``""`` where it says what is not known here.
-
-    Args:
-        text: TeX with its dollars.
-    """
+    """A formula as MathML, ``""`` where it says what is not known here."""
     # most pages have no formula
     from docutils.utils.math.latex2mathml import tex2mathml
 

@@ -36,7 +36,6 @@ def code_block(
     options: OptionsDict,
     env: MutableMapping[str, Any],
 ) -> str:
-    """Render a code block in the form that the theme's copy button expects."""
     token = tokens[index]
     match = _LANGUAGE.match(token.info.strip())
     language = match[0].lower() if match else ""
@@ -48,12 +47,6 @@ def code_block(
 
 
 def colour(page: str, blocks: list[tuple[str, str]]) -> str:
-    """Replace the plain text of the code blocks by coloured text.
-
-    Args:
-        page: HTML with blocks that `code_block` wrote.
-        blocks: Language and code of each, in order.
-    """
     rest = iter(blocks)
 
     def coloured(match: re.Match[str]) -> str:

@@ -24,7 +24,6 @@ _LINK = re.compile(
 
 
 def destinations(markdown: str) -> list[str]:
-    """The addresses of all links and images, as they are written."""
     return [found[1] or found[2] or "" for found in DESTINATION.finditer(markdown)]
 
 

@@ -39,14 +39,7 @@ _PAUSE = re.compile(r"(?<=[。！？、，；：])")
 
 
 def passage_ends(markdown: str) -> str:
-    """How a passage begins and ends, by which its page finds it; the twin of ``ends`` in scripts.
-
-    Args:
-        markdown: The passage.
-
-    Returns:
-        Its first words, ``…`` and its last ones; of a short one, all of it.
-    """
+    """Return the first and last words of a passage; must match ``ends`` in the scripts."""
     text = plain_text(markdown)
     parts = [text]
     if len(text) > 2 * _END:
@@ -55,16 +48,7 @@ def passage_ends(markdown: str) -> str:
 
 
 def opening_words(markdown: str, *, from_top: bool = False) -> str:
-    """The words of the first block that has enough of them, on one line.
-
-    Args:
-        markdown: A passage.
-        from_top: It opens its document, so that a heading there needs no search.
-
-    Returns:
-        ``""`` where what the passage opens with has an anchor of its own, which leads to it, and
-        where it says nothing.
-    """
+    """The words of the first block that has enough of them, on one line."""
     text = markdown[:_READ].replace("\0", "")
     first, heading = "", ""
     for block in blocks(text):
@@ -86,15 +70,7 @@ def opening_words(markdown: str, *, from_top: bool = False) -> str:
 
 
 def shown_words(markdown: str, shown: str) -> str:
-    """The words of the first line that a snippet shows, where that is far from what is above it.
-
-    Args:
-        markdown: A passage.
-        shown: A snippet of it, in plain text.
-
-    Returns:
-        ``""`` where the snippet is near the beginning, or shows no line from its beginning on.
-    """
+    """The words of the first line that a snippet shows, where that is far from what is above it."""
     seen, above = _SPACE.sub(" ", shown), 0
     for block in blocks(markdown[:_READ].replace("\0", "")):
         if block.kind is Kind.HEADING:
@@ -108,7 +84,6 @@ def shown_words(markdown: str, shown: str) -> str:
 
 
 def _lines(block: Block, text: str) -> Iterator[str]:
-    """What a page shows of a block, in pieces that hold no break."""
     if block.kind is Kind.TEXT:
         text = _TERM.sub("", _MARKS.sub("", text, count=1), count=1)
         for line in _BREAK.split(text):

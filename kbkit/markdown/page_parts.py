@@ -25,7 +25,6 @@ def mark_breadcrumbs(tokens: list[Token]) -> None:
 
 
 def mark_meta_line(tokens: list[Token]) -> None:
-    """Set the paragraph after the title small, with room for the day that `dated` puts in."""
     title = next((n for n, token in enumerate(tokens) if token.type == "heading_open"), 0)
     for number, token in enumerate(tokens[title:], title):
         if token.type == "paragraph_open":
@@ -40,10 +39,6 @@ def dated(page: str, day: str) -> str:
     """The HTML of a document's page, with a badge that says when it was fetched last.
 
     It is no part of what `render` makes, since each refresh moves the day of every page.
-
-    Args:
-        page: What `render` made of it.
-        day: The day (ISO), or ``""``.
     """
     badge = f' · <span class="kb-badge">fetched {html.escape(day)}</span>' if day else ""
     return page.replace(_DAY, badge, 1)

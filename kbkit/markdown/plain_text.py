@@ -38,11 +38,6 @@ def plain_text(markdown: str, *, lines: bool = False) -> str:
     """Markdown as text: no marks and no link targets, code as it stands.
 
     Headings are left out, since a hit shows its heading path, unless there is nothing else.
-
-    Args:
-        markdown: What to read.
-        lines: Keep the lines of code, with their indentation, and begin a line with each
-            paragraph, item of a list and row of a table; else all is one line.
     """
     markdown = markdown.replace("\0", "")
     text: list[str] = []
@@ -82,12 +77,7 @@ def _dedented(code: list[str]) -> list[str]:
 
 
 def inline_text(markup: str, *, tags: bool = True) -> str:
-    """A line of Markdown without links, emphasis, escapes and entities; code as it stands.
-
-    Args:
-        markup: The line; there are no NULs in it.
-        tags: Keep tags of HTML, which may be all that an example consists of.
-    """
+    """A line of Markdown without links, emphasis, escapes and entities; code as it stands."""
     if not _MARKUP.search(markup):
         return markup
     kept: list[str] = []

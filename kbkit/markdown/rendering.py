@@ -106,19 +106,7 @@ def render(
     picture: Picture = lambda _: None,
     image: ResolvePage = lambda _: None,
 ) -> Rendered:
-    """Render one page.
-
-    Args:
-        markdown: The page's Markdown, front matter removed.
-        resolve: Finds the pages that relative links mean.
-        document: It is the page of a document: the paragraph after the title tells where that
-            comes from, and what follows the last rule leads on. Both are set small and left out
-            of the search, as are breadcrumbs, a paragraph before the title of any page. `dated`
-            tells when it was fetched.
-        picture: Finds pictures of the export, which stand in the page.
-        image: Finds the addresses of pictures of documents, which stand there too; all others
-            become links.
-    """
+    """Render one page."""
     parser = _parser()
     env: dict[str, Any] = {"code": []}
     tokens = parser.parse(markdown, env)
@@ -167,7 +155,6 @@ def _with_pictures(children: list[Token], picture: Picture, found: list[str]) ->
 
 
 def _take_anchors(state: StateCore) -> None:
-    """Move ``{#anchor}`` from the end of a heading's or paragraph's text to its id."""
     around = None
     for token, text in pairwise(state.tokens):
         if token.type == "heading_open":
@@ -182,7 +169,6 @@ def _take_anchors(state: StateCore) -> None:
 
 
 def _html_as_text(state: StateCore) -> None:
-    """Make paragraphs of raw HTML, whose lines are nothing but text."""
     for number, token in reversed(list(enumerate(state.tokens))):
         if token.type == "html_block":
             inside = Token("inline", "", 0, content="", level=token.level + 1)
@@ -210,7 +196,6 @@ def _callouts(state: StateCore) -> None:
 
 
 def _bold(inline: Token) -> str:
-    """What a line says that is in bold as a whole, or ``""``."""
     children = [child for child in inline.children or [] if child.nesting or child.content]
     marks = [child.type for child in children if child.type.startswith("strong_")]
     if marks != ["strong_open", "strong_close"] or len(inline.content) > _LONGEST_TITLE:
@@ -257,7 +242,6 @@ def _link(href: str, token: Token) -> Token:
 
 
 def _safe_href(href: str, resolve: ResolvePage) -> str | None:
-    """Where a link may lead, or ``None``."""
     try:
         scheme = urlsplit(href).scheme
     except ValueError:
@@ -270,11 +254,7 @@ def _safe_href(href: str, resolve: ResolvePage) -> str | None:
 
 
 def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
-    """Give each heading an id of its own and a link to itself, and ids to what else has one.
-
-    Returns:
-        The table of contents and all ids.
-    """
+    """Give each heading an id of its own and a link to itself, and ids to what else has one."""
     toc: list[TocEntry] = []
     stack: list[TocEntry] = []
     used: set[str] = set()
@@ -327,7 +307,6 @@ def _name(heading: Token) -> str:
 
 
 def _unique(anchor: str, used: set[str]) -> str:
-    """An id that no other heading has, and none of the theme's own elements."""
     if _OWN_ID.match(anchor):
         # The theme's scripts read #__config and #__search; a document must not stand in for them
         anchor = f"anchor-{anchor.lstrip('_')}"

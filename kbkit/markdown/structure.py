@@ -54,7 +54,6 @@ class Outline:
 
 
 def outline(content: str) -> Outline:
-    """Find blocks, headings and page marks."""
     found: list[Block] = []
     pages: list[tuple[int, int, int]] = []
     for block in blocks(content):
@@ -140,7 +139,6 @@ def split_anchor(title: str) -> tuple[str, str]:
 
 
 def without_anchors(text: str) -> str:
-    """Markdown whose headings, paragraphs and items carry no anchors."""
     if "#" not in text or "}" not in text:
         return text
     parts = []
@@ -158,12 +156,6 @@ def without_anchors(text: str) -> str:
 
 
 def anchors(texts: Sequence[str], own: Sequence[str]) -> list[str]:
-    """The anchor of each heading: its own, or the one that MkDocs makes of its text.
-
-    Args:
-        texts: The headings as plain text.
-        own: The anchor that each carries, or ``""``.
-    """
     used = set(own)
     numbers: dict[str, int] = {}
     return [
@@ -173,14 +165,12 @@ def anchors(texts: Sequence[str], own: Sequence[str]) -> list[str]:
 
 
 def slug(text: str) -> str:
-    """The anchor that MkDocs gives a heading without one of its own."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
     words = re.sub(r"[^\w\s-]", "", ascii_text).strip().lower()
     return re.sub(r"[-\s]+", "-", words)
 
 
 def _unique(anchor: str, used: set[str], numbers: dict[str, int]) -> str:
-    """The anchor, numbered as MkDocs does when it is taken or empty."""
     if not anchor or anchor in used:
         counted = re.fullmatch(r"(.+)_(\d{1,9})", anchor)
         stem, number = (counted[1], int(counted[2])) if counted else (anchor, 0)

@@ -17,12 +17,7 @@ Address = Callable[[str, str], str | None]
 
 
 def resolve_wiki_links(markdown: str, address: Address) -> str:
-    """Make links of what is linked by name; what leads nowhere becomes its text. Code stays.
-
-    Args:
-        markdown: A document's.
-        address: Says where each link leads, without characters that Markdown gives a meaning.
-    """
+    """Make links of what is linked by name; what leads nowhere becomes its text. Code stays."""
     if "[[" not in markdown:
         return markdown
 

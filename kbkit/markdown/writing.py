@@ -75,18 +75,10 @@ def indent(block: str, prefix: str) -> str:
 
 
 def quote(block: str) -> str:
-    """A block as a quotation."""
     return "\n".join(f"> {line}" if line else ">" for line in block.split("\n"))
 
 
 def safe_url(href: str, base: str, *, relative: bool = False) -> str:
-    """An address that may stand in a link, or ``""``.
-
-    Args:
-        href: The address.
-        base: What a relative one starts from.
-        relative: It may stay relative.
-    """
     try:
         url = urljoin(base, href.strip())
         split = urlsplit(url)
@@ -116,12 +108,6 @@ def _guarded(match: re.Match[str]) -> str:
 
 
 def marked(text: str, mark: str) -> str:
-    """A text between marks of emphasis, which `emphasised` writes where readers find them.
-
-    Args:
-        text: Markdown that neither begins nor ends with white space.
-        mark: ``*`` or ``**``.
-    """
     opening, closing = _MARKS[mark]
     text = re.sub(r"^\*(?=\s|$)", r"\\*", text)
     text = re.sub(r"(?<=\s)\*$", r"\\*", text)
@@ -162,7 +148,6 @@ def emphasised(text: str) -> str:
 
 
 def bold(text: str) -> str:
-    """A text in bold, as far as readers find its marks."""
     return emphasised(marked(text, "**"))
 
 
@@ -233,22 +218,11 @@ _NAMES = {"seealso": "See also", "tldr": "TL;DR", "faq": "FAQ", "todo": "To do"}
 
 
 def admonition(title: str, text: str) -> str:
-    """An admonition as Markdown, ``""`` for one that says nothing.
-
-    Args:
-        title: Its Markdown, or ``""``.
-        text: What it says, Markdown too.
-    """
     return quote("\n\n".join(filter(None, [f"**{title}**" if title else "", text])))
 
 
 def title_of(kind: str, own: str | None) -> str:
-    """What names an admonition; a title of its own follows what kind it is, which pages draw.
-
-    Args:
-        kind: As it is written.
-        own: Its own title; ``""`` for none at all in dialects that say so, ``None`` for its kind's.
-    """
+    """What names an admonition; a title of its own follows what kind it is, which pages draw."""
     first = (own or "").split(" ", maxsplit=1)[0].lower().rstrip(":!.,")
     if own and _first_word(kind) in _TOLD and first not in KINDS:
         return f"{_named(kind)}: {own}"
@@ -261,7 +235,6 @@ def shown_as(title: str) -> str:
 
 
 def _named(kind: str) -> str:
-    """What an admonition of a kind is called that has no title."""
     word = _first_word(kind)
     return _NAMES.get(word, word.replace("-", " ").capitalize())
 

@@ -62,12 +62,7 @@ _VERSION = re.compile(rf"https?://[^/?#]*(?:/[^/?#]*)*?/({_NUMBER}|v\d{{1,3}})/"
 
 
 def version_of(uri: str, metadata: Mapping[str, Any]) -> str:
-    """The version of what a document documents, such as ``3.12``; ``""`` where nothing says it.
-
-    Args:
-        uri: Of the document: a folder of it may be named after a version, with a point or a ``v``.
-        metadata: What its source keeps with it; ``version`` in it is what counts first.
-    """
+    """The version of what a document documents, such as ``3.12``; ``""`` where nothing says it."""
     if said := metadata.get("version"):
         return str(said)
     found = _VERSION.match(uri)
@@ -160,7 +155,6 @@ class PageRecord:
 
 
 def image_names_of(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """The names of a document's pictures by their addresses in its content."""
     found = metadata.get("images")
     return {str(key): str(name) for key, name in found.items()} if isinstance(found, dict) else {}
 
@@ -353,12 +347,6 @@ class Navigation:
     def stated(
         cls, breadcrumbs: Iterable[tuple[str, str]] | None = None, following: str = ""
     ) -> Navigation:
-        """One out of texts that anybody wrote: bounded, and plain.
-
-        Args:
-            breadcrumbs: Title and URI of each; those without a title are left out.
-            following: URI of what follows.
-        """
         crumbs = None
         if breadcrumbs is not None:
             found = [
@@ -370,7 +358,6 @@ class Navigation:
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> Navigation:
-        """What a document's metadata tell, whoever wrote them."""
         crumbs, following = (metadata.get(key) for key in KEYS)
         known = isinstance(crumbs, list) and all(
             isinstance(crumb, list) and len(crumb) == 2 and all(isinstance(p, str) for p in crumb)
@@ -405,5 +392,4 @@ def variable(value: object) -> str:
 
 
 def variables(arguments: Mapping[str, Any]) -> list[str]:
-    """The variables that arguments refer to, sorted."""
     return sorted({name for value in arguments.values() if (name := variable(value))})

@@ -17,9 +17,6 @@ def fidelity_score(figures: Mapping[str, tuple[int, int]]) -> float:
 
     The least of three: the kept share of its words; that of its code blocks, headings and table
     rows together; the share of the written words that are its content.
-
-    Args:
-        figures: Kept and wanted things by kind.
     """
     pairs = [figures.get(kind, (0, 0)) for kind in _COUNTED]
     things = (sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs))
@@ -27,11 +24,7 @@ def fidelity_score(figures: Mapping[str, tuple[int, int]]) -> float:
 
 
 def losses(figures: Mapping[str, tuple[int, int]]) -> str:
-    """What a page lost and what it holds besides, in one line; ``""`` where it is whole.
-
-    Args:
-        figures: Kept and wanted things by kind.
-    """
+    """What a page lost and what it holds besides, in one line; ``""`` where it is whole."""
     found = [
         f"{kind} {kept:,} of {wanted:,}"
         for kind, (kept, wanted) in figures.items()
@@ -45,11 +38,7 @@ def losses(figures: Mapping[str, tuple[int, int]]) -> str:
 
 
 def poor_site(figures: Mapping[str, tuple[int, int]]) -> str:
-    """What is wrong with how the pages of a site were read, in one line; ``""`` if nothing is.
-
-    Args:
-        figures: Kept and wanted things of its pages, by kind.
-    """
+    """What is wrong with how the pages of a site were read, in one line; ``""`` if nothing is."""
     shares = {kind: _share(figures.get(kind, (0, 0))) for kind in _LEAST}
     return ", ".join(
         f"{1 - share:.1%} of the text is not content" if kind == "surplus"

@@ -124,7 +124,6 @@ class SyncReport(Value):
         return bool(self.added or self.updated or self.removed)
 
     def __str__(self) -> str:
-        """As a person reads it: ``3 added, 1 updated, 0 removed``."""
         counts = ("added", self.added), ("updated", self.updated), ("removed", self.removed)
         return ", ".join(f"{len(paths):,} {name}" for name, paths in counts)
 

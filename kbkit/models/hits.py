@@ -29,15 +29,6 @@ TIME = "datetime64[us, UTC]"
 def typed_frame(
     rows: Sequence[Mapping[str, Any]], types: Mapping[str, str | Sequence[str]]
 ) -> pd.DataFrame:
-    """Rows as a DataFrame.
-
-    Args:
-        rows: Values by column; other values are left out.
-        types: Type of each column, in order: a dtype's name, or the categories there may be.
-
-    Raises:
-        MissingExtraError: pandas is not installed.
-    """
     with whole("A DataFrame"):
         import pandas as pd
 
@@ -358,7 +349,6 @@ class Hits(Sequence[Hit]):
         return frame
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What a terminal shows: a few lines a hit."""
         lines = [f"{pluralize(len(self), 'hit')} for {self.query!r}", *self.notes]
         for rank, hit in enumerate(self.hits, 1):
             names = plain(" › ".join([hit.title or hit.uri, *hit.headings]))
@@ -403,20 +393,17 @@ def text_fragment(words: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text as one line of Markdown that shows it as it is."""
     line = " ".join(text.split())
     return _MARKUP.sub(lambda match: f"{match[0][:-1]}\\{match[0][-1]}", line)
 
 
 def _described(hit: Hit) -> str:
-    """What a hit's document is, on a line of its own that takes no more than its room."""
     style = "max-width:30em;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;opacity:.75"
     line = html.escape(plain(hit.description))
     return f"<div style='{style}' title='{line}'><small>{line}</small></div>" if line else ""
 
 
 def linked(hit: Hit) -> str:
-    """A link to the hit's place, or its plain title where the URI is not a web address."""
     title = html.escape(hit.title or hit.uri)
     if hit.uri.startswith(("http://", "https://")):
         return f"<a href='{html.escape(hit.url)}' rel='noopener nofollow'>{title}</a>"

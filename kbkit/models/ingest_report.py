@@ -125,7 +125,6 @@ class ImportReport(Value):
 
 
 def seconds_line(seconds: Mapping[str, float]) -> str:
-    """The time by stage in one line."""
     return ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())
 
 

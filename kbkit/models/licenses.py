@@ -134,7 +134,6 @@ def one_line(text: str, length: int) -> str:
 
 
 def _address(url: str) -> str:
-    """A web address that may become a link, or ``""``."""
     url = url.strip()
     if len(url) > URL_LENGTH or not url.isprintable() or not _ADDRESS.fullmatch(url):
         return ""
@@ -147,7 +146,6 @@ def _address(url: str) -> str:
 
 
 def known_address(url: str) -> str:
-    """The SPDX name of the license whose terms stand at an address, or ``""``."""
     try:
         parts = urlsplit(_ARCHIVED.sub("", url))
     except ValueError:
@@ -180,7 +178,6 @@ def _creative(steps: list[str]) -> str:
 
 @lru_cache(maxsize=1024)
 def known_name(text: str) -> str:
-    """The SPDX name or expression that a text means, or ``""``."""
     if not text or len(text) > NAME_LENGTH:
         return ""
     from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression

@@ -28,12 +28,6 @@ def plain(text: str) -> str:
 
 
 def without_controls(text: str, *, colours: bool = False) -> str:
-    """A text of several lines without what steers a terminal, turns text around or is not seen.
-
-    Args:
-        text: The text.
-        colours: Leave those in that change colours only, which kbkit's own tables have.
-    """
     if colours:
         return _COLOURED.sub(lambda match: match[1] or "", text)
     return _STEERING.sub("", text.replace("\r\n", "\n"))
@@ -45,13 +39,6 @@ def escaped_controls(text: str) -> str:
 
 
 def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str:
-    """Suggest the nearest of some known names: the end of an error message.
-
-    Args:
-        name: An unknown name.
-        known: The names that exist.
-        otherwise: The text where none is near; by default the first twenty names.
-    """
     from difflib import get_close_matches
 
     names = list(known)
@@ -69,7 +56,6 @@ def pluralize(number: int, noun: str = "document") -> str:
 
 
 def valid(text: str) -> str:
-    """A text without lone surrogates, which nothing can store: each is a question mark."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -78,7 +64,6 @@ def valid(text: str) -> str:
 
 
 def valid_values(value: Any) -> Any:
-    """A value of JSON with all its texts as `valid` has them."""
     if isinstance(value, str):
         return valid(value)
     if isinstance(value, list):

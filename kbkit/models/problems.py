@@ -25,7 +25,6 @@ class Problem(Value):
 
 
 def by_reason(problems: Iterable[Problem]) -> list[str]:
-    """A line for each reason: what it concerns, and the reason: ``a.md and 2 more: too large``."""
     reasons: dict[str, list[str]] = {}
     for problem in problems:
         reasons.setdefault(problem.reason, []).append(problem.uri)

@@ -37,7 +37,6 @@ class Improvement(Value):
         return bool(self.cards or self.chunks or self.annotations)
 
     def __str__(self) -> str:
-        """As a person reads it: ``470 cards and 14,400 chunks, about 15 minutes, 22 MB``."""
         counts = ((self.cards, "card"), (self.chunks, "chunk"))
         named = [f"{n:,} {name}{'s' if n > 1 else ''}" for n, name in counts if n]
         if self.annotations:
@@ -79,7 +78,6 @@ class Expansion(Value):
         return (self.input_tokens * input_price + self.output_tokens * output_price) / 1e6
 
     def __str__(self) -> str:
-        """What is left, as a person reads it."""
         if not self.documents:
             return f"nothing is left for {self.model}"
         return (
@@ -124,7 +122,6 @@ class AnnotationReport(Value):
         return (self.input_tokens * input_price + self.output_tokens * output_price) / 1e6
 
     def __str__(self) -> str:
-        """What is left, as a person reads it."""
         if not self.chunks:
             return f"nothing is left for {self.model}"
         return (
@@ -215,7 +212,6 @@ class KnowledgeBaseInfo(Value):
 
 
 def model_name(fingerprint: str) -> str:
-    """Return the name of an embedding model, such as ``minilm`` of ``onnx:minilm:64f9``."""
     kind, _, rest = fingerprint.partition(":")
     return rest.partition(":")[0] if kind in ("onnx", "llama-index") and rest else kind
 

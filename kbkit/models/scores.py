@@ -15,7 +15,6 @@ Scores = dict[str, dict[str, dict[str, int]]]
 
 
 def fold_query(query: str) -> str:
-    """A query as it is compared with others: case and white space do not count."""
     return " ".join(query.casefold().split())
 
 
@@ -33,9 +32,6 @@ def latest_scores(ratings: Iterable[Rating]) -> Scores:
 
     The last rating that somebody gave a chunk for a query counts. Queries that differ only in case
     or white space are one, worded as it was first asked, white space folded.
-
-    Args:
-        ratings: Oldest first.
     """
     return latest_of(
         ChunkScore(rating.query, rating.target.id, rating.rater, rating.score)
@@ -45,11 +41,6 @@ def latest_scores(ratings: Iterable[Rating]) -> Scores:
 
 
 def latest_of(given: Iterable[ChunkScore]) -> Scores:
-    """What `latest_scores` gives, of what the ratings say.
-
-    Args:
-        given: Oldest first; those without a query are left out.
-    """
     wordings: dict[str, str] = {}
     scores: Scores = {}
     for said in given:

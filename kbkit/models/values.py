@@ -52,7 +52,6 @@ class Value:
 
 
 def pairs_html(pairs: Iterable[tuple[str, str]]) -> str:
-    """Labels and values as an HTML table."""
     rows = (
         f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
         f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
@@ -129,7 +128,6 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def shape_of(kind: type) -> Any:
-    """What ``to_dict`` of a value object gives, as a type: the object's own, or a ``TypedDict``."""
     shape = get_type_hints(kind.to_dict).get("return", kind)  # type: ignore[attr-defined]
     named = isinstance(shape, type) and hasattr(shape, "__required_keys__")
     return shape if named else kind

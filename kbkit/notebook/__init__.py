@@ -37,23 +37,6 @@ def write_notebook(
     """Write a notebook that builds a recipe and looks at what came of it.
 
     Paths are written as they are seen from the notebook's folder, where Jupyter runs it.
-
-    Args:
-        recipe: The recipe file.
-        output: The notebook to write; by default ``NAME.ipynb``, after the recipe's name.
-        workspace: Folder of its workspace; by default ``KBKIT_WORKSPACE``, else ``./kb``, when
-            the notebook runs.
-        trust: Have it agree to what the recipe asks for (`kbkit.build`).
-        force: Write over a file that exists.
-
-    Returns:
-        The notebook's file.
-
-    Raises:
-        RecipeError: The recipe is missing or wrong.
-        ConflictError: The file exists.
-        MissingExtraError: nbformat is not installed.
-        NotebookError: It cannot be written.
     """
     with extra("lab", "nbformat", "Writing a notebook"):
         import nbformat
@@ -76,16 +59,7 @@ def write_notebook(
 
 
 def run_notebook(path: str | Path, *, on_progress: OnProgress | None = None) -> None:
-    """Run a notebook in a fresh kernel, in its own folder, and keep what its cells put out.
-
-    Args:
-        path: The notebook. It is written when the run ends, also at a cell that fails.
-        on_progress: Called as cells begin, with stage ``notebook``.
-
-    Raises:
-        MissingExtraError: Jupyter is not installed.
-        NotebookError: A cell failed, which the message names; or there is no Python kernel.
-    """
+    """Run a notebook in a fresh kernel, in its own folder, and keep what its cells put out."""
     with extra("lab", "Jupyter", "Running a notebook"):
         import nbclient
         import nbformat
@@ -144,7 +118,6 @@ def _assigned(line: str, values: dict[str, str | bool]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text as one line of Markdown that means nothing but itself."""
     return _MARKUP.sub(lambda match: f"\\{match[0]}", " ".join(text.split()))
 
 

@@ -18,30 +18,20 @@ _MODES = (
 
 
 def control(kind: Callable[..., Any], label: str, **options: Any) -> Any:
-    """A control of some kind with its label, as wide as its row makes it.
-
-    Args:
-        kind: A class of ipywidgets.
-        label: What it is called.
-        options: Values of its traits.
-    """
     return kind(description=label, layout=widgets.Layout(width="auto"), **options)
 
 
 def button(label: str, tooltip: str, action: Callable[[], None]) -> widgets.Button:
-    """A button that does something when it is pressed."""
     made = control(widgets.Button, label, tooltip=tooltip).add_class("kbkit-button")
     made.on_click(lambda _button: action())
     return made
 
 
 def toggle(label: str, **options: Any) -> widgets.ToggleButton:
-    """A button that shows more, or hides it again."""
     return control(widgets.ToggleButton, label, **options).add_class("kbkit-more")
 
 
 def mode_box(**options: Any) -> widgets.Dropdown:
-    """A choice of how to search."""
     return control(widgets.Dropdown, "Search by", options=_MODES, **options)
 
 
@@ -52,17 +42,14 @@ def row(*controls: Any) -> widgets.HBox:
 
 
 def buttons(*controls: Any) -> widgets.HBox:
-    """Buttons side by side."""
     return widgets.HBox(list(controls)).add_class("kbkit-buttons")
 
 
 def stylesheet() -> widgets.HTML:
-    """The stylesheet of all panels, as a widget that shows nothing."""
     return widgets.HTML(render.stylesheet(), layout=widgets.Layout(display="none"))
 
 
 def show(widget: Any, visible: bool) -> None:
-    """Show a widget, or take its room away."""
     widget.layout.display = None if visible else "none"
 
 

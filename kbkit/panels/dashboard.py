@@ -47,14 +47,6 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         rater: str = "",
         more: Sequence[Tab] = (),
     ) -> None:
-        """Make a dashboard.
-
-        Args:
-            workspace: What it shows.
-            base: Folder that relative paths of sources start from.
-            rater: Who rates and judges; by default ``KBKIT_RATER`` or the login name.
-            more: Further tabs, behind kbkit's own.
-        """
         self._workspace = workspace
         self._tabs = [*_tabs_of(workspace, base, rater, self.show), *more]
         self._panels: dict[int, Any] = {}
@@ -135,15 +127,6 @@ class PanelLauncher(Panel):
         label: str,
         hint: str,
     ) -> None:
-        """Make the choice.
-
-        Args:
-            workspace: Where to choose.
-            make: Makes the panel of a knowledge base and of what the box says.
-            input_box: Takes what else the panel needs.
-            label: What the button says.
-            hint: What to do, in a sentence.
-        """
         self._selector = KnowledgeBaseSelector(workspace)
         self._make = make
         self.panel: Any = None

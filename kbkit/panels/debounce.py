@@ -15,19 +15,12 @@ class Debouncer:
     """
 
     def __init__(self, delay: float, action: Callable[[], None]) -> None:
-        """Make a debouncer.
-
-        Args:
-            delay: Quiet time in seconds before the action runs.
-            action: What to run; it must not raise.
-        """
         self.delay = delay
         self._action = action
         self._timer: asyncio.TimerHandle | None = None
 
     @property
     def waiting(self) -> bool:
-        """Whether the action is due but has not run yet."""
         return self._timer is not None
 
     def later(self) -> None:
@@ -49,7 +42,6 @@ class Debouncer:
         self._action()
 
     def cancel(self) -> None:
-        """Do not run the action that is due."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

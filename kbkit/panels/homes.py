@@ -24,11 +24,9 @@ AnyTarget: TypeAlias = "Workspace | RemoteWorkspace | KnowledgeBase | RemoteKnow
 
 
 def home_of(target: AnyTarget) -> Home:
-    """Where a workspace is, by itself or by one of its knowledge bases."""
     found: Home = target.path if is_local(target) else target.url  # type: ignore[union-attr]
     return found
 
 
 def is_local(target: object) -> bool:
-    """Whether a workspace, or a part of one, lies in a folder of this machine."""
     return hasattr(type(target), "path")

@@ -39,12 +39,6 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     error: Exception | None = None
 
     def __init__(self, home: Home, name: str) -> None:
-        """Make an empty panel.
-
-        Args:
-            home: Where the workspace is whose changes it hears of.
-            name: Of its class in the stylesheet.
-        """
         self._home = home
         self._loop = _running_loop()
         self.status_line = StatusLine()
@@ -130,13 +124,6 @@ class JobPanel(Panel):
     running = traitlets.Bool(False, help="Whether work is under way.")
 
     def __init__(self, home: Home, name: str, hint: str) -> None:
-        """Make an empty panel.
-
-        Args:
-            home: Where the workspace is whose changes it hears of.
-            name: Of its class in the stylesheet.
-            hint: What its cancel button says when a pointer rests on it.
-        """
         self._cancelled = threading.Event()
         self._thread: threading.Thread | None = None
         self._updated = 0.0

@@ -12,7 +12,6 @@ LONGEST = 20_000
 
 
 def heading(hit: Hit) -> dict[str, Any]:
-    """What stands above a passage: title, headings, and the address of a link or ``""``."""
     title = render.plain(hit.title, render.TITLE_LENGTH) or render.place(hit.uri) or "Untitled"
     return {
         "id": hit.chunk.id,
@@ -24,7 +23,6 @@ def heading(hit: Hit) -> dict[str, Any]:
 
 
 def path(chunk: Chunk, title: str) -> str:
-    """The headings above a chunk, without the title of its document, with which many begin."""
     above = [render.plain(each, render.PATH_LENGTH) for each in chunk.heading_path]
     return render.plain(" › ".join(above[above[:1] == [title] :]), render.PATH_LENGTH)
 

@@ -25,15 +25,6 @@ class AskingView(View):
         problem: Callable[[Exception, Message], Answer],
         handlers: Mapping[str, Handler] | None = None,
     ) -> None:
-        """Make a view.
-
-        Args:
-            panel: Shows what nobody expected to go wrong.
-            answers: What answers each question; gives JSON values.
-            problem: Says of an error its ``text``, the ``field`` that it is about or ``""``, and
-                ``now``: how things are, where another change came between.
-            handlers: What to call with the messages of further events.
-        """
         self._panel = panel
         self._answers = answers
         self._problem = problem
@@ -54,11 +45,7 @@ class AskingView(View):
 
 
 def text_in(message: Message, name: str) -> str:
-    """A text of a message; a page may send anything.
-
-    Raises:
-        ConfigError: It is none.
-    """
+    """A text of a message; a page may send anything."""
     value = message.get(name, "")
     if not isinstance(value, str):
         raise ConfigError(f"{name}={value!r}: give text")
@@ -66,11 +53,6 @@ def text_in(message: Message, name: str) -> str:
 
 
 def texts_in(message: Message, name: str) -> list[str]:
-    """Texts of a message, without those that are blank.
-
-    Raises:
-        ConfigError: It is no list of texts.
-    """
     value = message.get(name, [])
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise ConfigError(f"{name}={value!r}: give a list of texts")

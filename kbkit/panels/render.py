@@ -31,19 +31,13 @@ _JOINERS = {"\u200c", "\u200d"}
 
 @cache
 def stylesheet() -> str:
-    """The stylesheet of panels, and of graphs, which sites have too, as a ``<style>`` element."""
     package = resources.files("kbkit")
     sheets = [package / "panels/style.css", package / "export/assets/graph.css"]
     return f"<style>{''.join(sheet.read_text(encoding='utf-8') for sheet in sheets)}</style>"
 
 
 def plain(text: str, length: int) -> str:
-    """One line of visible text, cut to a length, not yet escaped.
-
-    Args:
-        text: Any text.
-        length: Most characters to keep.
-    """
+    """One line of visible text, cut to a length, not yet escaped."""
     # Ten times the length leaves room for white space to fold and bounds the work all the same.
     visible = text[: length * 10]
     if not visible.isprintable():  # mostly it is, and looking at each character takes long
@@ -69,17 +63,11 @@ def web_address(url: str) -> str:
 
 
 def place(uri: str) -> str:
-    """Where a document comes from, short enough to read: an address without its scheme."""
     return plain(re.sub(r"^https?://", "", uri, flags=re.IGNORECASE), PATH_LENGTH // 3)
 
 
 def lines(text: str, length: int) -> str:
-    """Visible text with its lines and indentation, cut to a length, not yet escaped.
-
-    Args:
-        text: Any text.
-        length: Most characters to keep.
-    """
+    """Visible text with its lines and indentation, cut to a length, not yet escaped."""
     visible = "".join(
         character
         if character == "\n" or unicodedata.category(character) not in _NOT_SHOWN

@@ -38,14 +38,6 @@ class KnowledgeBaseSelector:
         offer_all: bool = False,
         offer_new: bool = False,
     ) -> None:
-        """Make a choice.
-
-        Args:
-            target: A knowledge base, or a workspace whose knowledge bases can be chosen.
-            on_change: Called when the reader chose another one.
-            offer_all: Whether all together can be chosen.
-            offer_new: Whether the name of a new one can be written.
-        """
         is_workspace = hasattr(type(target), "create")
         self._kb: KnowledgeBase | None = None if is_workspace else cast("KnowledgeBase", target)
         self.workspace = cast("Workspace", target) if is_workspace else None
@@ -73,11 +65,6 @@ class KnowledgeBaseSelector:
         return (self.box.value or "").strip()
 
     def offer(self) -> bool:
-        """Offer what the workspace holds by now.
-
-        Returns:
-            Whether another one is chosen now, since the one before is gone.
-        """
         if self.workspace is None or self.box is None:
             return False
         names = list(self.workspace)
@@ -108,14 +95,6 @@ class KnowledgeBaseSelector:
             _chosen_last[self.home] = change["new"]
 
     def find(self, name: str = "") -> KnowledgeBase:
-        """A knowledge base.
-
-        Args:
-            name: Its name; by default of the one that is chosen.
-
-        Raises:
-            NotFoundError: There is none.
-        """
         if self._kb is not None:
             return self._kb
         assert self.workspace is not None
@@ -124,7 +103,6 @@ class KnowledgeBaseSelector:
         return self.workspace[name]
 
     def chosen(self) -> list[KnowledgeBase]:
-        """The one that is chosen, or all."""
         if self.workspace is None:
             return [self.find()]
         return [self.workspace[name] for name in self.workspace if self.name in ("", name)]

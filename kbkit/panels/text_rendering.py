@@ -55,18 +55,11 @@ class RenderedFile:
 
 
 def is_rendered(path: str) -> bool:
-    """Whether a file can be read better than as its text."""
     return posixpath.splitext(path)[1].lower() in _MARKDOWN
 
 
 def render_file(path: str, text: str, links: Sequence[FileLink]) -> RenderedFile:
-    """Render Markdown.
-
-    Args:
-        path: Of the file.
-        text: What it holds.
-        links: What it links to among the files.
-    """
+    """Render Markdown."""
     known = {link.target: link.path for link in links}
     targets: dict[str, FileTarget] = {}
 
@@ -102,12 +95,6 @@ def render_file(path: str, text: str, links: Sequence[FileLink]) -> RenderedFile
 
 
 def render_text(path: str, text: str) -> RenderedFile:
-    """Show a file's text as it is, with the colours of its language.
-
-    Args:
-        path: Of the file; its suffix tells the language.
-        text: What it holds.
-    """
     cut = text[:LONGEST]
     marks = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", cut)), default=0))
     language = posixpath.splitext(path)[1].lstrip(".").lower()

@@ -50,13 +50,6 @@ class View(anywidget.AnyWidget):
         super().__init_subclass__(**kwargs)
 
     def __init__(self, handlers: Mapping[str, Handler] | None = None, **kwargs: Any) -> None:
-        """Make a view.
-
-        Args:
-            handlers: What to call with the message of each event, by the event's name. They do
-                not raise: a panel shows what went wrong.
-            kwargs: Values of traits.
-        """
         self._handlers = dict(handlers or {})
         super().__init__(**kwargs)
         self.on_msg(self._received)

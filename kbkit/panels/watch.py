@@ -14,20 +14,12 @@ class Watch:
     """
 
     def __init__(self, look: Callable[[], None], interval: float = 1.0) -> None:
-        """Begin.
-
-        Args:
-            look: A method, which must not raise and takes no time where nothing changed. It is
-                forgotten together with its panel.
-            interval: Seconds between two calls.
-        """
         self._look = weakref.WeakMethod(look)
         self._interval = interval
         self._timer: asyncio.TimerHandle | None = None
         self._next()
 
     def stop(self) -> None:
-        """Look no more."""
         if self._timer is not None:
             self._timer.cancel()
 

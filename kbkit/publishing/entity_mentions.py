@@ -42,9 +42,6 @@ class EntityMentions:
         """What documents are mainly about, by their numbers: what they name oftener than others do.
 
         By ``n / sqrt(N)``, where so many of a document's passages name it, and so many of all.
-
-        Args:
-            without: Documents that are about nothing: lists of links.
         """
         scores: dict[int, list[tuple[float, str]]] = {}
         for known, (owners, counts) in self.documents.items():
@@ -63,13 +60,6 @@ class EntityMentions:
 
 
 def entity_mentions(transaction: Transaction, kb_id: str, snapshot: Snapshot) -> EntityMentions:
-    """Read it.
-
-    Args:
-        transaction: Reads.
-        kb_id: The knowledge base.
-        snapshot: Of the version that the transaction sees.
-    """
     said = reading.mentions(transaction, kb_id)
     subjects = reading.names(transaction) if said else {}
     groups: dict[str, list[str]] = {}

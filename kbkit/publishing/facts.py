@@ -33,15 +33,7 @@ def gather_facts(
     questions: Sequence[Question] = (),
     graph: GraphView | GraphFacts | None = None,
 ) -> Facts:
-    """Gather all of it in one reading transaction.
-
-    Args:
-        transaction: The transaction.
-        kb_id: Of the knowledge base.
-        snapshot: Of the version that the transaction sees.
-        questions: What the home page shows that can be asked.
-        graph: What is drawn of the graph, or is known of it already, if anything is to be.
-    """
+    """Gather all of it in one reading transaction."""
     lists = corpus.indexes(transaction, kb_id)
     numbers = {known: number for number, known in enumerate(snapshot.document_ids)}
     mentions = entity_mentions(transaction, kb_id, snapshot)

@@ -53,16 +53,7 @@ class GraphView:
 
 
 def look_at_graph(stores: Stores, name: str, state: str = "") -> GraphView | None:
-    """What is drawn of the graph of a knowledge base; what changed since is read first.
-
-    Args:
-        stores: Of the workspace.
-        name: Of the knowledge base.
-        state: Stands for the graph as it is.
-
-    Returns:
-        ``None`` where nothing is related.
-    """
+    """What is drawn of the graph of a knowledge base; what changed since is read first."""
     whole = Graph(stores, "")
     layout = whole.layout(kbs=[name], limit=MOST_DRAWN)
     if not layout.edges:
@@ -79,15 +70,7 @@ def graph_facts(
     view: GraphView,
     mentions: EntityMentions,
 ) -> GraphFacts:
-    """What the page of the graph tells.
-
-    Args:
-        transaction: Reads.
-        kb_id: The knowledge base.
-        snapshot: Of the version that the transaction sees.
-        view: What is drawn.
-        mentions: Where the knowledge base names entities.
-    """
+    """What the page of the graph tells."""
     drawn = [node for node in view.layout.nodes if node.target.id in mentions.names]
     numbers = {node.target: number for number, node in enumerate(drawn)}
     known = {each.id: each for each in entities.of(
@@ -139,7 +122,6 @@ def _undrawn(
     drawn: Collection[Target],
     mentions: EntityMentions,
 ) -> dict[Target, str]:
-    """What is not drawn of the ends of relations, by name, and its type."""
     ends = {end for edge in edges for end in (edge.source, edge.target)} - set(drawn)
     labels = target_rows.labels(transaction, list(ends))
     order = sorted(labels, key=lambda each: (mentions.names[each.id], each.id))

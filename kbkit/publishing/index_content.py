@@ -56,18 +56,6 @@ ENTITIES = 3
 def indexed_annotations(
     transaction: Transaction, kb_id: str, seqs: Sequence[int], curated: Sequence[NameSpec] = ()
 ) -> IndexedAnnotations | None:
-    """What the annotations of some chunks say.
-
-    Args:
-        transaction: Reads.
-        kb_id: The knowledge base.
-        seqs: ``chunks.seq`` of the chunks, in the order of the index.
-        curated: Names that its recipe gives. Other names for what the chunks name are those of
-            other knowledge bases, or of people, and are not published.
-
-    Returns:
-        ``None`` where none of them is annotated.
-    """
     numbers = {seq: number for number, seq in enumerate(seqs)}
     masks = np.zeros(len(seqs), np.int64)
     first: list[Frame | None] = [None] * len(seqs)
@@ -128,11 +116,6 @@ def with_questions(
     """A snapshot whose chunks hold the words of their questions once more.
 
     Lengths stay, so that other queries find the chunks as before.
-
-    Args:
-        snapshot: Of the knowledge base.
-        asked: The questions, and ``seq`` of the chunks of each.
-        language: Of the analyzer.
     """
     of = analyzer(language)
     rows = {int(seq): row for row, seq in enumerate(snapshot.seqs)}
@@ -191,15 +174,6 @@ def to_fit(row: KnowledgeBaseRow) -> list[EncoderTarget]:
 def index_state(
     stores: Stores, kb_id: str, pages: Mapping[str, str], title: str, *, model: bool | None = None
 ) -> str:
-    """Stands for everything that `index_content` would give, and takes a hundredth of its time.
-
-    Args:
-        stores: Of its workspace.
-        kb_id: The knowledge base.
-        pages: The page of each document's URI; what has none is left out.
-        title: What it is called on the site.
-        model: Whether browsers get the model; by default as the recipe says.
-    """
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         encoders = [query_encoders.state(transaction, kb_id, target) for target in _TARGETS]
@@ -222,18 +196,7 @@ def index_state(
 def index_content(
     stores: Stores, kb_id: str, pages: Mapping[str, str], title: str, *, model: bool | None = None
 ) -> IndexContent | None:
-    """Everything about a knowledge base that its search index says.
-
-    Args:
-        stores: Of its workspace.
-        kb_id: The knowledge base.
-        pages: The page of each document's URI; what has none is left out.
-        title: What it is called on the site.
-        model: Whether browsers get the model; by default as the recipe says.
-
-    Returns:
-        ``None`` where no chunk is left.
-    """
+    """Everything about a knowledge base that its search index says."""
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         snapshot = stores.snapshots.made(transaction, row)

@@ -60,15 +60,7 @@ class Near:
 
 
 class IndexVectors:
-    """The vectors of chunks, or of cards.
-
-    Args:
-        about: What the core of the index says of them; nothing where there are none.
-        rows: Number of chunks or documents.
-        read: How many clusters a query reads.
-        shard: Gives what a shard of vectors holds, by number.
-        decode: Gives the steps of its vectors.
-    """
+    """The vectors of chunks, or of cards."""
 
     def __init__(
         self,
@@ -91,28 +83,14 @@ class IndexVectors:
 
     @property
     def there(self) -> NDArray[np.bool_]:
-        """Which rows have a vector."""
         return np.asarray(self._clusters >= 0)
 
     def projected(self, vector: Vector, axes: Mapping[str, Any]) -> NDArray[np.float64]:
-        """A vector of the model as one of the index.
-
-        Args:
-            vector: Of a query.
-            axes: What the shard ``m`` has of these vectors.
-        """
         return np.asarray(decode_bytes(axes["v"], len(vector)) @ vector * np.array(axes["s"]))
 
     def near(
         self, query: NDArray[np.float64], best: Integers, allowed: NDArray[np.bool_] | None = None
     ) -> Near:
-        """What a query needs of them.
-
-        Args:
-            query: Its vector, of any length; nothing is read for zeros.
-            best: Rows that are best by words, best first.
-            allowed: Which rows may be found; clusters without any are not read.
-        """
         vectors = np.zeros((self._rows, self.dimensions), np.float32)
         if not query.any():
             return Near(np.zeros(0, np.int64), np.zeros(self._rows), vectors)
@@ -162,13 +140,7 @@ _TOLD = frozenset(
 
 
 class IndexFilters:
-    """The filters of one index.
-
-    Args:
-        core: What the index knows of all chunks.
-        owners: The document of each chunk.
-        shard: Gives what a shard holds, by name.
-    """
+    """The filters of one index."""
 
     def __init__(
         self, core: Mapping[str, Any], owners: Integers, shard: Callable[[str], Mapping[str, Any]]
@@ -176,11 +148,7 @@ class IndexFilters:
         self._core, self._owners, self._shard = core, owners, shard
 
     def mask(self, filters: Filters) -> Mask | None:
-        """Which chunks filters let through; ``None`` where there are none.
-
-        Raises:
-            ConfigError: The index cannot tell a condition.
-        """
+        """Which chunks filters let through; ``None`` where there are none."""
         if not filters:
             return None
         for field in fields(filters):

@@ -267,7 +267,6 @@ class PublishedIndex:
         return scores
 
     def _model_cards(self) -> IndexVectors:
-        """The cards as vectors of the model ask them."""
         about, rows = self._shard("m")["cards"], len(self._columns.sizes)
         return IndexVectors(
             about, rows, MODEL_CLUSTERS, lambda n: self._shard(f"e/{n}"), decode_bytes
@@ -276,7 +275,6 @@ class PublishedIndex:
     def _documents(
         self, terms: Mapping[str, _Term], counted: Sequence[_Term], vector: Vector | None
     ) -> DocumentScores:
-        """What each document says as a whole."""
         postings = {name: (term.rows.astype(np.int32), term.counts) for name, term in terms.items()}
         weights = self._columns.retrieval
         scores = DocumentScores.of_words(self._columns, postings if weights.page_weight else {})
@@ -384,7 +382,6 @@ def _row(values: Mapping[str, Any], kind: str, place: int, width: int) -> NDArra
 
 
 def _postings_in(term: _Term, chosen: Integers) -> tuple[Integers, Integers]:
-    """Which of some rows hold a term: their places among them, and among its postings."""
     places = np.minimum(np.searchsorted(term.rows, chosen), len(term.rows) - 1)
     there = np.flatnonzero(term.rows[places] == chosen)
     return there, places[there]

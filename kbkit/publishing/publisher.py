@@ -50,12 +50,6 @@ _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
 def downloads(documents: Mapping[str, str], attachments: Attachments) -> dict[str, Download]:
-    """The archive of each document that has files.
-
-    Args:
-        documents: URI of each document, by its id.
-        attachments: Gives the files of each.
-    """
     found = {}
     for known, uri in documents.items():
         if files := attachments(uri):
@@ -119,7 +113,6 @@ class StoredDocuments:
 
 
 def _labelled(document: Document) -> Document:
-    """An entry whose category, and status where it is not to be used, are tags."""
     said = [document.metadata.get("category"), document.metadata.get("status")]
     more = [each for each in said if isinstance(each, str) and each not in ("", "active")]
     return replace(document, tags=tuple(dict.fromkeys((*document.tags, *more))))
@@ -156,20 +149,6 @@ class Publisher:
         standalone: bool = False,
         on_progress: OnProgress | None = None,
     ) -> ExportReport:
-        """Write the knowledge base as a MkDocs project, and build its site.
-
-        Args:
-            folder: Of the project: ``mkdocs.yml``, ``docs`` and, once built, ``site``.
-            build: Also run MkDocs, in its strict mode, so that the site lies ready in the project.
-            standalone: Add what others need to build the project: requirements, a workflow.
-            on_progress: Called after each page (stage ``export``), and before and after the index
-                and the build (stages ``index`` and ``site``).
-
-        Raises:
-            ExportError: The folder cannot be written, or MkDocs refuses the project.
-            ConflictError: Another process exports into it.
-            MissingExtraError: The extra ``site`` is not installed.
-        """
         report = replace(self._export(folder / DOCS, on_progress, project=folder), folder=folder)
         if standalone:
             write_standalone(folder)
@@ -183,17 +162,7 @@ class Publisher:
         return replace(report, site=site, seconds=seconds)
 
     def export_pages(self, folder: Path, *, on_progress: OnProgress | None = None) -> ExportReport:
-        """Write only the pages and their index, into a folder of the documentation of a site.
-
-        Args:
-            folder: The folder; the site needs the plugin ``kbkit``.
-            on_progress: Called after each page, and before and after the index.
-
-        Raises:
-            ExportError: The folder cannot be written, or holds files of somebody else.
-            ConflictError: Another process exports into it.
-            MissingExtraError: The extra ``site`` is not installed.
-        """
+        """Write only the pages and their index, into a folder of the documentation of a site."""
         return self._export(folder, on_progress)
 
     def _export(
@@ -254,11 +223,6 @@ class Publisher:
         return look_at_graph(self.stores, row.name, state)
 
     def _fit(self, on_progress: OnProgress | None) -> dict[str, float]:
-        """Fit the query encoders that are due.
-
-        Returns:
-            The seconds of stage ``fit``, if there were any.
-        """
         with self.stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
             due = [target for target in to_fit(row) if is_outdated(transaction, row, target)]
@@ -274,11 +238,7 @@ class Publisher:
         return {"fit": time.perf_counter() - start}
 
     def _write_index(self, folder: Path) -> dict[str, float]:
-        """Write the search index of pages that were exported; without chunks there is none.
-
-        Returns:
-            The seconds of stage ``index``.
-        """
+        """Write the search index of pages that were exported; without chunks there is none."""
         start = time.perf_counter()
         manifest = Manifest.read(folder)
         of = (self.stores, self.kb_id, manifest.documents, manifest.title)
@@ -293,21 +253,10 @@ class Publisher:
 
 
 def section_folder(project: Path, kb: str) -> Path:
-    """Where a project has the pages of another knowledge base than its own."""
     return project / DOCS / kb
 
 
 def withdraw(folder: Path, kb: str) -> None:
-    """Remove the pages and the index of a knowledge base that were exported into a folder.
-
-    Args:
-        folder: The folder; files that no export wrote stay.
-        kb: Name of the knowledge base; pages of another one stay.
-
-    Raises:
-        ExportError: The folder cannot be written.
-        ConflictError: Another process exports into it.
-    """
     if Manifest.read(folder).kb == kb:
         remove_index(folder)
         remove_pages(folder, kb)

@@ -14,16 +14,6 @@ from kbkit.sources.openapi.source import Description, version_problem
 
 
 def draft_of_description(values: Any, place: dict[str, Any], name: str) -> Draft:
-    """The draft of an OpenAPI description.
-
-    Args:
-        values: What it says.
-        place: Its ``url`` or ``path``, as a source has it.
-        name: What to call it in messages.
-
-    Raises:
-        SourceError: It is of a version that is not read.
-    """
     if problem := version_problem(values):
         raise SourceError(f"{name}: {problem}")
     documents = list(Description(values, name).documents())
@@ -47,7 +37,6 @@ def draft_of_description(values: Any, place: dict[str, Any], name: str) -> Draft
 
 
 def slug(text: str, fallback: str = "docs") -> str:
-    """A name for a knowledge base, made of a text."""
     found = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:63].strip("-")
     return found if SLUG.fullmatch(found) else fallback
 

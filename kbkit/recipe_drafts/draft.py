@@ -59,7 +59,6 @@ class Draft:
     questions: tuple[tuple[str, str], ...] = field(default=())
 
     def to_yaml(self) -> str:
-        """The recipe, with comments on what was seen and on what to decide."""
         lines = [f"# {line}" for line in self.seen]
         lines += [_pair("name", self.name)]
         if self.description:
@@ -106,27 +105,11 @@ class Draft:
 
 
 def check_free(path: Path) -> None:
-    """Whether a recipe can be written to a file.
-
-    Raises:
-        ConflictError: The file exists.
-    """
     if path.exists():
         raise ConflictError(f"{path}: exists; name another file with --output, or add --force")
 
 
 def write_draft(draft: Draft, path: str | Path | None = None, *, force: bool = False) -> Path:
-    """Write a draft to a file, after it was read as the recipe that it is to be.
-
-    Args:
-        draft: The draft.
-        path: The file; by default ``NAME.yaml``, after its name.
-        force: Write over a file that exists.
-
-    Raises:
-        ConflictError: The file exists.
-        RecipeError: What somebody chose makes no recipe; nothing is written.
-    """
     target = Path(path) if path is not None else Path(f"{draft.name}.yaml")
     if not force:
         check_free(target)
@@ -142,7 +125,6 @@ def _pair(key: str, value: Any) -> str:
 
 
 def _scalar(value: Any) -> str:
-    """A value as YAML on one line."""
     if isinstance(value, str):
         value = _line(value)
     text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
@@ -150,5 +132,4 @@ def _scalar(value: Any) -> str:
 
 
 def _line(text: str) -> str:
-    """Text of a page as one harmless line."""
     return re.sub(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text).strip()[:300]

@@ -56,7 +56,6 @@ class GeneratedPages:
 
 
 def known_exclusions(generator: str) -> list[GeneratedPages]:
-    """What pages of a generator are no content, whether they were seen or not."""
     return [
         GeneratedPages(pattern if pattern.startswith("**/") else f"/{{scope}}/{pattern}", reason)
         for pattern, reason in _KNOWN.get(generator, ())
@@ -64,7 +63,6 @@ def known_exclusions(generator: str) -> list[GeneratedPages]:
 
 
 def generator_of(root: Element, html: str) -> str:
-    """The program that made a page, or ``""``."""
     for meta in root.iter("meta"):
         if (meta.get("name") or "").lower() == "generator":
             word = re.match(r"[a-z]+", (meta.get("content") or "").strip().lower())

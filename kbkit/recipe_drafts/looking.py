@@ -52,18 +52,6 @@ def draft_recipe(
     allow_private: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Draft:
-    """Look at a place and draft the recipe that reads it.
-
-    Args:
-        place: The address of a site or of an OpenAPI description; a folder; a file; or the name of
-            an installed Python package.
-        base: Folder that the recipe will lie in, from which its paths start.
-        allow_private: Permit loopback and private addresses.
-        on_progress: Called as the site is looked at.
-
-    Raises:
-        SourceError: It is none of these, or cannot be read.
-    """
     if "://" in place:
         return draft_of_site(place, allow_private=allow_private, on_progress=on_progress)
     path = Path(place).expanduser()
@@ -200,7 +188,6 @@ def _mirror(path: Path, inside: str, found: str) -> Draft:
 
 
 def _inside(path: Path, base: Path) -> str:
-    """A path as it is seen from the recipe's folder."""
     try:
         return Path(os.path.relpath(path.resolve(), base.resolve())).as_posix()
     except ValueError:  # another drive

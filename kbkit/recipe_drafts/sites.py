@@ -69,16 +69,7 @@ _PRESENT = frozenset({"latest", "stable", "current"})
 def draft_of_site(
     url: str, *, allow_private: bool = False, on_progress: OnProgress | None = None
 ) -> Draft:
-    """Look at a site and draft the recipe that crawls it.
-
-    Args:
-        url: Where its documentation starts.
-        allow_private: Permit loopback and private addresses.
-        on_progress: Called as the site is looked at.
-
-    Raises:
-        SourceError: It cannot be had, or is no page.
-    """
+    """Look at a site and draft the recipe that crawls it."""
     start = canonical(url)
     if not start:
         raise SourceError(f"{url}: not a web address that can be fetched")
@@ -119,7 +110,6 @@ def draft_of_site(
 
 
 def title_of(root: Element) -> str:
-    """What the site calls itself: the title of its start page, without what stands around it."""
     named = next((text for part in root.iter("title") if (text := normalized_text(part))), "")
     parts = re.split(r"\s+[|—–·]\s+|\s+-\s+", named)
     own = parts[-1] if _GENERIC.fullmatch(parts[0]) else parts[0]
@@ -188,15 +178,7 @@ def exclusions(
     language: str,
     translations: Iterable[str] = (),
 ) -> list[Exclusion]:
-    """What to leave out of a site, most pages first.
-
-    Args:
-        prefix: Path that the crawl keeps to, with a slash at its end.
-        paths: Of the pages that are known.
-        generator: Who made it, as `generator_of` says.
-        language: Of its start page, two letters, or ``""``.
-        translations: Paths of the start page in other languages.
-    """
+    """What to leave out of a site, most pages first."""
     inside = [path.removeprefix(prefix) for path in paths if path.startswith(prefix)]
     first = Counter(part.split("/")[0] for part in inside if "/" in part)
     found: dict[str, str] = {}
@@ -225,7 +207,6 @@ def exclusions(
 
 
 def _versions(first: Counter[str]) -> list[str]:
-    """Folders of versions that are not the one to read."""
     numbered = [name for name in first if _VERSION.fullmatch(name)]
     present = [name for name in first if name in _PRESENT]
     coming = [name for name in first if name in _COMING]
@@ -295,7 +276,6 @@ def _name(title: str, start: str) -> str:
 
 
 def _description(text: str, media_type: str) -> object | None:
-    """JSON values of an OpenAPI description, or ``None`` for a page."""
     head = text.lstrip()[:200]
     if head.startswith("<") or not re.search(r"openapi|swagger", text[:2_000], re.IGNORECASE):
         return None

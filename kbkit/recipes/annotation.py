@@ -100,7 +100,6 @@ class PluginAnnotation(_Annotation):
 
 
 def _spelled_out(value: Any) -> Any:
-    """What a short form stands for: ``rules``, names without a type, or a name alone."""
     if isinstance(value, str):
         return {"type": value}
     if not isinstance(value, dict):

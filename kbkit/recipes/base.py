@@ -67,12 +67,7 @@ class Problem:
 
 
 def find_problems(error: ValidationError, kind: Any) -> list[Problem]:
-    """What pydantic found, each problem once.
-
-    Args:
-        error: What it raised.
-        kind: What it was asked for: a part of a recipe, or a union of several.
-    """
+    """What pydantic found, each problem once."""
     items = error.errors()
     left, items = len(items) - _MOST, items[:_MOST]
     found = [_problem(item, kind) for item in items]
@@ -136,7 +131,6 @@ def _likeliest(word: str, known: list[str]) -> str:
 
 
 def _nearest(word: str, known: list[str]) -> str:
-    """Which words may stand where an unknown one stood: the likeliest, or all."""
     if close := _likeliest(word, known):
         return f"; did you mean {close!r}?"
     return f"; there are {', '.join(known)}" if known else ""
@@ -207,11 +201,6 @@ class Spec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     def __init__(self, /, **values: Any) -> None:
-        """Make a part of a recipe.
-
-        Raises:
-            ConfigError: A key is unknown, or a value cannot be; the message says what may be.
-        """
         try:
             super().__init__(**values)
         except ValidationError as error:
@@ -227,7 +216,6 @@ class Spec(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _check_numbers(cls, values: Any) -> Any:
-        """Refuse yes and no where a number belongs, which Python would take for 1 and 0."""
         for name, value in values.items() if isinstance(values, dict) else ():
             if isinstance(value, bool) and name in cls.model_fields:
                 wanted = cls.model_fields[name].annotation
@@ -240,7 +228,6 @@ class Spec(BaseModel):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Say in a JSON schema what each key means."""
         schema = handler(core_schema)
         told = meanings(cls)
         for name, key in handler.resolve_ref_schema(schema).get("properties", {}).items():
@@ -272,11 +259,6 @@ def meanings(kind: type[Spec]) -> Mapping[str, str]:
 
 
 def check_license(stated: str) -> str:
-    """Return a license as a recipe states it, if it can be shown as it is.
-
-    Raises:
-        ValueError: It is no name of one line and no web address.
-    """
     if stated and not License.stated(stated):
         raise ValueError(f"{stated[:80]!r} is neither the name of a license nor a web address")
     if len(stated) > NAME_LENGTH:

@@ -38,12 +38,7 @@ _SMALL = 1_000_000
 
 
 def compose(text: str) -> yaml.Node | None:
-    """What a YAML text consists of; nothing in it takes long to make values of.
-
-    Raises:
-        yaml.YAMLError: It is none, or exceeds a bound: of depth, of what aliases and merges make of
-            it, of digits of a number.
-    """
+    """What a YAML text consists of; nothing in it takes long to make values of."""
     import yaml
 
     fast = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -275,7 +270,6 @@ def _read(path: Path) -> str:
 
 
 def _written_keys(root: yaml.MappingNode) -> list[yaml.ScalarNode]:
-    """Names of arguments and options whose values are keys or passwords, and no references."""
     import yaml
 
     found: list[yaml.ScalarNode] = []
@@ -318,7 +312,6 @@ def _repeated_keys(root: yaml.Node) -> list[yaml.Node]:
 
 
 def _line(path: Path, root: yaml.Node, problem: Problem) -> str:
-    """One line on a problem: file, line, field, what is wrong."""
     import yaml
 
     node, line = root, root.start_mark.line + 1

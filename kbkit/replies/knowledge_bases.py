@@ -14,13 +14,6 @@ from kbkit.retrieval.quoting import LINE_TOKENS, cut, one_line
 def knowledge_bases_reply(
     found: Iterable[KnowledgeBaseInfo], *, start: int, budget: Budget
 ) -> Reply:
-    """Knowledge bases with what they hold, a line each.
-
-    Args:
-        found: Them.
-        start: How many were told before.
-        budget: What the reply may take.
-    """
     quotes = Quotes()
     return listing(
         (row_of(info, quotes) for info in found), name="knowledge_bases",
@@ -31,7 +24,6 @@ def knowledge_bases_reply(
 
 
 def row_of(info: KnowledgeBaseInfo, quotes: Quotes) -> tuple[str, dict[str, Any]]:
-    """A line, which has to stand in a quote, and values of a knowledge base."""
     about = cut(one_line(info.description), LINE_TOKENS)
     updated = f"{info.updated_at:%Y-%m-%d}"
     documents = pluralize(info.documents, "document")
@@ -53,15 +45,6 @@ def usage_text(
     folders: Sequence[str],
     budget: Budget,
 ) -> str:
-    """How an agent uses a server.
-
-    Args:
-        rules: What always holds.
-        tools: What each tool is for.
-        knowledge_bases: Those there are.
-        folders: Those at the root of the files.
-        budget: What the text may take; knowledge bases that do not fit are counted.
-    """
     quotes = Quotes()
     said = "\n".join(f"- `{name}` {use}." for name, use in tools.items())
     head = f"{rules}\n\n{said}\n\n{quotes.note}"
@@ -90,14 +73,6 @@ _MOST_SKIPPED = 5
 def collection_reply(
     info: KnowledgeBaseInfo, documents: Iterable[Document], *, start: int, budget: Budget
 ) -> Reply:
-    """A collection with its documents, a line each.
-
-    Args:
-        info: Its figures.
-        documents: What it holds.
-        start: How many documents were told before.
-        budget: What the reply may take.
-    """
     quotes = Quotes()
     about = cut(one_line(info.description), LINE_TOKENS)
     figures = f"{pluralize(info.documents, 'document')}, {pluralize(info.chunks, 'chunk')}"
@@ -119,13 +94,6 @@ def collection_reply(
 
 
 def added_reply(name: str, report: IngestReport, skipped: list[Problem]) -> Reply:
-    """What was added to a collection.
-
-    Args:
-        name: Of the collection.
-        report: What was stored.
-        skipped: What could not be read, and why.
-    """
     left = [*skipped, *report.failed, *report.skipped]
     told = [
         cut(one_line(f"{each.uri}: {each.reason}"), LINE_TOKENS) for each in left[:_MOST_SKIPPED]

@@ -48,15 +48,7 @@ _LEAST_LENGTH = 200
 def search_reply(
     hits: Hits, *, start: int, limit: int, budget: Budget, with_ids: bool = False
 ) -> Reply:
-    """Passages of a search, from one of them on.
-
-    Args:
-        hits: Best first, `SOUGHT` times as many as ``start + limit + 1``.
-        start: How many passages were told before.
-        limit: Most passages.
-        budget: What the reply may take.
-        with_ids: Whether the text names their chunks too, so that they can be rated.
-    """
+    """Passages of a search, from one of them on."""
     quotes, now = Quotes(), datetime.now(UTC)
     found = excerpts(hits, start + limit + 1)
     notes = [cut(one_line(note), LINE_TOKENS) for note in hits.notes[:_MOST_NOTES]]
@@ -96,13 +88,6 @@ def search_reply(
 
 
 def citation_values(citation: Citation, quotes: Quotes, *, short: bool = False) -> dict[str, Any]:
-    """Where a text is from, as values.
-
-    Args:
-        citation: It.
-        quotes: Where its title is quoted, with the headings below that.
-        short: With only what identifies it.
-    """
     said = source_of(citation, short=short)
     headings = [said.pop(name) for name in ("title", "section") if name in said]
     del said["fetched"]
@@ -128,13 +113,6 @@ class _Passage:
     def shown(
         self, quotes: Quotes, *, short: bool = False, length: int | None = None
     ) -> tuple[str, dict[str, Any]]:
-        """It as a text and as values.
-
-        Args:
-            quotes: Where it is quoted.
-            short: With only what identifies its source.
-            length: Most characters of its text.
-        """
         text = self.text if length is None else cut_at(self.text, length)
         more = {"chunk_id": self.chunk_id} if self.chunk_id else {}
         said = source_of(self.citation, short=short) | more
@@ -165,12 +143,6 @@ _LITTLE = 600
 
 
 def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
-    """A context that is within the budget with its values, which its text alone would be.
-
-    Args:
-        ask: Gives the context that takes at most so many tokens.
-        budget: What the reply may take.
-    """
     room = budget.room + CURSOR_TOKENS  # there is no more of it
     most = max(LEAST_TOKENS, room // 2)
     while True:
@@ -217,21 +189,7 @@ def document_reply(
     start: int,
     budget: Budget,
 ) -> Reply:
-    """A document, from a character on.
-
-    Args:
-        found: It.
-        kb: Name of its knowledge base.
-        section: Heading, or anchor of one, of the part that is wanted; ``""`` for all.
-        lines: Range of its lines, such as ``10-40``; ``""`` for all.
-        anchor: What it was asked for with, which leads to a part of it where nothing else is said.
-        start: How many characters of that were told before.
-        budget: What the reply may take.
-
-    Raises:
-        NotFoundError: It has no such section or line; the message says what it has.
-        ConfigError: The range is none, or a section is asked for too.
-    """
+    """A document, from a character on."""
     if section and lines:
         raise ConfigError("give either section or lines")
     if lines:
@@ -281,15 +239,6 @@ def index_reply(
     start: int,
     budget: Budget,
 ) -> Reply:
-    """What a knowledge base holds, as ``llms.txt`` tells it: a title, what it is about, links.
-
-    Args:
-        info: Its figures.
-        documents: What it holds.
-        address: Where a document can be read.
-        start: How many documents were told before.
-        budget: What the reply may take.
-    """
     quotes = Quotes()
     about = cut(one_line(info.description), 2 * LINE_TOKENS)
     head = f"# {info.name}\n\n{pluralize(info.documents, 'document')}. {quotes.note}\n"
@@ -307,12 +256,6 @@ def index_reply(
 
 
 def read_on(reply: Reply, address: str) -> str:
-    """The text of a reply that is read at an address: the rest is at one of its own.
-
-    Args:
-        reply: It.
-        address: Of the whole.
-    """
     cursor = str(reply.values["next_cursor"])
     if not cursor:
         return reply.text

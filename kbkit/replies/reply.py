@@ -51,21 +51,11 @@ class Budget:
 
     @classmethod
     def of(cls, max_tokens: int, most: int) -> Budget:
-        """What a caller allows, at most what the server does.
-
-        Args:
-            max_tokens: What the caller allows; 0 leaves it to the server.
-            most: What the server allows.
-
-        Raises:
-            ConfigError: It is less than `LEAST_TOKENS`.
-        """
         if max_tokens and max_tokens < LEAST_TOKENS:
             raise ConfigError(f"max_tokens: {LEAST_TOKENS} or more")
         return cls(min(max_tokens or most, most) - CURSOR_TOKENS)
 
     def holds(self, text: str, values: Any = None) -> bool:
-        """Whether there is room for a text, and for values as JSON."""
         return size(text, values) <= self.room
 
     def take(self, text: str, values: Any = None) -> None:
@@ -73,7 +63,6 @@ class Budget:
         self.room -= size(text, values)
 
     def takes(self, text: str, values: Any = None) -> bool:
-        """Take the room of something, if there is as much."""
         if fits := self.holds(text, values):
             self.take(text, values)
         return fits
@@ -93,11 +82,7 @@ def shortened(message: str, most: int) -> str:
 
 
 def read_cursor(cursor: str) -> int:
-    """How many things were told before.
-
-    Raises:
-        ConfigError: It is none that a reply gave.
-    """
+    """How many things were told before."""
     if not cursor:
         return 0
     kind, _, number = cursor.partition("-")
@@ -109,12 +94,10 @@ def read_cursor(cursor: str) -> int:
 
 
 def write_cursor(start: int) -> str:
-    """What a reply gives for `read_cursor`."""
     return f"next-{start}"
 
 
 def with_cursor(text: str, cursor: str) -> str:
-    """A text that says how to go on, where there is more."""
     return f"{text}\n\nThere is more: ask again with cursor={cursor!r}." if cursor else text
 
 
@@ -140,15 +123,12 @@ class Quotes:
 
     @property
     def note(self) -> str:
-        """What a model is told of them."""
         return instructions(self.mark)
 
     def text(self, name: str, text: str) -> str:
-        """A quote of the reply's text, under a name that it can be cited by."""
         return fenced(self.mark, name, text)
 
     def value(self, text: str) -> str:
-        """A quote of the reply's values."""
         return f"<{self.mark}>{text}</{self.mark}>"
 
 
@@ -165,20 +145,7 @@ def part_reply(
     lines_in_all: int = 0,
     budget: Budget,
 ) -> Reply:
-    """A long text from a character on, as much as the budget holds.
-
-    Args:
-        content: All of it.
-        name: What it is cited by.
-        said: What is said above it, in lines.
-        values: What is said of it as values.
-        quoted: Names of those values that are quoted.
-        start: How many characters were told before.
-        first_line: Number of its first line.
-        numbered: Whether it is told which lines these are.
-        lines_in_all: Lines of what it is a part of, where that is told.
-        budget: What the reply may take.
-    """
+    """A long text from a character on, as much as the budget holds."""
     quotes = Quotes()
     every = f" of {lines_in_all}" if lines_in_all else ""
 
@@ -227,7 +194,6 @@ def _shortened(
 
 
 def _fitting(content: str, budget: Budget) -> str:
-    """As much of a text as the budget holds, up to an end of a line where one is near."""
     low, high = 0, min(len(content), max(budget.room, 1) * _CHARACTERS)
     while low < high:
         middle = (low + high + 1) // 2
@@ -256,19 +222,6 @@ def listing(
     more: Mapping[str, Any] | None = None,
     limit: int | None = None,
 ) -> Reply:
-    """A list, from one of its rows on.
-
-    Args:
-        rows: A line of text and the values of each.
-        name: What the values call the list.
-        head: A line above it.
-        nothing: What is said where it is empty.
-        start: How many rows were told before.
-        budget: What the reply may take.
-        foot: A line below it.
-        more: Values beside it.
-        limit: Most rows.
-    """
     frame = {**(more or {}), name: [], "next_cursor": ""}
     budget.take(f"{head}\n\n{foot}\n\n{_TOO_LONG}", frame)
     lines: list[str] = []

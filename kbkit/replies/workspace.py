@@ -15,14 +15,6 @@ _MOST_FILES = 12
 
 
 def entries_reply(found: Iterable[EntryInfo], *, start: int, limit: int, budget: Budget) -> Reply:
-    """Entries, a line each.
-
-    Args:
-        found: The best first.
-        start: How many were told before.
-        limit: Most entries.
-        budget: What the reply may take.
-    """
     quotes = Quotes()
     rows = (
         (
@@ -43,13 +35,7 @@ def entries_reply(found: Iterable[EntryInfo], *, start: int, limit: int, budget:
 
 
 def entry_reply(entry: Entry, *, start: int, budget: Budget) -> Reply:
-    """An entry with its prompt, from a character on.
-
-    Args:
-        entry: It.
-        start: How many characters were told before.
-        budget: What the reply may take.
-    """
+    """An entry with its prompt, from a character on."""
     paths = [cut(one_line(file.path), LINE_TOKENS) for file in entry.files]
     files = cut(", ".join(paths[:_MOST_FILES]), 2 * LINE_TOKENS)
     left = f" and {len(paths) - _MOST_FILES} more" if len(paths) > _MOST_FILES else ""
@@ -80,14 +66,6 @@ def _about(info: EntryInfo) -> str:
 
 
 def folder_reply(found: Iterable[FileInfo], *, path: str, start: int, budget: Budget) -> Reply:
-    """What a folder holds, a line each.
-
-    Args:
-        found: What lies there.
-        path: The folder.
-        start: How many were told before.
-        budget: What the reply may take.
-    """
     rows = (
         (
             f"{one_line(info.path)}/" if info.is_folder
@@ -108,14 +86,7 @@ def folder_reply(found: Iterable[FileInfo], *, path: str, start: int, budget: Bu
 
 
 def file_reply(info: FileInfo, content: str, *, start: int, budget: Budget) -> Reply:
-    """The text of a file, from a character on.
-
-    Args:
-        info: The file.
-        content: Its text.
-        start: How many characters were told before.
-        budget: What the reply may take.
-    """
+    """The text of a file, from a character on."""
     return part_reply(
         content, name=one_line(info.path)[:200], said=f"version: {info.version}",
         values={"path": info.path[:200], "version": info.version}, start=start, budget=budget,
@@ -123,14 +94,7 @@ def file_reply(info: FileInfo, content: str, *, start: int, budget: Budget) -> R
 
 
 def memory_reply(answer: str, *, quoted: bool, start: int, budget: Budget) -> Reply:
-    """An answer of the memory tool, from a character on.
-
-    Args:
-        answer: All of it.
-        quoted: Whether it shows what files hold.
-        start: How many characters were told before.
-        budget: What the reply may take.
-    """
+    """An answer of the memory tool, from a character on."""
     if quoted:
         return part_reply(
             answer, name="memory", said="", values={}, start=start, budget=budget, numbered=False
@@ -143,14 +107,6 @@ _MOST_ALIASES = 5
 
 
 def entities_reply(found: Iterable[Entity], *, start: int, limit: int, budget: Budget) -> Reply:
-    """Entities, a line each.
-
-    Args:
-        found: Those first that most chunks name.
-        start: How many were told before.
-        limit: Most entities.
-        budget: What the reply may take.
-    """
     return _quoted_listing(
         map(_entity, found), name="entities", nothing="No entity is called so.", start=start,
         limit=limit, budget=budget,
@@ -158,14 +114,6 @@ def entities_reply(found: Iterable[Entity], *, start: int, limit: int, budget: B
 
 
 def steps_reply(found: Iterable[Step], *, start: int, limit: int, budget: Budget) -> Reply:
-    """What relations lead to, a line each.
-
-    Args:
-        found: The nearest first, where the walk began left out.
-        start: How many were told before.
-        limit: Most of them.
-        budget: What the reply may take.
-    """
     return _quoted_listing(
         map(_step, found), name="neighbors", nothing="Nothing is related to it.", start=start,
         limit=limit, budget=budget,
@@ -173,12 +121,6 @@ def steps_reply(found: Iterable[Step], *, start: int, limit: int, budget: Budget
 
 
 def relation_reply(relation: Relation, names: Mapping[Target, str]) -> Reply:
-    """A relation that was made.
-
-    Args:
-        relation: It.
-        names: What its ends are called.
-    """
     quotes = Quotes()
     source, target = (_short(names.get(end, end.id)) for end in (relation.source, relation.target))
     said = f"{source} --{_short(relation.name)}--> {target}"
@@ -192,14 +134,6 @@ def relation_reply(relation: Relation, names: Mapping[Target, str]) -> Reply:
 
 
 def about_reply(found: About, *, start: int, limit: int, budget: Budget) -> Reply:
-    """Who speaks of a subject: statements and documents in turn with entities beside it.
-
-    Args:
-        found: It.
-        start: How many lines were told before.
-        limit: Most of each kind.
-        budget: What the reply may take.
-    """
     rows: list[tuple[str, dict[str, Any]]] = []
     for subject in found.subjects[:limit]:
         said = f"{_short(subject.name)} ({subject.type or subject.kind.value})"
@@ -281,12 +215,7 @@ def _short(text: str) -> str:
 
 
 def problem_text(error: BaseException, most: int) -> str:
-    """An error within so many tokens; quoted, unless it repeats no more than what was asked.
-
-    Args:
-        error: It.
-        most: Most tokens.
-    """
+    """An error within so many tokens; quoted, unless it repeats no more than what was asked."""
     if not isinstance(error, KbkitError) or isinstance(error, ConfigError):
         return shortened(str(error), most)
     quotes = Quotes()

@@ -25,7 +25,6 @@ _bearer = HTTPBearer(
 
 
 async def _caller(request: Request) -> AccessCaller:
-    """Who asks, as the gate in front of the routes found out."""
     caller: AccessCaller = getattr(request.state, "caller", ALL)
     return caller
 

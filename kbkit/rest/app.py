@@ -102,15 +102,7 @@ def application(
     searches: SearchProcesses | None = None,
     parts: Sequence[Part] = (),
 ) -> FastAPI:
-    """The ASGI application that serves a workspace, which stays the caller's to close.
-
-    Args:
-        workspace: What is served.
-        settings: How; by default as on the loopback address.
-        searches: Makes searches and contexts, from when the application starts until it ends; by
-            default as the settings say.
-        parts: What else is served there.
-    """
+    """The ASGI application that serves a workspace, which stays the caller's to close."""
     settings = settings or ServerSettings()
     tokens, jobs, metrics = Tokens(workspace), Jobs(workspace), Metrics()
     stores = stores_of(workspace)

@@ -34,16 +34,7 @@ class OnceOnly:
         self._key = key and _digest([caller.name, place, key])
 
     def __call__(self, values: Any, answer: Callable[[], Response]) -> Response:
-        """The answer: made, or what was answered before.
-
-        Args:
-            values: What tells the request from others, as JSON values; digests for files.
-            answer: Does what is asked for. Errors that it raises are not kept.
-
-        Raises:
-            ConflictError: The same request is being answered.
-            ReusedKeyError: The key was used for another request.
-        """
+        """The answer: made, or what was answered before."""
         if self._key is None:
             return answer()
         digest = _digest([self._place, values])

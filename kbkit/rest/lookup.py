@@ -11,12 +11,6 @@ from kbkit.workspace import Workspace
 
 
 def base_of(workspace: Workspace, caller: Caller, name: str) -> KnowledgeBase:
-    """A knowledge base by name.
-
-    Raises:
-        ForbiddenError: It is none of the caller's.
-        NotFoundError: There is none; the message names those that the caller may know of.
-    """
     caller.require_kb(name)
     return workspace[name]
 
@@ -24,18 +18,7 @@ def base_of(workspace: Workspace, caller: Caller, name: str) -> KnowledgeBase:
 def holder_of(
     workspace: Workspace, caller: Caller, kb: str | None, holds: Callable[[KnowledgeBase], object]
 ) -> KnowledgeBase:
-    """The knowledge base that holds something: the one that is named, or the first that does.
-
-    Args:
-        workspace: Where to look.
-        caller: Who asks.
-        kb: Name of the only one to look in; ``None`` for all that are the caller's.
-        holds: Raises a `NotFoundError` where it does not.
-
-    Raises:
-        ForbiddenError: The one that is named is none of the caller's.
-        NotFoundError: None holds it.
-    """
+    """The knowledge base that holds something: the one that is named, or the first that does."""
     if kb is not None:
         return base_of(workspace, caller, kb)
     missing: NotFoundError | None = None

@@ -67,7 +67,6 @@ class Metrics:
             self._seconds.labels(method, route).observe(time.perf_counter() - began)
 
     def text(self, jobs: Jobs) -> bytes:
-        """All of it, in Prometheus' format."""
         found = Counter(job.state for job in jobs.list())
         for state in JobState:
             self._jobs.labels(state.value).set(found[state])

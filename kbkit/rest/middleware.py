@@ -32,13 +32,7 @@ _MOST = 10_000
 
 
 class Rates:
-    """Counts requests of callers.
-
-    Args:
-        rate: Requests a second, in the long run; 0 for any number.
-        burst: Requests at once.
-        clock: Gives seconds that never go back.
-    """
+    """Counts requests of callers."""
 
     def __init__(
         self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic
@@ -49,11 +43,6 @@ class Rates:
         self._left: dict[str, tuple[float, float]] = {}
 
     def take(self, caller: str) -> None:
-        """Count a request.
-
-        Raises:
-            LimitError: It is one too many; says when to ask again.
-        """
         if not self._rate:
             return
         now = self._clock()
@@ -96,15 +85,7 @@ class _BodyRefusedError(Exception):
 
 
 class Gate:
-    """Lets requests through to an application that are as they have to be.
-
-    Args:
-        app: What is behind.
-        access: Who is let in.
-        settings: What is put up with.
-        metrics: Counts what comes and goes.
-        closing: Set when the server is to end.
-    """
+    """Lets requests through to an application that are as they have to be."""
 
     def __init__(
         self,
@@ -149,11 +130,6 @@ class Gate:
                 await self._refuse(exchange.refusal, scope, exchange)
 
     def _admitted(self, scope: Scope) -> Caller:
-        """Who asks.
-
-        Raises:
-            KbkitError: The request is not let through.
-        """
         headers = Headers(scope=scope)
         self._check_host(headers)
         _check_address(scope)
@@ -177,9 +153,6 @@ class Gate:
         """Refuse a request that another site had a browser send.
 
         A page whose name was made to lead here (DNS rebinding) says its own name in ``Host``.
-
-        Raises:
-            ForbiddenError: ``Host`` or ``Origin`` is none that this server goes by.
         """
         given = headers.getlist("host")
         if len(given) != 1 or not self._is_own(_name_of(given[0])):
@@ -316,11 +289,7 @@ def _too_large(settings: ServerSettings) -> LimitError:
 
 
 def _check_address(scope: Scope) -> None:
-    """Refuse a token in an address, which is kept by logs, histories and proxies, and no UTF-8.
-
-    Raises:
-        ArgumentError: There is one, or the path is no text.
-    """
+    """Refuse a token in an address, which is kept by logs, histories and proxies, and no UTF-8."""
     query = scope.get("query_string", b"").decode("latin-1")
     names = {part.partition("=")[0].lower() for part in query.split("&")}
     raw = scope.get("raw_path") or scope["path"].encode()
@@ -336,7 +305,6 @@ def _check_address(scope: Scope) -> None:
 
 
 def _name_of(host: str) -> str:
-    """The name in a ``Host`` header, without its port."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].lower()
@@ -347,11 +315,7 @@ def _is_public(path: str) -> bool:
 
 
 def _token(headers: Headers, *, basic: bool) -> str | None:
-    """The token that a request shows; ``None`` for nothing.
-
-    Raises:
-        TokenError: It shows something else.
-    """
+    """The token that a request shows; ``None`` for nothing."""
     given = headers.getlist("authorization")
     if not given:
         return None

@@ -69,7 +69,6 @@ _IMPLIED = ("rules",)
 
 
 def _name_types(part: Any, schemas: dict[str, Any]) -> None:
-    """Say that what is one of several kinds names its kind, as pydantic wants it."""
     if isinstance(part, list):
         for each in part:
             _name_types(each, schemas)
@@ -113,11 +112,7 @@ POLICY = (
 
 
 def docs_page(document: Mapping[str, Any]) -> str:
-    """The page.
-
-    Args:
-        document: The OpenAPI document.
-    """
+    """The page."""
     operations = [
         (operation.get("tags", [""])[0], method.upper(), path, operation)
         for path, methods in document["paths"].items()

@@ -27,7 +27,6 @@ MCP = "/mcp"
 
 
 def base_url(scope: Scope, settings: ServerSettings) -> str:
-    """The address that a client knows this server by."""
     if settings.public_url:
         return settings.public_url.rstrip("/")
     host = Headers(scope=scope).get("host", "127.0.0.1")  # checked by then
@@ -131,15 +130,7 @@ def problem(
     attributes: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """The answer to a request that cannot be granted.
-
-    Args:
-        detail: What is wrong.
-        status: The status.
-        error: Class that a client raises; by default one that fits the status.
-        attributes: What else an error of that class knows.
-        headers: Further headers.
-    """
+    """The answer to a request that cannot be granted."""
     kind = error or _CLASS_OF_STATUS.get(status) or errors.ArgumentError
     if status >= 500 and error is None:
         kind = errors.ServerError
@@ -159,12 +150,6 @@ def problem(
 
 
 def problem_of(error: errors.KbkitError, *, challenge: str = "") -> JSONResponse:
-    """The answer that tells an error of kbkit.
-
-    Args:
-        error: It.
-        challenge: Which token would do (``WWW-Authenticate``).
-    """
     status = status_of(error)
     headers = {"WWW-Authenticate": challenge} if challenge else {}
     if status >= 500:

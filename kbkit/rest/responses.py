@@ -31,7 +31,6 @@ from kbkit.rest.problems import MEDIA_TYPE, ProblemDetails
 
 
 def quoted(version: str) -> str:
-    """A version as ``ETag`` has it."""
     return f'"{version}"'
 
 
@@ -94,20 +93,11 @@ class Page(BaseModel, Generic[T]):
 def answer(
     value: Any, status: int = 200, *, version: str = "", headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A value object, or JSON values, as an answer.
-
-    Args:
-        value: What is answered.
-        status: The status.
-        version: Of what is answered, which becomes its ``ETag``.
-        headers: Further headers.
-    """
     told = {**(headers or {}), **({"ETag": quoted(version)} if version else {})}
     return JSONResponse(to_json(value), status, told)
 
 
 def json_answer(body: bytes) -> Response:
-    """What is JSON already, as an answer."""
     return Response(body, media_type=JSONResponse.media_type)
 
 
@@ -117,17 +107,10 @@ def no_content(*, version: str = "") -> Response:
 
 
 def page(values: Sequence[Any], cursor: str | None = None) -> Response:
-    """A part of a list as an answer.
-
-    Args:
-        values: This part.
-        cursor: What asks for the next; ``None`` at the end.
-    """
     return answer({"data": [to_json(value) for value in values], "next_cursor": cursor})
 
 
 def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Problems that a route may answer with, for the OpenAPI document."""
     described = {
         400: "A value that cannot be", 401: "No token, or no good one",
         403: "Not permitted to this token, from this address, or at all", 404: "Not there",
@@ -163,15 +146,7 @@ def documented(
     refusals: Sequence[int] = (),
     description: str = "",
 ) -> dict[int | str, dict[str, Any]]:
-    """What a route answers, for the OpenAPI document (``responses=`` of a route).
-
-    Args:
-        kind: Class of the value object (or model) that it answers; ``None`` for nothing.
-        status: With which status.
-        many: Whether it answers a part of a list (`page`).
-        refusals: Statuses of problems that are its own (404, 409, 412, 422, 501, 503).
-        description: What the answer is, in some words.
-    """
+    """What a route answers, for the OpenAPI document (``responses=`` of a route)."""
     told: dict[str, Any] = {"description": description or "Done"}
     if kind is not None:
         shape: Any = shape_of(kind) if hasattr(kind, "to_dict") else kind
@@ -206,20 +181,7 @@ Wait = Annotated[
 def told_when_done(
     jobs: Jobs, caller: Caller, kind: str, arguments: Mapping[str, Any], *, wait: bool
 ) -> Response:
-    """Have a job do something; the answer is what came of it, or the job (202).
-
-    Args:
-        jobs: Do it.
-        caller: Who asks.
-        kind: Of the job.
-        arguments: Of the job; ``kb`` is the knowledge base that it works at, ``kbs`` those, else
-            it is all.
-        wait: Whether to wait for its end some seconds.
-
-    Raises:
-        ConflictError: Somebody cancelled it meanwhile.
-        KbkitError: It failed so.
-    """
+    """Have a job do something; the answer is what came of it, or the job (202)."""
     kbs = (arguments["kb"],) if "kb" in arguments else tuple(arguments.get("kbs") or ())
     job = jobs.start(kind, arguments, owner=caller.name, kbs=kbs)
     if wait:
@@ -242,11 +204,6 @@ def _error_of(job: Job) -> KbkitError:
 
 
 def documented_work(kind: Any) -> dict[int | str, dict[str, Any]]:
-    """What such a route answers, for the OpenAPI document.
-
-    Args:
-        kind: Class of what comes of the work.
-    """
     done = documented(
         kind, refusals=(404, 409, 422, 501, 503), description="It is done, and this came of it"
     )

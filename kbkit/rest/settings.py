@@ -46,11 +46,7 @@ class ServerSettings:
     search_processes: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work.
-
-        Raises:
-            ConfigError: An address or an origin is none.
-        """
+        """Refuse what cannot work."""
         for name, values in (
             ("public_url", (self.public_url,) if self.public_url else ()),
             ("allow_origin", self.allow_origins),

@@ -53,11 +53,6 @@ Content = str | Base64
 
 
 def bytes_of(path: str, content: Content) -> bytes:
-    """What a file holds that came as JSON.
-
-    Raises:
-        ArgumentError: It cannot be read.
-    """
     try:
         return content.encode() if isinstance(content, str) else b64decode(content.base64)
     except ValueError as error:
@@ -170,7 +165,6 @@ UploadOf = Annotated[Upload, Depends(_upload)]
 
 
 def upload_body() -> dict[str, Any]:
-    """What a route takes that has an `Upload`, for the OpenAPI document."""
     described = Folder.model_json_schema()
     base64 = described.pop("$defs")["Base64"]
     described["properties"]["files"]["additionalProperties"] = {
@@ -240,16 +234,11 @@ class Conditions:
         self._if_none_match = if_none_match
 
     def has(self, etag: str) -> bool:
-        """Whether who asks has that version already."""
         known = (each.strip().removeprefix("W/") for each in (self._if_none_match or "").split(","))
         return any(each in ("*", etag) for each in known)
 
     def range_of(self, size: int, etag: str) -> tuple[int, int] | None:
-        """The bytes that are wanted: the first, and the one behind the last; ``None`` for all.
-
-        Raises:
-            ValueError: There are none such.
-        """
+        """The bytes that are wanted: the first, and the one behind the last; ``None`` for all."""
         unit, _, wanted = (self._range or "").partition("=")
         first, dash, last = (each.strip() for each in wanted.partition("-"))
         if unit.strip().lower() != "bytes" or not dash or "," in wanted:
@@ -276,14 +265,7 @@ ConditionsOf = Annotated[Conditions, Depends(Conditions)]
 
 
 def sent(file: BinaryIO | bytes, name: str, version: str, wanted: Conditions) -> Response:
-    """A file, or a range of it, as an answer.
-
-    Args:
-        file: Open, and closed when it was sent; or all of it.
-        name: What it is called: its ending says its type.
-        version: Identifies what it holds, as its ``ETag``.
-        wanted: What the request wants of it.
-    """
+    """A file, or a range of it, as an answer."""
     opened = BytesIO(file) if isinstance(file, bytes) else file
     size = len(file) if isinstance(file, bytes) else os.fstat(opened.fileno()).st_size
     etag = quoted(version)
@@ -315,7 +297,6 @@ def sent(file: BinaryIO | bytes, name: str, version: str, wanted: Conditions) ->
 
 
 def media_type(name: str) -> str:
-    """The type of a file by its name."""
     found, packed = _TYPES.guess_type(name.rpartition("/")[2])
     return "application/octet-stream" if found is None or packed else found
 
@@ -329,12 +310,6 @@ def _pieces(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
 
 
 def contents(*statuses: int, model: Any = None) -> dict[int | str, dict[str, Any]]:
-    """What a route answers that sends a file, for the OpenAPI document.
-
-    Args:
-        statuses: Of problems that are its own.
-        model: What it may answer instead of a file, as JSON.
-    """
     version = {"schema": {"type": "string"}, "description": "Identifies what it holds."}
     binary = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
     whole = {"description": "The file", "headers": {"ETag": version}, "content": binary}
@@ -359,12 +334,7 @@ REVISION = documented(RevisionOf, refusals=(404, 422)) | {304: {"description": "
 
 
 def told_revision(revision: str, wanted: Conditions) -> Response:
-    """A revision as an answer; without a body for who has it already.
-
-    Args:
-        revision: It.
-        wanted: What the request has.
-    """
+    """A revision as an answer; without a body for who has it already."""
     if wanted.has(quoted(revision)):
         return Response(status_code=304, headers={"ETag": quoted(revision)})
     return answer({"revision": revision}, version=revision)

@@ -22,19 +22,6 @@ _TASK = (
 
 
 def ask(hits: Hits, llm: LLM | None = None) -> Answer:
-    """Answer the query of a search from its hits.
-
-    Args:
-        hits: The passages to answer from.
-        llm: A llama-index language model; by default the one that ``Settings.llm`` was set to.
-            llama-index's own default, a service on the network, is never taken.
-
-    Returns:
-        An answer; without a model it has hits and no text.
-
-    Raises:
-        LanguageModelError: The model failed.
-    """
     llm = llm or _model_in_use()
     if llm is None or not hits:
         return Answer(hits.query, "", hits)

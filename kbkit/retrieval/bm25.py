@@ -83,17 +83,6 @@ class _CorpusBM25(BM25Okapi):  # type: ignore[misc]
 def bm25_scores(
     counts: Sequence[Mapping[str, int]], lengths: Sequence[int], statistics: CorpusStatistics
 ) -> NDArray[np.float64]:
-    """BM25 of each candidate for a query of the terms that ``statistics`` knows.
-
-    Args:
-        counts: How often each query term stands in each candidate.
-        lengths: Number of terms of each candidate.
-        statistics: Of all chunks that are searched, for the terms of the query.
-
-    Returns:
-        One score a candidate, 0 or more. Source of the formula: Robertson and Zaragoza, "The
-        Probabilistic Relevance Framework: BM25 and Beyond" (2009), k1 = 1.2, b = 0.75.
-    """
     terms = sorted(statistics.document_frequencies)
     if not terms or not any(counts):
         return np.zeros(len(counts))
@@ -102,12 +91,6 @@ def bm25_scores(
 
 
 def length_norms(lengths: NDArray[np.integer[Any]], average_length: float) -> NDArray[np.float32]:
-    """What the length of each chunk takes from what its terms add to its BM25.
-
-    Args:
-        lengths: Number of terms of each, shape ``(n,)``.
-        average_length: Mean number of terms of all chunks; 0 where none has a term.
-    """
     scaled = K1 * B / (average_length or 1.0) * lengths.astype(np.float32)
     return np.asarray(K1 * (1 - B) + scaled, np.float32)
 
@@ -115,12 +98,6 @@ def length_norms(lengths: NDArray[np.integer[Any]], average_length: float) -> ND
 def impacts(
     counts: NDArray[np.integer[Any]], norms: NDArray[np.float32], idf: float
 ) -> NDArray[np.float32]:
-    """What one term adds to the BM25 of the chunks that hold it; the formula of `bm25_scores`.
-
-    Args:
-        counts: How often the term stands in each of them, shape ``(n,)``.
-        norms: Of their lengths, likewise.
-        idf: The term's weight.
-    """
+    """What one term adds to the BM25 of the chunks that hold it; the formula of `bm25_scores`."""
     tf = counts.astype(np.float32)
     return np.asarray(idf * (K1 + 1) * tf / (tf + norms), np.float32)

@@ -87,13 +87,7 @@ Leg: TypeAlias = Callable[[], Findings]
 
 
 def gather(search: Leg, others: Mapping[str, Leg], at_hand: Container[str] = ()) -> list[Findings]:
-    """What all legs find, which run at once.
-
-    Args:
-        search: Finds passages; what it raises is raised.
-        others: The rest by name; one that fails leaves a note.
-        at_hand: Names of those that take less than to hand them to a thread.
-    """
+    """What all legs find, which run at once."""
 
     def find(name: str, leg: Leg) -> Findings:
         try:
@@ -114,7 +108,6 @@ def gather(search: Leg, others: Mapping[str, Leg], at_hand: Container[str] = ())
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Those in which legs run: to start some for each question would take longer than they do."""
     return ThreadPoolExecutor(_THREADS, thread_name_prefix="kbkit-context")
 
 
@@ -127,19 +120,6 @@ def build(
     *,
     at_hand: Container[str] = (),
 ) -> Context:
-    """Have all legs find something, and put it together.
-
-    Args:
-        query: What is asked.
-        search: Finds passages.
-        others: Other legs, by name.
-        limit: Most passages.
-        tokens: Most tokens of the text, by the tokenizer of the static embedder.
-        at_hand: Names of other legs that take less than to hand them to a thread.
-
-    Raises:
-        ConfigError: The budget holds no passage with its source.
-    """
     start = time.perf_counter()
     found = gather(search, others, at_hand)
     hits = [hit for findings in found for hit in findings.hits]
@@ -220,7 +200,6 @@ def _write(
 
 
 def _source(citation: Citation, mark: str, number: int, room: int) -> tuple[str, int]:
-    """Where a piece is from, in short if all of it does not fit, and what it takes with marks."""
     for short in (False, True):
         source = source_lines(citation, short=short)
         own = count_line_tokens(fenced(mark, str(number), f"{source}\n\n")) + _BETWEEN

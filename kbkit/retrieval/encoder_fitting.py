@@ -47,10 +47,6 @@ def is_due(transaction: Transaction, row: KnowledgeBaseRow) -> bool:
     It is to have one where its recipe says ``query_encoder: fitted``, or its embedder may use the
     network. The encoder is fitted again after a fifth of the chunks came, went or got other
     vectors, and after an update of kbkit that fits it better.
-
-    Args:
-        transaction: A reading transaction.
-        row: The knowledge base in it.
     """
     config = spec_of(row)
     wanted = config.retrieval.query_encoder == "fitted" or config.embedding.type in _REMOTE
@@ -60,13 +56,6 @@ def is_due(transaction: Transaction, row: KnowledgeBaseRow) -> bool:
 def is_outdated(
     transaction: Transaction, row: KnowledgeBaseRow, target: EncoderTarget = "chunks"
 ) -> bool:
-    """Whether a fit would be another one than that which is stored, if there is any.
-
-    Args:
-        transaction: A reading transaction.
-        row: The knowledge base in it.
-        target: What the encoder is for.
-    """
     now, _ = corpus.corpus_size(transaction, row.id)
     if not now:
         return False
@@ -88,22 +77,7 @@ def is_outdated(
 def fit_encoder(
     database: Database, kb_id: str, embedder: Callable[[KnowledgeBaseRow], Embedder]
 ) -> Mapping[str, Any]:
-    """Fit a query encoder to all chunks and store it.
-
-    Args:
-        database: The catalog.
-        kb_id: The knowledge base.
-        embedder: Gives its model. Asked for the vectors of words where there are few chunks to
-            learn from and the model is one of this machine; the fit does without if need be.
-
-    Returns:
-        How it was fitted; see `kbkit.embedding.fitted.FittedEncoder`.
-
-    Raises:
-        ImpossibleError: There are no chunks to fit it to.
-        EmbedderError: No chunk has any term.
-        NotFoundError: The knowledge base was deleted.
-    """
+    """Fit a query encoder to all chunks and store it."""
     with database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         config = spec_of(row)
@@ -145,18 +119,6 @@ def fit_card_encoder(database: Database, kb_id: str, model: Embedder) -> Mapping
     """Fit what embeds queries for the cards where their model cannot run, and store it.
 
     The model embeds some thousand words and short texts: up to a minute of a processor.
-
-    Args:
-        database: The catalog.
-        kb_id: The knowledge base.
-        model: Embeds its cards.
-
-    Returns:
-        How it was fitted; see `kbkit.embedding.short_texts`.
-
-    Raises:
-        EmbedderError: The model failed, or no chunk has any term.
-        NotFoundError: The knowledge base was deleted.
     """
     with database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)

@@ -122,7 +122,6 @@ class Fused:
 
     @property
     def common(self) -> NDArray[np.bool_]:
-        """Which candidates have anything in common with the query, or with one that was learned."""
         found = self.dense + self.lexical + self.card + self.page
         found = found + self.graph + self.learned
         return np.asarray(found > 0)
@@ -138,7 +137,6 @@ class Fused:
         return Fused(self.features, **parts, total=total)
 
     def parts(self, i: int) -> ScoreParts:
-        """How the score of one candidate came about."""
         return ScoreParts(
             cosine=float(self.features.cosine[i]),
             bm25=float(self.features.bm25[i]),
@@ -163,9 +161,6 @@ def normalise(scores: Scores) -> Scores:
     knowledge base is among the candidates of its leg, so their number does not matter either.
     This is the theoretical-minimum, observed-maximum normalisation of Bruch, Gai and Ingber,
     "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
-
-    Args:
-        scores: Shape ``(n,)``.
     """
     kept = np.maximum(scores, 0.0)
     top = kept.max(initial=0.0)
@@ -181,11 +176,6 @@ def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
     best one as those of the long documents found do on average, so that neither is judged by its
     length; the fewer long ones there are, the nearer to the whole of it. Interpolating passage with
     document scores goes back to Callan, "Passage-Level Evidence in Document Retrieval" (1994).
-
-    Args:
-        scores: Of the chunks, shape ``(n,)``.
-        documents: Which document each chunk is part of, numbered from 0.
-        sizes: Number of chunks of that document.
     """
     rank = _ranks_within(scores, documents)
     best = np.bincount(documents, scores * (rank == 0))
@@ -204,10 +194,6 @@ def rating_prior(average: Scores, raters: Scores) -> Scores:
 
     The distance of the average from the middle of the scale, drawn to 0 as if two more raters
     had chosen the middle: a Bayesian average.
-
-    Args:
-        average: Of the ratings, 1 to 5, shape ``(n,)``; anything where there are none.
-        raters: Number of ratings, shape ``(n,)``.
     """
     prior: Scores = np.where(raters > 0, (average - 3) / 2 * raters / (raters + 2), 0.0)
     return prior
@@ -219,9 +205,6 @@ def fuse(features: Features, weights: Weights) -> Fused:
     A convex combination of the normalised scores (Bruch, Gai and Ingber, 2023), with what speaks
     for the document added, all divided by the sum of the weights; ratings then scale the sum.
     Indexes, which have words of all others, answer only when nothing else does.
-
-    Returns:
-        Scores from 0 to 1, more with the best ratings and learned questions.
     """
     parts = (weights.document, weights.title, weights.heading, weights.card, weights.page)
     whole = 1 + sum(parts) + weights.graph
@@ -252,14 +235,7 @@ def fuse(features: Features, weights: Weights) -> Fused:
 def discounts(
     total: Scores, documents: Codes, duplicates: NDArray[np.bool_], per_document: int | Codes
 ) -> Scores:
-    """What each candidate's score is multiplied with so that hits differ, shape ``(n,)``.
-
-    Args:
-        total: The scores.
-        documents: Which document each candidate is part of.
-        duplicates: Whether a better candidate says the same; see `near_duplicates`.
-        per_document: Hits of a document that count in full; one number, or each candidate's.
-    """
+    """What each candidate's score is multiplied with so that hits differ, shape ``(n,)``."""
     further = np.maximum(_ranks_within(total, documents) - per_document + 1, 0)
     result: Scores = np.power(_REPEAT_DISCOUNT, further) * np.where(
         duplicates, _DUPLICATE_DISCOUNT, 1.0
@@ -272,10 +248,6 @@ def near_duplicates(vectors: NDArray[np.float32], threshold: float) -> NDArray[n
 
     The greedy selection of maximal marginal relevance (Carbonell and Goldstein, "The Use of MMR",
     1998) with a threshold in rank of a trade-off.
-
-    Args:
-        vectors: Unit vectors, best chunk first, shape ``(n, dimensions)``.
-        threshold: Cosine above which two chunks say the same; 1 or more for never.
     """
     duplicates = np.zeros(len(vectors), np.bool_)
     if threshold >= 1:

@@ -69,11 +69,7 @@ def node_of(hit: Hit, notes: tuple[str, ...] = ()) -> NodeWithScore:
 
 
 class KbkitRetriever(BaseRetriever):
-    """A search as a llama-index retriever.
-
-    Args:
-        search: Gives the hits of a query.
-    """
+    """A search as a llama-index retriever."""
 
     def __init__(self, search: Callable[[str], Hits]) -> None:
         super().__init__()
@@ -88,11 +84,7 @@ class KbkitRetriever(BaseRetriever):
 
 
 class AwaitedRetriever(BaseRetriever):
-    """A search that is awaited as a llama-index retriever; ``aretrieve`` asks it.
-
-    Args:
-        search: Gives the hits of a query.
-    """
+    """A search that is awaited as a llama-index retriever; ``aretrieve`` asks it."""
 
     def __init__(self, search: Callable[[str], Awaitable[Hits]]) -> None:
         super().__init__()
@@ -114,18 +106,6 @@ def asking(
     filters: Filters | Mapping[str, Any] | None,
     **more: Any,
 ) -> Callable[[str], T]:
-    """A search with all but the query given, which is checked now.
-
-    Args:
-        search: Of a knowledge base or a workspace.
-        limit: Most hits.
-        mode: How to search.
-        filters: What a chunk and its document must be.
-        more: Other arguments of that search.
-
-    Raises:
-        ConfigError: Limit, mode or a filter is wrong.
-    """
     asked = Query.of("anything", limit, mode, filters)
     given = {"limit": asked.limit, "mode": asked.mode, "filters": asked.filters, **more}
     return lambda text: search(text, **given)
@@ -140,19 +120,7 @@ def search_tool(
     *,
     awaited: bool = False,
 ) -> FunctionTool:
-    """The search of a knowledge base as a tool; what it gives is what `quoted` makes of the hits.
-
-    Args:
-        kb: Its name.
-        about: What it says of itself.
-        search: Its search.
-        limit: Passages it gives where the agent does not say how many, 1 to 20.
-        filters: What a chunk and its document must be.
-        awaited: Whether the search is, so that the tool has to be, too.
-
-    Raises:
-        ConfigError: The limit is none of these, or a filter is wrong.
-    """
+    """Return the search of a knowledge base as a tool, which answers with `quoted` hits."""
     asked = Filters.of(filters)
     if not 1 <= limit <= _MOST_PASSAGES:
         raise ConfigError(f"limit={limit}: give 1 to {_MOST_PASSAGES} passages")

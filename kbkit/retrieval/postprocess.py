@@ -38,15 +38,6 @@ def postprocess(
     Each is given what the one before left, at most its own number of hits or ``limit``, whichever
     is more. Order and scores are theirs, and what they leave out is out. A node that they make up
     or whose text they change is no hit: what is found is what the documents say.
-
-    Args:
-        hits: Best first.
-        query: What was asked.
-        specs: Which, in order.
-        limit: Most hits to give.
-
-    Raises:
-        PostprocessorError: One cannot be opened, or failed.
     """
     for spec in specs:
         hits = _run(hits[: hits_needed([spec], limit)], query, spec)
@@ -74,7 +65,6 @@ def _run(hits: Sequence[Hit], query: str, spec: PostprocessorSpec) -> list[Hit]:
 
 
 def _score(node: NodeWithScore) -> float | None:
-    """The score of a node, ``None`` where there is none."""
     if node.score is None:
         return None
     score = float(node.score)
@@ -85,15 +75,7 @@ def _score(node: NodeWithScore) -> float | None:
 
 @lru_cache(maxsize=16)
 def _open(path: str, arguments: str) -> BaseNodePostprocessor:
-    """The postprocessor at an import path; opened once a process, since it may be a large model.
-
-    Args:
-        path: ``package.module:Class``, or with a dot in place of the colon.
-        arguments: Of its constructor, as JSON.
-
-    Raises:
-        PostprocessorError: There is none, or it cannot be opened.
-    """
+    """The postprocessor at an import path; opened once a process, since it may be a large model."""
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
 
     return open_class(
@@ -110,11 +92,7 @@ def _open(path: str, arguments: str) -> BaseNodePostprocessor:
 
 
 def check_installed(spec: PostprocessorSpec) -> None:
-    """Whether the package of a postprocessor is there; nothing of it is imported.
-
-    Raises:
-        PostprocessorError: It is not.
-    """
+    """Whether the package of a postprocessor is there; nothing of it is imported."""
     if not is_there(spec.path):
         raise PostprocessorError(f"{spec.path}: is not installed; {_install(spec.path)}")
 

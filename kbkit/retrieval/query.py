@@ -42,7 +42,6 @@ class Query:
     unlearned: bool = False
 
     def settings(self, own: RetrievalSpec) -> RetrievalSpec:
-        """How a knowledge base ranks for it whose recipe says so."""
         found = own if self.retrieval is None else self.retrieval
         if self.graph is None or self.graph == found.graph_weight:
             return found
@@ -59,11 +58,6 @@ class Query:
         *,
         graph: float | None = None,
     ) -> Query:
-        """Check what somebody asks.
-
-        Raises:
-            ConfigError: The text is empty, or limit, mode, a filter or a weight is wrong.
-        """
         # without lone surrogates, as broken bytes of a command line become
         text = check_text("query", text)
         if not text.strip():
@@ -81,11 +75,6 @@ class Query:
 
 
 def check_mode(mode: str | Mode) -> Mode:
-    """A mode of search.
-
-    Raises:
-        ConfigError: There is none of this name.
-    """
     try:
         return Mode(mode)
     except ValueError:
@@ -94,22 +83,12 @@ def check_mode(mode: str | Mode) -> Mode:
 
 
 def check_retrieval(retrieval: Any) -> RetrievalSpec:
-    """How to rank.
-
-    Raises:
-        ConfigError: It is something else.
-    """
     if not isinstance(retrieval, RetrievalSpec):
         raise ConfigError(f"retrieval={retrieval!r}: give a `kbkit.RetrievalSpec`")
     return retrieval
 
 
 def check_weight(name: str, weight: Any) -> float:
-    """A weight of search.
-
-    Raises:
-        ConfigError: It is no number from 0 to 5.
-    """
     if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight <= 5:
         raise ConfigError(f"{name}={weight!r}: give a number from 0 to 5; 0 switches it off")
     return float(weight)
@@ -139,13 +118,7 @@ class NamedEntity(NamedTuple):
 def entities_in(
     query: str, graph: GraphTable, frequency: Callable[[str], int]
 ) -> list[NamedEntity]:
-    """The entities that a query names; of names within one another the longest.
-
-    Args:
-        query: A question or some words.
-        graph: Of the knowledge base that is asked.
-        frequency: Gives how many of its chunks have a word.
-    """
+    """The entities that a query names; of names within one another the longest."""
     words = query.split()[:_WORDS]
     taken: set[int] = set()
     found: dict[int, NamedEntity] = {}

@@ -65,18 +65,6 @@ class QueryEncoder:
         text: str,
         terms: Sequence[str],
     ) -> QueryVector:
-        """The vector of a query.
-
-        Args:
-            row: The knowledge base.
-            settings: Say what is to embed it.
-            mode: ``hybrid`` does without a vector where nothing can give one.
-            text: The query.
-            terms: Its analyzer terms.
-
-        Raises:
-            EmbedderError: The model failed; or cannot be had, and nothing can stand in for it.
-        """
         note = ""
         if settings.query_encoder == "fitted":
             fitted = self._load(row)
@@ -159,13 +147,7 @@ class CardQueryEncoder:
     _lock: Lock = field(default_factory=Lock)
 
     def encode(self, row: KnowledgeBaseRow, chunks: ChunkTable, text: str) -> Future[QueryVector]:
-        """The vector of a query, as soon as it is there; none, and why, where it cannot be had.
-
-        Args:
-            row: The knowledge base.
-            chunks: Of it, whose cards are asked.
-            text: The query.
-        """
+        """The vector of a query, as soon as it is there; none, and why, where it cannot be had."""
         if not chunks.card_embedder:
             return _known(QueryVector())
         key = (chunks.card_embedder, text)
@@ -203,5 +185,4 @@ def _known(vector: QueryVector) -> Future[QueryVector]:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Those in which queries are embedded: onnxruntime leaves Python to others while it works."""
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="kbkit-cards")

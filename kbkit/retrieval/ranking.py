@@ -75,7 +75,6 @@ class RankedCandidate:
 
     @property
     def seq(self) -> int:
-        """``chunks.seq`` of the chunk."""
         return int(self.pool.candidates.seqs[self.row])
 
 
@@ -106,16 +105,7 @@ def rank(
     mode: Mode = Mode.HYBRID,
     retrieval: RetrievalSpec | None = None,
 ) -> list[RankedCandidate]:
-    """The candidates of all pools, best first; those without anything in common are left out.
-
-    Args:
-        pools: One a knowledge base, of one query; of several, what `with_joint_statistics` makes of
-            them.
-        limit: Most candidates to give.
-        mode: Which legs count.
-        retrieval: How to rank; by default each pool as it says itself: parts of scores are scaled
-            alike in all, then weighed as the knowledge base wants.
-    """
+    """The candidates of all pools, best first; those without anything in common are left out."""
     if not pools:
         return []
     if retrieval is not None:
@@ -132,13 +122,6 @@ def rank(
 
 
 def weights_of(retrieval: RetrievalSpec, mode: Mode, factors: tuple[float, float]) -> Weights:
-    """The weights that settings give.
-
-    Args:
-        retrieval: The settings.
-        mode: Which legs count.
-        factors: See `document_factors`.
-    """
     card, page = factors
     return Weights(
         dense=_WEIGHTS.get(mode, retrieval.dense_weight),
@@ -225,8 +208,6 @@ def _ranked(
 
 
 def _features(pools: Sequence[CandidatePool], parts: Sequence[slice]) -> Features:
-    """What is known of some candidates of each pool, one pool after the other."""
-
     def column(name: str) -> Scores:
         return np.concatenate([pool.columns[name][p] for pool, p in zip(pools, parts, strict=True)])
 
@@ -244,7 +225,6 @@ def _features(pools: Sequence[CandidatePool], parts: Sequence[slice]) -> Feature
 
 
 def mark_duplicates(vectors: Matrix, scores: Scores, threshold: float) -> NDArray[np.bool_]:
-    """Which of the best chunks of one pool are near duplicates of better ones."""
     best = np.argsort(-scores, kind="stable")[:_COMPARED_BEST]
     found = np.zeros(len(scores), np.bool_)
     found[best] = near_duplicates(vectors[best], threshold)

@@ -119,12 +119,6 @@ class Retriever:
         self._card_encoder = CardQueryEncoder(self.card_embedder)
 
     def pool(self, query: Query) -> CandidatePool:
-        """The candidates for a query.
-
-        Raises:
-            EmbedderError: The embedder failed.
-            NotFoundError: The knowledge base was deleted.
-        """
         while True:
             seen = self._state()
             try:
@@ -161,15 +155,6 @@ class Retriever:
         return _pool(now, query, encoded, note, found) if found.answers(encoded) else None
 
     def neighbour_pool(self, chunk_id: str, query: Query) -> CandidatePool:
-        """The candidates whose vectors are nearest to that of a chunk, which is one of them.
-
-        Args:
-            chunk_id: Of the chunk.
-            query: With the mode `Mode.DENSE`; its words are only marked.
-
-        Raises:
-            NotFoundError: There is no such chunk, or the knowledge base was deleted.
-        """
         with self.stores.database.read() as transaction:
             now = self._read_state(transaction, self.stores.database.changes())
             seqs = list(corpus.seqs_by_id(transaction, [chunk_id]).values())
@@ -212,7 +197,6 @@ class Retriever:
         return known[1]
 
     def is_there(self) -> bool:
-        """Whether the knowledge base has not been deleted."""
         try:
             self._state()
         except NotFoundError:
@@ -306,7 +290,6 @@ class Retriever:
             return self.stores.snapshots.table(transaction, row)
 
     def _latest(self) -> tuple[_State, SegmentedSnapshot | None]:
-        """The knowledge base as it is now, with its snapshot if there is one."""
         for _ in range(_TRIES):
             now = self._state()
             snapshot = self._snapshot(now)
@@ -315,7 +298,6 @@ class Retriever:
         return now, snapshot
 
     def _warm(self, row: KnowledgeBaseRow, snapshot: SegmentedSnapshot | None) -> None:
-        """Have made ready, behind this search, what would make the next one faster."""
         is_open = self.stores.vectors.is_open(row)
         ready = snapshot is not None and (
             scan_is_faster(snapshot, row.dimensions) or is_open or is_coded(snapshot)

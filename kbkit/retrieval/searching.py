@@ -36,15 +36,6 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     Candidates of all knowledge bases are normalised together, and words are as rare as in all of
     them, so that a score means the same whichever it comes from; each is then weighed as its own
     knowledge base wants. Postprocessors see the hits of all, so they run where all name the same.
-
-    Args:
-        retrievers: One a knowledge base.
-        query: What is asked.
-
-    Raises:
-        EmbedderError: An embedder failed.
-        NotFoundError: A knowledge base was deleted, or no document is of the version asked for.
-        PostprocessorError: A postprocessor cannot be opened, or failed.
     """
     start = time.perf_counter()
     _check_version(query, retrievers)
@@ -80,15 +71,6 @@ def _check_version(query: Query, retrievers: Sequence[Retriever]) -> None:
 
 
 def check_version(version: str, known: Collection[str]) -> None:
-    """Whether documents are of a version that somebody asks for.
-
-    Args:
-        version: It.
-        known: Those that documents are of.
-
-    Raises:
-        NotFoundError: None is; the message names some that there are.
-    """
     if version not in known:
         listed = ", ".join(sorted(known, key=_by_number)[:_VERSIONS_TOLD]) or "none is known"
         more = f" and {len(known) - _VERSIONS_TOLD} more" if len(known) > _VERSIONS_TOLD else ""
@@ -108,15 +90,6 @@ def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:
     """The chunks whose vectors are nearest to that of a chunk, without it, nearest first.
 
     Further chunks of a document and near duplicates come later, those of the chunk itself too.
-
-    Args:
-        retriever: Of the knowledge base.
-        chunk_id: Of the chunk.
-        query: Limit and filters; with the mode `Mode.DENSE`. Its words are only marked.
-
-    Raises:
-        NotFoundError: The chunk or the knowledge base is gone, or no document is of the version
-            asked for.
     """
     start = time.perf_counter()
     _check_version(query, [retriever])
@@ -165,7 +138,6 @@ def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document) -> Hit:
 
 
 def _leading_words(chunk: Chunk, snippet: Callable[[], str]) -> str:
-    """See `Hit.opening`."""
     words = opening_words(chunk.text, from_top=chunk.start == 0)
     if words or len(chunk.text) <= NEAR:
         return words

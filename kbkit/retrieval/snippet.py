@@ -19,10 +19,6 @@ _SIGNS = "-@#$._"
 class TermMatcher(dict[str, frozenset[str]]):
     """The terms of a query that each word holds, found out once for all hits of the query.
 
-    Args:
-        terms: Analyzer terms of the query.
-        analyzer: What made them.
-
     Attributes:
         signs: Finds what a word with one of them holds: its first letters, which stemming leaves.
             Words without are not looked at.
@@ -46,13 +42,6 @@ def _terms_of(word: str, analyzer: Analyzer) -> tuple[str, ...]:
 
 
 def snippet(markdown: str, matches: TermMatcher, length: int = 240) -> str:
-    """The window of a chunk that holds most of the query's distinct terms, in its lines.
-
-    Args:
-        markdown: The chunk.
-        matches: Tells which words hold them.
-        length: Most characters, apart from the ellipses.
-    """
     lines = plain_text(markdown, lines=True)
     if len(lines) <= length:
         return lines
@@ -84,7 +73,6 @@ class LazySnippet:
     language: str
 
     def __call__(self) -> str:
-        """The snippet."""
         return snippet(self.markdown, _matches(self.terms, self.language))
 
 

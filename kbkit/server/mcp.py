@@ -38,25 +38,14 @@ class _Searches:
     made: SearchProcesses
 
     def search(self, query: str, **arguments: Any) -> Hits:
-        """See `kbkit.Workspace.search`."""
         return from_dict(Hits, json.loads(self.made.answer("search", query, **arguments)))
 
     def context(self, query: str, **arguments: Any) -> Context:
-        """See `kbkit.Workspace.context`."""
         return from_dict(Context, json.loads(self.made.answer("context", query, **arguments)))
 
 
 def mcp_part(workspace: Workspace, settings: ServerSettings, searches: SearchProcesses) -> Part:
-    """What answers MCP, for protocol 2026-07-28 and those with sessions before it.
-
-    Args:
-        workspace: What its tools work at.
-        settings: Which tools there are.
-        searches: Makes its searches and contexts.
-
-    Raises:
-        ConfigError: A set of tools is unknown.
-    """
+    """What answers MCP, for protocol 2026-07-28 and those with sessions before it."""
     made = server(
         lambda: workspace,
         tools=settings.tools,
@@ -78,7 +67,6 @@ def mcp_part(workspace: Workspace, settings: ServerSettings, searches: SearchPro
 
 
 def caller_of(request: Any) -> Caller:
-    """Who sent a message, as the gate found out."""
     caller: Caller = request.state.caller
     return caller
 

@@ -72,17 +72,7 @@ def serve(
     *,
     say: Callable[[str], None] = print,
 ) -> None:
-    """Serve a workspace until SIGINT or SIGTERM.
-
-    Args:
-        workspace: What is served; it stays open behind this.
-        settings: How; by default on loopback, at port 8765.
-        say: Called with a line that names the address.
-
-    Raises:
-        ConfigError: The address or the port cannot be used, or others can reach it and there is
-            no token.
-    """
+    """Serve a workspace until SIGINT or SIGTERM."""
     settings = settings or ServerSettings()
     app = _app(workspace, settings)
     listening = listen(settings)
@@ -145,11 +135,6 @@ def running(workspace: Workspace, settings: ServerSettings | None = None) -> Ite
 
 
 def listen(settings: ServerSettings) -> socket.socket:
-    """A socket that listens where settings say.
-
-    Raises:
-        ConfigError: The address or the port cannot be used.
-    """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family)
     try:
@@ -166,17 +151,11 @@ def listen(settings: ServerSettings) -> socket.socket:
 
 
 def url_of(listening: socket.socket) -> str:
-    """The address of a server that listens at a socket."""
     host, port = listening.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _app(workspace: Workspace, settings: ServerSettings) -> FastAPI:
-    """The application with all that is served.
-
-    Raises:
-        ConfigError: Others can reach it, and there is no token; or a set of tools is unknown.
-    """
     if not is_loopback(settings.host) and not Tokens(workspace).any():
         raise ConfigError(
             f"host={settings.host!r}: others can reach it, and there is no token that they would "

@@ -68,15 +68,12 @@ class NoMemory:
     """A memory that knows nothing, for a first look at a source."""
 
     def visited(self) -> Iterable[PageRecord]:
-        """Nothing."""
         return ()
 
     def page(self, url: str) -> PageRecord | None:
-        """Nothing."""
         return None
 
     def known(self) -> Iterable[PageRecord]:
-        """Nothing."""
         return ()
 
 
@@ -123,9 +120,5 @@ class SourceReader(Protocol):
     exhaustive: bool
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the source, one event at a time; nothing waits for the whole.
-
-        Raises:
-            SourceError: The source cannot be read at all.
-        """
+        """Read the source, one event at a time; nothing waits for the whole."""
         ...

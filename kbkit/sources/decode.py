@@ -81,11 +81,6 @@ class Decoded:
 
 
 def binary_kind(body: bytes) -> str:
-    """Say what a body is when it is not text.
-
-    Returns:
-        A word for a person (``"a PDF"``, ``"binary data"``), or ``""`` for text.
-    """
     for signature, kind in _SIGNATURES:
         if body.startswith(signature):
             return kind
@@ -101,7 +96,6 @@ def binary_kind(body: bytes) -> str:
 
 
 def charset_of(content_type: str) -> str:
-    """The charset that a Content-Type header names, or ``""``."""
     for parameter in content_type.split(";")[1:]:
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "charset":
@@ -121,11 +115,6 @@ def decoded(body: bytes, charset: str = "", *, markup: bool = True) -> Decoded:
     the header, then the one the markup names. A named charset that does not fit the bytes gives
     way to the next. Else Firefox's detector guesses, and is believed where what it reads looks
     like words of one alphabet; Windows-1252 is what is left.
-
-    Args:
-        body: The bytes.
-        charset: What the Content-Type header says, or ``""``.
-        markup: Look for a charset in ``<meta>`` and the XML declaration.
     """
     for bom, name in _BOMS:
         if body.startswith(bom):
@@ -237,7 +226,6 @@ def _detected(body: bytes) -> str:
 
 
 def _credible(text: str, western: str, name: str) -> bool:
-    """Whether a text reads as words of one alphabet, and better than in Windows-1252."""
     if name.startswith("iso2022"):
         return True  # no other text has what it changes between alphabets by
     kinds = "".join(map(_kind, text))

@@ -123,17 +123,6 @@ _SHORT = 60  # characters of a page that says next to nothing
 def detect(
     uri: str, title: str, content: str, template: DocumentType | None = None
 ) -> DocumentType:
-    """Tell what kind of text a document is.
-
-    Args:
-        uri: Address or path of the document.
-        title: Its title.
-        content: Its Markdown.
-        template: What its generator says that it is.
-
-    Returns:
-        The type by the first cue that fits, ``OTHER`` where none does.
-    """
     folders, name = _path(uri)
     if name and (named := _named(name)):
         return named

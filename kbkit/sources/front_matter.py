@@ -36,13 +36,6 @@ class TextFile:
 
 
 def read_text(text: str, name: str, *, markdown: bool = False) -> TextFile:
-    """Read Markdown or plain text.
-
-    Args:
-        text: The whole file, decoded.
-        name: Its path or address, which the title is made from in the last resort.
-        markdown: It is Markdown, of whatever dialect.
-    """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").lstrip("\ufeff")
     front: dict[str, Any] = {}
     if match := _FRONT.match(text):

@@ -109,12 +109,6 @@ def image_addresses(markdown: str) -> list[str]:
 
 
 def collect(markdown: str, read: Callable[[str], bytes | None]) -> dict[str, Image]:
-    """The pictures of a document that can be kept, by their addresses in it.
-
-    Args:
-        markdown: The document.
-        read: Gives the bytes of an address, if there are any.
-    """
     found = {}
     for address in image_addresses(markdown):
         data = read(address)
@@ -124,13 +118,6 @@ def collect(markdown: str, read: Callable[[str], bytes | None]) -> dict[str, Ima
 
 
 def local_reader(file: Path, root: Path) -> Callable[[str], bytes | None]:
-    """What reads the pictures beside a file, none of which lies outside of a folder.
-
-    Args:
-        file: The document's.
-        root: The folder.
-    """
-
     def read(address: str) -> bytes | None:
         for path in _candidates(address, file, root):
             try:

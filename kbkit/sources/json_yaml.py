@@ -32,18 +32,7 @@ _WORDS: dict[str, Any] = {
 
 
 def load_values(text: str) -> Any:
-    """Read a text that is JSON or else YAML (the types of its 1.2 core schema, merge keys too).
-
-    Args:
-        text: The whole text.
-
-    Returns:
-        Dicts (whose keys are all text), lists, text, numbers, booleans and ``None``. Parts that
-        a YAML text names by alias may be one object in several places; there are no circles.
-
-    Raises:
-        ValueError: It is neither, or too deep or too large; the message is one line for a person.
-    """
+    """Read a text that is JSON or else YAML (the types of its 1.2 core schema, merge keys too)."""
     if text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
         try:
             loaded = json.loads(text.lstrip("\ufeff"), parse_constant=str)

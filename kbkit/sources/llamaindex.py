@@ -59,9 +59,6 @@ def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
 
     Sources and documents of llama-index may be given as dictionaries: what a recipe says of a
     source, what ``to_dict`` gave.
-
-    Raises:
-        ConfigError: Something is neither.
     """
     sources: list[AnySource] = []
     documents: list[Any] = []
@@ -90,11 +87,7 @@ def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
 
 
 def _described(values: Mapping[str, Any]) -> AnySource:
-    """A source as a mapping describes it.
-
-    Raises:
-        ConfigError: The mapping describes none.
-    """
+    """A source as a mapping describes it."""
     try:
         return parse_source(values)
     except ConfigError as error:
@@ -108,11 +101,6 @@ def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
     numbers, other parts and nodes one after the other. Its URI is the first there is of: an
     ``http`` address in its metadata (``url`` and the like), ``file_path`` from the base folder (or
     the user's), an id that is not random, ``file_name``, a hash of the text.
-
-    Args:
-        items: What a reader's ``load_data`` gave, or dictionaries of their ``to_dict``; a
-            `SourceDocument` is taken as it is.
-        base: Folder that the paths of files are told from.
     """
     found: dict[str, list[_Part]] = {}
     for number, item in enumerate(items, 1):
@@ -131,11 +119,6 @@ def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
 
 
 def _part(item: Any) -> _Part:
-    """One document or node, or a dictionary of one.
-
-    Raises:
-        ValueError: It is neither.
-    """
     item = getattr(item, "node", item)  # without its score
     values = item.to_dict() if hasattr(item, "to_dict") else item
     if not isinstance(values, Mapping):
@@ -251,7 +234,6 @@ def _document(uri: str, text: str, parts: Sequence[_Part], base: Path) -> Source
 
 
 def _texts(metadata: Mapping[str, Any], keys: Sequence[str]) -> Iterator[str]:
-    """Those values of some keys that are texts, and not empty."""
     values = (metadata.get(key) for key in keys)
     return (_clean(value) for value in values if isinstance(value, str) and value.strip())
 
@@ -261,5 +243,4 @@ def _offset(value: Any) -> int:
 
 
 def _clean(text: str) -> str:
-    """Text that can be stored: without NUL and lone surrogates."""
     return text.encode("utf-8", "replace").decode().replace("\0", "")

@@ -72,7 +72,6 @@ class DiskPlace:
         return found
 
     def _clashes(self, other: DiskPlace) -> bool:
-        """Whether one is called like the other, or like something in it, and lies elsewhere."""
         if self.name == other.name:
             return self.root != other.root
         for outer, inner in ((self, other), (other, self)):
@@ -90,10 +89,6 @@ def published_uri(uri: str, base: Path | None = None) -> str:
     folder: a path below ``base`` becomes relative to it, and any other becomes the last two parts
     of the path, with a digest of the whole folder. Other URIs stay as they are, and so does a path
     such as ``/guide/a.html`` where no file exists, which may be one of a site.
-
-    Args:
-        uri: A URI, a ``file:`` URI, or an absolute path.
-        base: Folder that relative paths start from.
     """
     if not _LOCAL.match(uri):
         return uri

@@ -15,14 +15,7 @@ from kbkit.sources.places import published_uri
 
 
 class PluginReader:
-    """A source of another package, with the tags and the type that the recipe adds.
-
-    Args:
-        spec: The part of the recipe that describes it.
-
-    Raises:
-        ConfigError: It is not installed, or cannot be made.
-    """
+    """A source of another package, with the tags and the type that the recipe adds."""
 
     type = "plugin"
 
@@ -33,11 +26,7 @@ class PluginReader:
         self.exhaustive = bool(self._inner.exhaustive)
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """The events of the package's source; an error of its code ends it with a reason.
-
-        Raises:
-            SourceError: The source cannot be read at all.
-        """
+        """The events of the package's source; an error of its code ends it with a reason."""
         for given in self._guarded(context):
             event = replace(given, uri=published_uri(given.uri, context.base))
             if event.outcome is not Outcome.FETCHED or event.document is None:
@@ -62,12 +51,7 @@ class PluginReader:
 
 
 class LicensedReader:
-    """A source whose documents have a license where they state none themselves.
-
-    Args:
-        source: The source.
-        stated: What whoever named it says of its documents.
-    """
+    """A source whose documents have a license where they state none themselves."""
 
     def __init__(self, source: SourceReader, stated: License) -> None:
         self._source = source

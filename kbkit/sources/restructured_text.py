@@ -94,7 +94,6 @@ class _Translator(HTMLTranslator):
 
 
 def _prepare(text: str) -> None:
-    """Register what docutils does not know of the text's directives and roles."""
     document = utils.new_document("", settings=_quiet())
     language: Any = get_language("en", document.reporter)
     for name in set(_DIRECTIVE.findall(text)):
@@ -188,7 +187,6 @@ class _Kept(Directive):
         return children
 
     def _object(self, argument: str, short: str) -> Any:
-        """A described object: its signatures as terms, its text below them."""
         item = nodes.definition_list_item()
         for signature in re.sub(r"\\\n\s*", "", argument).split("\n"):
             if signature.strip():

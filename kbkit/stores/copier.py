@@ -54,19 +54,6 @@ class Copier:
     _total: int = field(default=0, init=False)
 
     def run(self, before_end: Callable[[], None]) -> tuple[MigratedTable, ...]:
-        """Copy all tables, compare them, and let the destination be opened.
-
-        Args:
-            before_end: Called when all is copied and compared, before that.
-
-        Returns:
-            The tables, which are alike on both sides.
-
-        Raises:
-            ConflictError: The destination holds another workspace, or the source is being read
-                into.
-            WorkspaceError: A database fails, cannot keep a row, or the copy differs.
-        """
         # all that goes on writing would write to what is left behind
         with self.source.write():  # whose rights are those of one who writes
             pass
@@ -91,7 +78,6 @@ class Copier:
         return found
 
     def _require_room(self) -> None:
-        """Make sure that the destination holds nothing but a part of this copy."""
         with self.destination.read() as transaction:
             mark = copying.found_mark(transaction)
             if mark and mark != copying.mark_of(self.address):
@@ -193,11 +179,7 @@ def _explained(table: sa.Table, place: str) -> Iterator[None]:
 
 
 def copy_folder(source: Path, destination: Path) -> None:
-    """Copy a folder with all in it; what an earlier copy has left is passed over.
-
-    Raises:
-        WorkspaceError: Another file is there, or one cannot be read or written.
-    """
+    """Copy a folder with all in it; what an earlier copy has left is passed over."""
     try:
         destination.mkdir(parents=True, exist_ok=True)
         for entry in sorted(source.iterdir()):
@@ -218,7 +200,6 @@ def copy_folder(source: Path, destination: Path) -> None:
 
 
 def _copy_file(source: Path, target: Path) -> None:
-    """Copy a file whole, or not at all."""
     if source.is_symlink():
         target.symlink_to(source.readlink())
         return

@@ -39,7 +39,6 @@ class GraphTables:
     _reading: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, kb_id: str) -> GraphTable:
-        """The graph of a knowledge base."""
         changes = self.database.changes()  # first: what comes meanwhile is looked at next time
         held = self._held.get(kb_id)
         if held is not None and held[0] == changes:
@@ -53,7 +52,6 @@ class GraphTables:
             return held[1]
 
     def is_held(self, kb_id: str) -> bool:
-        """Whether the graph of a knowledge base is in memory as it is now."""
         held = self._held.get(kb_id)
         return held is not None and held[0] == self.database.changes()
 
@@ -99,7 +97,6 @@ class GraphTables:
                 self._held[kb_id] = changes, found
 
     def naming(self, graph: GraphTable, rows: Collection[int]) -> Mapping[int, Sequence[int]]:
-        """``chunks.seq`` of the chunks that name some entities of a graph, by row."""
         if not graph.naming.keys() >= set(rows):
             with self.database.read() as transaction:
                 graph_tables.name_chunks(transaction, graph, rows)

@@ -19,12 +19,7 @@ class ImageStore(Protocol):
     """Pictures of all knowledge bases of a workspace."""
 
     def add(self, image: Image) -> None:
-        """Keep a picture, whole or not at all.
-
-        Raises:
-            OSError: It cannot be written.
-            ValueError: Its name is none that pictures have.
-        """
+        """Keep a picture, whole or not at all."""
 
     def names(self) -> set[str]:
         """Names of all that are kept."""
@@ -36,27 +31,13 @@ class ImageStore(Protocol):
         """
 
     def sweep(self, used: Collection[str], before: float) -> tuple[int, int]:
-        """Remove what no document shows.
-
-        Args:
-            used: Names of pictures that stay.
-            before: A time of `now`; what was added after that stays, since its document may be
-                about to be stored.
-
-        Returns:
-            Number of pictures, and of bytes.
-        """
+        """Remove what no document shows."""
 
     def read(self, name: str) -> bytes | None:
         """A picture by its name, if it is there."""
 
 
 def require_name(name: str) -> str:
-    """A name that pictures may have.
-
-    Raises:
-        ValueError: It is none.
-    """
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} names no picture")
     return name
@@ -74,11 +55,7 @@ def take_images(images: ImageStore, others: ImageStore) -> int:
 
 
 class FolderImages:
-    """An `ImageStore` of files.
-
-    Args:
-        folder: Where they lie; made when there is one.
-    """
+    """An `ImageStore` of files."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -98,7 +75,6 @@ class FolderImages:
         Path(draft).replace(self.folder / image.name)
 
     def names(self) -> set[str]:
-        """Names of all that are kept."""
         return {path.name for path in self.folder.glob("*") if _NAME.fullmatch(path.name)}
 
     def now(self) -> float:
@@ -123,7 +99,6 @@ class FolderImages:
         return count, size
 
     def read(self, name: str) -> bytes | None:
-        """A picture by its name, if it is there."""
         if not _NAME.fullmatch(name):
             return None
         try:

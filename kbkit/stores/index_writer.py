@@ -29,11 +29,6 @@ class IndexWriter:
 
     At the end of the block the index is level, unless there was little to do or the child failed:
     the caller applies what is left.
-
-    Args:
-        meanwhile: What else there is to do, while the child does the rest at the end of the block.
-        address: Of the stores; without one there is no such process.
-        kb_id: The knowledge base.
     """
 
     def __init__(
@@ -46,7 +41,6 @@ class IndexWriter:
         self._child: subprocess.Popen[bytes] | None = None
 
     def stored(self, chunks: int) -> None:
-        """Hear of new chunks."""
         self._stored += chunks
         if self._arguments is None or self._stored - self._told < _STEP:
             return
@@ -80,12 +74,7 @@ class IndexWriter:
 
 
 def main(address: str, kb_id: str) -> None:
-    """Apply what comes in to the index whenever the parent says so, and once at the end.
-
-    Args:
-        address: Of the stores, as JSON.
-        kb_id: The knowledge base.
-    """
+    """Apply what comes in to the index whenever the parent says so, and once at the end."""
     # Ctrl-C reaches the whole group of processes; the parent decides what it means
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stores = StoresAddress.from_json(address).open()

@@ -29,25 +29,10 @@ class Locks(ABC):
     def hold(
         self, name: str, *, wait: float, task: str = "", poll: float = 0.05
     ) -> AbstractContextManager[None]:
-        """Hold a lock; it may be taken again inside by the same thread only through nesting.
-
-        Args:
-            name: Of the lock; a file may be called so.
-            wait: Seconds to wait for another holder.
-            task: What the holder does, for the message to others.
-            poll: Seconds between two tries.
-
-        Raises:
-            ConflictError: Another process still holds it after that time.
-            WorkspaceError: Locks cannot be had.
-        """
+        """Hold a lock; it may be taken again inside by the same thread only through nesting."""
 
     def is_held(self, name: str) -> bool:
-        """Whether another holds a lock right now.
-
-        Args:
-            name: As `hold` takes it.
-        """
+        """Whether another holds a lock right now."""
         try:
             with self.hold(name, wait=0):
                 return False
@@ -59,11 +44,6 @@ class FolderLocks(Locks):
     """The locks of one workspace."""
 
     def __init__(self, folder: Path) -> None:
-        """Use a folder, made when missing.
-
-        Raises:
-            WorkspaceError: The folder cannot be made.
-        """
         self._folder = folder
         self._turns: dict[str, threading.Lock] = {}
         try:
@@ -75,18 +55,7 @@ class FolderLocks(Locks):
 
     @contextmanager
     def hold(self, name: str, *, wait: float, task: str = "", poll: float = 0.05) -> Iterator[None]:
-        """Hold a lock; it may be taken again inside by the same thread only through nesting.
-
-        Args:
-            name: File name of the lock, without its ending.
-            wait: Seconds to wait for another holder.
-            task: What the holder does, for the message to others.
-            poll: Seconds between two tries.
-
-        Raises:
-            ConflictError: Another process still holds it after that time.
-            WorkspaceError: The lock file cannot be written.
-        """
+        """Hold a lock; it may be taken again inside by the same thread only through nesting."""
         path = self._folder / f"{name}.lock"
         until = time.monotonic() + wait
         # the threads of this process wake each other, rather than poll one beside the other
@@ -123,13 +92,7 @@ _LONGEST = 100_000
 
 
 def note(folder: Path, part: str, problem: str) -> None:
-    """Note what was found; a folder that cannot be written gets none.
-
-    Args:
-        folder: Of the workspace.
-        part: What was damaged, as `kbkit.models.problems.Finding` names it.
-        problem: What was wrong, in words.
-    """
+    """Note what was found; a folder that cannot be written gets none."""
     path = folder / _NAME
     text = json.dumps([f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", part, problem]) + "\n"
     with contextlib.suppress(OSError):
@@ -150,6 +113,5 @@ def notes(folder: Path) -> list[tuple[str, str]]:
 
 
 def forget(folder: Path) -> None:
-    """Forget what was noted."""
     with contextlib.suppress(OSError):
         (folder / _NAME).unlink(missing_ok=True)

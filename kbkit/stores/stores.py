@@ -82,7 +82,6 @@ class StoresAddress:
 
     @classmethod
     def from_json(cls, text: str) -> StoresAddress:
-        """What `to_json` gave."""
         return cls(**json.loads(text))
 
 
@@ -118,15 +117,9 @@ class Stores:
 
     @property
     def catalog_address(self) -> str:
-        """Where the catalog is: the folder, or the address of a database without its password."""
         return self.address.database if self.address and self.address.database else str(self.folder)
 
     def require_home(self) -> None:
-        """Make sure that files and entries are those of this folder.
-
-        Raises:
-            WorkspaceError: They lie in that of another machine.
-        """
         if elsewhere := self.other_home():
             raise WorkspaceError(
                 f"the files and entries of this workspace lie in {elsewhere}; "
@@ -135,11 +128,7 @@ class Stores:
 
     @classmethod
     def of_settings(cls, folder: Path, settings: Settings) -> Stores:
-        """Open the stores of a folder on the servers that settings name; see `open`.
-
-        Raises:
-            ConfigError: The address of a server cannot be read.
-        """
+        """Open the stores of a folder on the servers that settings name; see `open`."""
         url, token = settings.chroma_url, settings.chroma_token
         chroma = ChromaAddress.parse(url, token) if url else None
         return cls.open(folder, settings.database_url, chroma, pgvector=settings.pgvector)
@@ -153,22 +142,6 @@ class Stores:
         *,
         pgvector: bool = True,
     ) -> Stores:
-        """Open the stores of a folder, made when missing.
-
-        Args:
-            folder: Of the workspace; with a server, of what this machine keeps of it.
-            database_url: Address of the server that keeps the catalog; by default a file of the
-                folder does.
-            chroma: Address of the server that keeps vectors; by default, Chroma in the folder does,
-                or the server of the catalog. It is asked when it is needed.
-            pgvector: Whether the server of the catalog keeps vectors, if it has that extension;
-                else snapshots of them are all there is.
-
-        Raises:
-            ConfigError: The address of the server cannot be read.
-            WorkspaceVersionError: A newer kbkit made it.
-            WorkspaceError: The folder cannot be made, read or written, or the server not be asked.
-        """
         _make_folder(folder)
         if database_url:
             from kbkit.stores.postgres.database import PostgresDatabase
@@ -204,15 +177,6 @@ class Stores:
         locks: Locks | None = None,
         address: StoresAddress | None = None,
     ) -> Stores:
-        """The stores of a database and a store of vectors that are open already.
-
-        Args:
-            database: The catalog.
-            store: Keeps vectors.
-            folder: Of the workspace; snapshots and locks lie there.
-            locks: Between processes; by default those of the folder.
-            address: What another process opens all this by, if one can.
-        """
         locks = locks or FolderLocks(folder / "locks")
         vectors = VectorIndex(store, database, locks)
         snapshots = Snapshots(folder / "snapshots", database)
@@ -238,11 +202,7 @@ class Stores:
         import_chromadb()
 
     def sweep_images(self) -> tuple[int, int]:
-        """Remove pictures that no document shows; none while a source is being read.
-
-        Returns:
-            Number of pictures, and of bytes.
-        """
+        """Remove pictures that no document shows; none while a source is being read."""
         began = self.images.now() - _CLOCK_SECONDS
         with self.database.read() as transaction:
             sources = runs.list_sources(transaction)
@@ -253,7 +213,6 @@ class Stores:
         return self.images.sweep(used, began)
 
     def close(self) -> None:
-        """Let go of the folder."""
         self.later.gather(more=False)
         self.warmer.close()
         self.vectors.close()
@@ -280,11 +239,6 @@ class Destination:
 
     @staticmethod
     def is_at(place: str | Path, address: str) -> bool:
-        """Whether a place is the one of such an address.
-
-        Raises:
-            ConfigError: The place is an address that cannot be read.
-        """
         if _is_server(place):
             from kbkit.stores.postgres.database import without_password
 
@@ -293,16 +247,6 @@ class Destination:
 
     @classmethod
     def open(cls, place: str | Path) -> Destination:
-        """Open a place, made when missing.
-
-        Args:
-            place: Address of a server's database, or a folder.
-
-        Raises:
-            ConfigError: The address cannot be read.
-            WorkspaceVersionError: A newer kbkit made what is there.
-            WorkspaceError: It cannot be used, or holds a workspace of an older kbkit.
-        """
         if _is_server(place):
             from kbkit.stores.postgres.database import PostgresDatabase
 
@@ -320,16 +264,6 @@ class Destination:
 
         A file is there whole or not at all, so this can be done again. Where a server keeps the
         catalog, it gets the pictures, and the folder stays the one of files and entries.
-
-        Args:
-            origin: Folder of the workspace that the catalog comes from.
-            images: Pictures of that workspace.
-
-        Returns:
-            What was copied: names of folders, ``images`` for pictures wherever they are.
-
-        Raises:
-            WorkspaceError: Another file is there, or one cannot be read or written.
         """
         if self.folder is None:
             from kbkit.stores.postgres.home import other_home
@@ -353,11 +287,6 @@ def _is_server(place: str | Path) -> bool:
 
 
 def _check_catalog(folder: Path) -> None:
-    """Whether the catalog is there that folders beside it were made of.
-
-    Raises:
-        WorkspaceError: It is not; a new one would be empty, and tell nobody.
-    """
     catalog = folder / _CATALOG
     log = catalog.with_name(f"{_CATALOG}-wal")
     if any(path.exists() and path.stat().st_size for path in (catalog, log)):

@@ -45,7 +45,6 @@ class Knowledge:
         self.mutex = threading.RLock()
 
     def forget(self) -> None:
-        """Know nothing of any collection."""
         self.is_open = False
         self.seqs.clear()
         self.sound.clear()
@@ -59,10 +58,6 @@ class VectorCollections:
     """Collections of a store, and what is known of them.
 
     Whoever calls a method that changes them has the lock between processes, and the mutex.
-
-    Args:
-        store: Where vectors are kept.
-        database: The catalog.
 
     Attributes:
         known: What is known of them.
@@ -88,11 +83,9 @@ class VectorCollections:
         return row.collection in self.known.sound
 
     def seq(self, row: KnowledgeBaseRow) -> int:
-        """The greatest ``chunks.seq`` that a collection had when it was opened."""
         return self.known.seqs.get(row.collection, 0)
 
     def open(self) -> None:
-        """Open the store afresh, to see what others wrote."""
         self.known.forget()
         self._store.reopen()
         self.known.is_open = True
@@ -100,7 +93,6 @@ class VectorCollections:
             self.known.seqs.update(outbox.applied_seqs(transaction))
 
     def behind(self, row: KnowledgeBaseRow) -> int:
-        """Chunks in a collection by now that the store, as it is open, does not know."""
         known = self.seq(row)
         if row.applied_seq <= known:
             return 0
@@ -108,11 +100,7 @@ class VectorCollections:
             return corpus.count_chunks(transaction, row.id, after=known, until=row.applied_seq)
 
     def made_sound(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
-        """See to it that a collection holds what the catalog says it does; rebuild it if not.
-
-        Returns:
-            The knowledge base as it is then.
-        """
+        """See to it that a collection holds what the catalog says it does; rebuild it if not."""
         if self.is_open(row):
             return row
         if not self.known.is_open:
@@ -138,11 +126,9 @@ class VectorCollections:
         self.known.away_until = 0.0
 
     def is_own(self, collection: str) -> bool:
-        """Whether it is this store that has a collection."""
         return suffix_of(collection) == self._store.suffix
 
     def _is_sound(self, row: KnowledgeBaseRow) -> bool:
-        """Whether a collection can hold what it should, as far as counting and asking tell."""
         if not self.is_own(row.collection):
             return False
         with self._database.read() as transaction:
@@ -174,12 +160,10 @@ class VectorCollections:
         return self.row(row.id)
 
     def marked(self) -> list[str]:
-        """Collections of this store that are to be dropped."""
         with self._database.read() as transaction:
             return list(filter(self.is_own, outbox.dropped_names(transaction)))
 
     def drop_marked(self) -> None:
-        """Drop those."""
         names = self.marked()
         for name in names:
             self._store.drop(name)
@@ -187,11 +171,6 @@ class VectorCollections:
             outbox.forget_dropped(transaction, names)
 
     def row(self, kb_id: str) -> KnowledgeBaseRow:
-        """A knowledge base as it is now.
-
-        Raises:
-            NotFoundError: It was deleted.
-        """
         with self._database.read() as transaction:
             return knowledge_bases.get_by_id(transaction, kb_id)
 
@@ -224,7 +203,6 @@ class VectorCollections:
 
 
 def has_payloads(row: KnowledgeBaseRow) -> bool:
-    """Whether the store keeps more than vectors."""
     return bool(row.config.get("storage", {}).get("text_in_chroma"))
 
 
@@ -237,11 +215,7 @@ _FOUND = 0.9
 
 
 def faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
-    """What a collection lacks, in words; what waits in the outbox is none of it.
-
-    Raises:
-        StoreUnreachableError: The store is away.
-    """
+    """What a collection lacks, in words; what waits in the outbox is none of it."""
     if isinstance(store, CatalogVectors):
         return
     try:
@@ -293,7 +267,6 @@ def _faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow)
 def _unfound(
     store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow, seqs: list[int]
 ) -> Iterator[str]:
-    """Whether asking finds what is there: a graph that fell apart still counts well."""
     asked = seqs[:: max(1, len(seqs) // _ASKED)]
     vectors = corpus.vectors_of(transaction, row.dimensions, asked)
     vectors = vectors[np.linalg.norm(vectors, axis=1) > 0]

@@ -61,13 +61,7 @@ class Answer:
 
 
 class VectorIndex:
-    """The indexes of one workspace, as this process sees them.
-
-    Args:
-        store: Where vectors are kept.
-        database: The catalog.
-        locks: Between processes.
-    """
+    """The indexes of one workspace, as this process sees them."""
 
     def __init__(self, store: VectorStore, database: Database, locks: Locks) -> None:
         self._store = store
@@ -97,7 +91,6 @@ class VectorIndex:
 
     @property
     def gathers(self) -> bool:
-        """Whether it waits for more of what single documents bring."""
         return self._least > 1
 
     def apply(
@@ -111,20 +104,6 @@ class VectorIndex:
 
         Where what single documents bring is gathered, a server of vectors that is away is waited
         for, too.
-
-        Args:
-            kb_id: The knowledge base.
-            on_progress: Called with the number of entries done so far.
-            wait: Seconds to wait while another process writes.
-
-        Returns:
-            Number of outbox entries that were dealt with.
-
-        Raises:
-            ConflictError: Another process wrote to the index for very long.
-            NotFoundError: The knowledge base was deleted.
-            StoreUnreachableError: The server of vectors is away; what waits is searched meanwhile.
-            WorkspaceError: The store failed.
         """
         done = 0
         self._waiting.discard(kb_id)
@@ -152,12 +131,6 @@ class VectorIndex:
         """Bring an index level with the catalog, or wait for more where that is gathered.
 
         Where the store keeps texts too, for others who read it, it is always brought level.
-
-        Raises:
-            ConflictError: Another process wrote to the index for very long.
-            NotFoundError: The knowledge base was deleted.
-            StoreUnreachableError: The server of vectors is away; what waits is searched meanwhile.
-            WorkspaceError: The store failed.
         """
         self._waiting.add(kb_id)
         if self.gathers:
@@ -190,11 +163,6 @@ class VectorIndex:
 
         Each id and each vector is looked at, unless files of the store are not as they were left:
         opening them would drop what `rebuild` makes anew.
-
-        Raises:
-            ConflictError: Another process wrote to the index for very long.
-            NotFoundError: The knowledge base was deleted.
-            StoreUnreachableError: The server of vectors is away.
         """
         with self._writing():
             damage = self._store.damage()
@@ -210,14 +178,6 @@ class VectorIndex:
                 return list(vector_collections.faults(self._store, transaction, row))
 
     def rebuild(self, kb_id: str) -> None:
-        """Make the index of a knowledge base anew of the catalog.
-
-        Raises:
-            ConflictError: Another process wrote to the index for very long.
-            NotFoundError: The knowledge base was deleted.
-            StoreUnreachableError: The server of vectors is away; what waits is searched meanwhile.
-            WorkspaceError: The store failed.
-        """
         with self._writing():
             self._collections.open()
             self._collections.rebuilt(self._collections.row(kb_id))
@@ -245,12 +205,6 @@ class VectorIndex:
 
         The index names them, but for those that it does not know yet. What it names may be gone;
         where that leaves too few, all are scored.
-
-        Args:
-            transaction: One that reads, whose view of the catalog counts.
-            row: The knowledge base in that view.
-            query: Unit vector, shape ``(dimensions,)``.
-            k: Number wanted; no more than there are chunks.
         """
         if not query.any() or k < 1:
             return []  # without a direction nothing is near, nor where nothing is left
@@ -295,11 +249,7 @@ class VectorIndex:
         return self._collections.is_open(row)
 
     def open(self, kb_id: str) -> None:
-        """Open a collection for searching, unless another process writes or the server is away.
-
-        Raises:
-            NotFoundError: The knowledge base was deleted.
-        """
+        """Open a collection for searching, unless another process writes or the server is away."""
         if self._is_away:
             return
         try:
@@ -327,7 +277,6 @@ class VectorIndex:
                 return []
 
     def _refresh(self, kb_id: str) -> None:
-        """Open the store and a collection as they are now."""
         with self._writing(wait=_READER_LOCK_SECONDS):
             row = self._collections.row(kb_id)
             if row.applied_seq != self._known.seqs.get(row.collection, -1):
@@ -374,12 +323,6 @@ class Later:
             self.finish()
 
     def do(self, key: str, work: Callable[[], None]) -> None:
-        """Do it, or let it wait.
-
-        Args:
-            key: Whoever asks by the same one meanwhile is served by the last work handed over.
-            work: An error of kbkit reaches nobody where the work has waited.
-        """
         if not self._gathers:
             work()
             return
@@ -391,7 +334,6 @@ class Later:
                 self._timer.start()
 
     def finish(self) -> None:
-        """Do what waits, and wait for what is being done."""
         with self._at_work:
             with self._mutex:
                 waiting, self._waiting, self._timer = self._waiting, {}, None

@@ -43,7 +43,6 @@ class Damage:
     collections: frozenset[str] | None
 
     def costs(self, name: str) -> bool:
-        """Whether a collection would be lost."""
         return self.collections is None or name in self.collections
 
 
@@ -97,14 +96,7 @@ class VectorStore(Protocol):
         vectors: NDArray[np.float32],
         payloads: Sequence[VectorPayload] | None = None,
     ) -> None:
-        """Store vectors, in place of those with the same ids.
-
-        Args:
-            name: Of the collection.
-            ids: Different ones, as many as one likes.
-            vectors: Shape ``(len(ids), dimensions)``.
-            payloads: One for each, or none.
-        """
+        """Store vectors, in place of those with the same ids."""
 
     def delete(self, name: str, ids: Sequence[str]) -> None:
         """Delete vectors; ids that are not there are passed over."""
@@ -151,11 +143,9 @@ class CatalogVectors:
         """Without effect."""
 
     def count(self, name: str) -> int:
-        """As many as anybody expects."""
         return sys.maxsize
 
     def items(self, name: str) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
-        """None."""
         return iter(())
 
     def upsert(
@@ -171,5 +161,4 @@ class CatalogVectors:
         """Without effect."""
 
     def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
-        """None."""
         return []

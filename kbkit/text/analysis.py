@@ -164,15 +164,6 @@ class Analyzer:
     """
 
     def __init__(self, language: str = "english", stem: Callable[[str], str] | None = None) -> None:
-        """Make an analyzer.
-
-        Args:
-            language: A Snowball language name, such as ``english`` or ``german``.
-            stem: What stems a word; Snowball's by default.
-
-        Raises:
-            ConfigError: Snowball has no such language.
-        """
         import Stemmer
 
         if language not in Stemmer.algorithms():
@@ -304,9 +295,5 @@ def _in_backticks(match: re.Match[str]) -> str:
 
 @cache
 def analyzer(language: str = "english") -> Analyzer:
-    """The process's analyzer for a language.
-
-    Raises:
-        ConfigError: Snowball has no such language.
-    """
+    """The process's analyzer for a language."""
     return Analyzer(language)

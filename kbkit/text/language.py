@@ -28,11 +28,7 @@ _ELISION = re.compile(r"['’]$")
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """The stop words of a language, as its lists write them; empty if no list is known.
-
-    Args:
-        language: A Snowball language name.
-    """
+    """The stop words of a language, as its lists write them; empty if no list is known."""
     language = _SAME_LANGUAGE.get(language, language)
     if language == "english":
         return frozenset(_ENGLISH.split())
@@ -76,9 +72,6 @@ def is_english(texts: Iterable[str]) -> bool:
 
     Another script that has a third of the letters does; so do more stop words of another language
     than of English, shared ones counted for neither.
-
-    Args:
-        texts: Some of what a knowledge base holds; the first 200,000 characters are read.
     """
     words: Counter[str] = Counter()
     letters, foreign, read = 0, 0, 0

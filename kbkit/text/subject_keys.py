@@ -42,13 +42,6 @@ def subject_key(kind: SubjectKind, name: str) -> str:
     * Phrases: lower case; camelCase, snake_case and kebab-case are their words; the last word of
       several that stand apart, and a word that stands alone, is a singular: ``ConnectionPool``,
       ``connection_pool`` and ``connection pools`` are one.
-
-    Args:
-        kind: What the subject is to those that speak of it.
-        name: As it is written.
-
-    Returns:
-        At most `LONGEST_KEY` characters; ``""`` where nothing is left.
     """
     text = unicodedata.normalize("NFKC", _UNSEEN.sub("", name))
     text = " ".join(text.split()).strip(_QUOTES + " ")[:LONGEST_KEY]
@@ -70,7 +63,6 @@ def _entity(text: str) -> str:
 
 
 def is_identifier(text: str) -> bool:
-    """Whether a name without spaces is one whose case and signs matter."""
     return bool(
         _FLAG.match(text)
         or _SIGN.match(text)
@@ -99,7 +91,6 @@ def _phrase(text: str) -> str:
 
 
 def singular(word: str) -> str:
-    """An English word in lower case, without the ending of its plural."""
     low = word.lower()
     if len(word) > _SHORT_WORD and word[-1] == "s" and word[:-1].isupper():
         return low[:-1]  # URLs, IDs

@@ -21,12 +21,10 @@ OCTET = 127
 
 
 def encode_shard(values: Mapping[str, Any]) -> bytes:
-    """The script that a shard is."""
     return encode_call("kbkitShard", [values])
 
 
 def encode_call(function: str, arguments: Sequence[Any]) -> bytes:
-    """A script that calls a function with JSON values."""
     text = ",".join(
         json.dumps(each, ensure_ascii=False, separators=(",", ":")) for each in arguments
     )
@@ -36,11 +34,6 @@ def encode_call(function: str, arguments: Sequence[Any]) -> bytes:
 
 
 def decode_shard(data: bytes) -> dict[str, Any]:
-    """What `encode_shard` was given.
-
-    Raises:
-        ValueError: It is no shard.
-    """
     text = data.decode()
     if not text.startswith(_BEFORE) or not text.endswith(_BEHIND):
         raise ValueError("not a shard")
@@ -64,12 +57,10 @@ def pack_varints(numbers: Whole) -> tuple[NDArray[np.uint8], Integers]:
 
 
 def encode_varints(numbers: Whole) -> str:
-    """Numbers of 0 and more as varints, as base64."""
     return to_base64(pack_varints(numbers)[0])
 
 
 def decode_varints(text: str) -> Integers:
-    """What `encode_varints` was given."""
     data = from_base64(text)
     last = np.flatnonzero(data < 0x80)
     if not len(last):
@@ -111,5 +102,4 @@ def to_base64(data: NDArray[np.uint8]) -> str:
 
 
 def from_base64(text: str) -> NDArray[np.uint8]:
-    """What `to_base64` was given."""
     return np.frombuffer(base64.b64decode(text), np.uint8)

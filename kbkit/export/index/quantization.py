@@ -65,11 +65,6 @@ def quantize(
 
     The projection is onto the principal axes through the origin, which keeps inner products as
     well as a linear map to so few dimensions can (Eckart and Young, 1936).
-
-    Args:
-        vectors: Unit vectors, shape ``(n, dimensions)``, one or more.
-        rows: Those that count, in the order of the result; all where it is ``None``.
-        form: How small they are to be.
     """
     rows = np.arange(len(vectors)) if rows is None else rows
     sample = vectors[rows[:: max(1, len(rows) // _SAMPLE)]].astype(np.float64)
@@ -92,12 +87,6 @@ def quantize(
 
 
 def round_cards(vectors: Matrix, clusters: NDArray[np.int64]) -> QuantizedVectors:
-    """Cards as they are asked with vectors of the model: all dimensions, rounded to 8 bits.
-
-    Args:
-        vectors: Unit vectors, shape ``(n, dimensions)``.
-        clusters: Which cluster each is in.
-    """
     scales = np.abs(vectors).max(axis=0).astype(np.float64) / OCTET
     scales[scales == 0] = 1.0
     values = np.round(vectors / scales).astype(np.int8)

@@ -84,11 +84,7 @@ return (word) => stems.get(word) ?? word;"""
 
 
 def check_stemmers() -> None:
-    """Fail before the work of an export is done.
-
-    Raises:
-        MissingExtraError: The package that carries the stemmers is not installed.
-    """
+    """Fail before the work of an export is done."""
     if find_spec("sphinx") is None:
         raise missing("site", "sphinx", "The search of an exported site")
 
@@ -99,17 +95,6 @@ def stemmer_source(language: str, texts: Iterable[str]) -> str:
     It runs the same as a classic script (``<script src>``, ``importScripts``) and as a module that
     is imported for what it does, and needs no ``eval``, so a Content-Security-Policy of
     ``script-src 'self'`` allows it. The function is what the ``stem`` of `analyzer.js` takes.
-
-    Args:
-        language: A Snowball language name.
-        texts: All that the site's index holds, as the analyzer reads it. Only read for the
-            languages whose words go into a table: Czech, Danish, Finnish, Lithuanian, Persian,
-            Polish, Sesotho and Yiddish.
-
-    Raises:
-        ConfigError: Snowball has no such language.
-        MissingExtraError: The package that carries them is not installed.
-        ExportError: The stemmer's files are not there, or not those that kbkit knows.
     """
     analyzer = Analyzer(language)  # checks the language
     if analyzer.language in _BY_TABLE:
@@ -119,11 +104,6 @@ def stemmer_source(language: str, texts: Iterable[str]) -> str:
 
 
 def stem_table(texts: Iterable[str], language: str) -> dict[str, str]:
-    """The stem of each word of some texts that is not its own stem.
-
-    Raises:
-        ConfigError: Snowball has no such language.
-    """
     import Stemmer
 
     table: dict[str, str] = {}
@@ -136,7 +116,6 @@ def stem_table(texts: Iterable[str], language: str) -> dict[str, str]:
 
 
 def _pack_table(table: Mapping[str, str]) -> str:
-    """A line a stem: the stem, and of each word what follows it, or the word after ``=``."""
     words: defaultdict[str, list[str]] = defaultdict(list)
     for word, stem in table.items():
         words[stem].append(word.removeprefix(stem) if word.startswith(stem) else f"={word}")

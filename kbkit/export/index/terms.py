@@ -38,20 +38,13 @@ def quantize_rows(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], list[i
 
 
 def utf16_key(term: str) -> bytes:
-    """What terms are sorted by: their UTF-16 code units, as JavaScript compares texts."""
     return term.encode("utf-16-be", "surrogatepass")
 
 
 def term_shards(
     content: IndexContent, chunks: QuantizedVectors | None, cards: QuantizedVectors | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The shards of terms, each with a text that parts its terms from those before.
-
-    Args:
-        content: Of the index.
-        chunks: Vectors of chunks; ``None`` where nothing embeds queries for them.
-        cards: Vectors of cards; ``None`` where there are none.
-    """
+    """The shards of terms, each with a text that parts its terms from those before."""
     snapshot = content.snapshot
     postings = pack_postings(content)
     # terms that only left-out chunks have are left out
@@ -86,11 +79,7 @@ def term_shards(
 
 
 def split_by_size(sizes: Integers, most: int) -> list[int]:
-    """Where to divide things laid end to end, so that parts of several are no larger than that.
-
-    Returns:
-        Where each part begins, and where the last one ends.
-    """
+    """Where to divide things laid end to end, so that parts of several are no larger than that."""
     starts, room = [], -1
     for number, size in enumerate(sizes.tolist()):
         if size > room:
@@ -126,12 +115,7 @@ class Postings:
 
 
 def pack_postings(content: IndexContent, at_once: int = _AT_ONCE) -> Postings:
-    """Pack the postings, those of some terms at a time.
-
-    Args:
-        content: Of the index.
-        at_once: Postings that are packed at once, unless a single term has more.
-    """
+    """Pack the postings, those of some terms at a time."""
     snapshot = content.snapshot
     places = np.full(len(snapshot), -1, np.int64)
     places[content.rows] = np.arange(len(content.rows))

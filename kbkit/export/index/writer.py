@@ -58,7 +58,6 @@ def frame_counts(annotations: IndexedAnnotations) -> dict[str, int]:
 
 
 def annotation_shards(annotations: IndexedAnnotations) -> Iterator[tuple[str, bytes]]:
-    """Every shard of annotations by name."""
     ordered = sorted(
         annotations.subjects, key=lambda each: (utf16_key(each.key), KINDS.index(each.kind))
     )
@@ -86,7 +85,6 @@ def annotation_shards(annotations: IndexedAnnotations) -> Iterator[tuple[str, by
 
 
 def shown_of(annotations: IndexedAnnotations | None, row: int) -> list[Any]:
-    """What the text of a chunk has beside it: the number of its frame from 1, and entities."""
     if annotations is None:
         return []
     frame = annotations.frames[row]
@@ -145,14 +143,6 @@ def write_index(content: IndexContent, directory: Path, state: str = "") -> Inde
 
     The folder's name says what it holds, so that browsers may keep its files for ever; nothing is
     written where nothing has changed.
-
-    Args:
-        content: What to write.
-        directory: Where the pages of the export are.
-        state: Stands for all that the content is made of; see `is_written`.
-
-    Raises:
-        ExportError: It cannot be written.
     """
     top = directory / FOLDER
     with writing(top, "the search index"):
@@ -175,16 +165,10 @@ def write_index(content: IndexContent, directory: Path, state: str = "") -> Inde
 
 
 def is_written(directory: Path, state: str) -> bool:
-    """Whether the index in the folder of an export was made of a state, by this kbkit."""
     return _read_descriptor(directory / FOLDER).get("state") == state != ""
 
 
 def _write_shards(content: IndexContent, folder: Path) -> tuple[str, int, int]:
-    """Write all shards.
-
-    Returns:
-        A digest of them, their number and their bytes.
-    """
     digest = hashlib.blake2b(digest_size=8)
     shards = size = 0
     for kind in ("t", "v", "c", "e", "x", "s"):
@@ -197,11 +181,6 @@ def _write_shards(content: IndexContent, folder: Path) -> tuple[str, int, int]:
 
 
 def remove_index(directory: Path) -> None:
-    """Remove the index from the folder of an export, if it has one.
-
-    Raises:
-        ExportError: It cannot be removed.
-    """
     top = directory / FOLDER
     with writing(top, "the search index"):
         if (top / DESCRIPTOR).is_file():
@@ -209,11 +188,7 @@ def remove_index(directory: Path) -> None:
 
 
 def index_folder(directory: Path) -> Path:
-    """The folder of the newest index in the folder of an export.
-
-    Raises:
-        ExportError: There is none, or what names it is damaged.
-    """
+    """The folder of the newest index in the folder of an export."""
     top = directory / FOLDER
     try:
         return top / str(json.loads((top / DESCRIPTOR).read_bytes())["folder"])
@@ -280,7 +255,6 @@ def _model_shards(
 
 
 def _axes(vectors: QuantizedVectors) -> dict[str, Any]:
-    """What turns a vector of the model into one of the index: its axes, in steps."""
     axes = vectors.projection.T
     steps = np.abs(axes).max(axis=1) / OCTET
     values = np.round(axes / np.where(steps > 0, steps, 1)[:, None]).astype(np.int8)

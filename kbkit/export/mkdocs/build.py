@@ -22,12 +22,7 @@ from kbkit.web_server import serve_folder
 
 
 def run_python(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a module with this interpreter, to its end; what it says is kept, as UTF-8.
-
-    Args:
-        module: As ``python -m`` calls it.
-        arguments: What it is given.
-    """
+    """Run a module with this interpreter, to its end; what it says is kept, as UTF-8."""
     # -P: a module in the working folder must not be taken for a library
     return subprocess.run(  # noqa: S603  # our own interpreter, no shell
         [sys.executable, "-P", "-m", module, *arguments],
@@ -46,19 +41,7 @@ MARKER = ".kbkit-site"
 
 
 def build_site(project: Path, *, strict: bool = True) -> Path:
-    """Build a MkDocs project into HTML; nothing is done when it is as it was built last.
-
-    Args:
-        project: Folder with the ``mkdocs.yml`` that `write_project` made.
-        strict: Let warnings of MkDocs fail the build.
-
-    Returns:
-        The folder of the site.
-
-    Raises:
-        ExportError: The build failed; the message has MkDocs' own lines.
-        MissingExtraError: MkDocs is not installed.
-    """
+    """Build a MkDocs project into HTML; nothing is done when it is as it was built last."""
     site = project / HTML
     state = f"{strict} {_state(project)}"
     if is_ours(project) and _built_from(site) == state:
@@ -76,19 +59,6 @@ def build_site(project: Path, *, strict: bool = True) -> Path:
 
 @contextmanager
 def serve_site(site: Path, port: int = 0) -> Iterator[str]:
-    """Serve a built site to this machine while the block runs.
-
-    Args:
-        site: Its folder, or that of the MkDocs project which it was built from.
-        port: Port on 127.0.0.1; 0 takes a free one.
-
-    Yields:
-        Its address, ending in ``/``.
-
-    Raises:
-        ExportError: There is no site in the folder.
-        ConfigError: The port is taken.
-    """
     folder = find_site(site)
     if folder is None:
         raise ExportError(f"{site}: no site here (index.html is missing); export one first")
@@ -97,13 +67,11 @@ def serve_site(site: Path, port: int = 0) -> Iterator[str]:
 
 
 def find_site(folder: Path) -> Path | None:
-    """The folder of a built site: the one that is given, or the one in a project of that name."""
     places = (folder, folder / HTML)
     return next((place for place in places if (place / "index.html").is_file()), None)
 
 
 def _state(project: Path) -> str:
-    """Identifies what a build reads: pages by size and time, the rest by what it says."""
     state = hashlib.blake2b(digest_size=16)
     state.update(version("kbkit").encode() + version("mkdocs-material").encode())
     for path in sorted((project / DOCS).rglob("*")):
@@ -152,9 +120,6 @@ def add_name_parts(path: Path) -> None:
 
     The search's own means, a separator before capitals, would lose the whole: nobody would find
     ``DataFrame`` by "dataframe". So the parts go to a field of their own.
-
-    Args:
-        path: The index; nothing is done where there is none.
     """
     if not path.exists():
         return
@@ -173,14 +138,6 @@ def name_parts(text: str) -> str:
 
 
 def take_entries(path: Path) -> list[dict[str, Any]]:
-    """Take all sections out of the index, which every page fetches.
-
-    Args:
-        path: The index.
-
-    Returns:
-        The sections; none where there is no index.
-    """
     if not path.exists():
         return []
     index = json.loads(path.read_text(encoding="utf-8"))
@@ -196,10 +153,6 @@ def export_recipe(recipe: Path, workspace: Path, folder: Path) -> None:
 
     Another process does it: the export knows no workspace, and MkDocs need not hold what an
     ingest loads.
-
-    Raises:
-        RecipeError: The recipe is wrong.
-        ExportError: It cannot be built or exported.
     """
     target = folder / load_recipe(recipe).name
     done = run_python(

@@ -35,16 +35,6 @@ def graph_scripts(export: Path, address: Callable[[str], str | None]) -> dict[st
     Where a site has no server, JSON cannot be fetched. The first has what is drawn; the others, in
     a folder called like it, have the neighbours of what is not, and are read when somebody looks
     for it.
-
-    Args:
-        export: Folder of the export.
-        address: Gives the address of a page from the site's root, by its path in the export.
-
-    Returns:
-        Nothing where the export has no graph.
-
-    Raises:
-        ExportError: The data are damaged.
     """
     path = export / GRAPH_DATA
     try:
@@ -85,13 +75,6 @@ def _neighborhoods(values: Mapping[str, Any]) -> list[list[Any]]:
 
 
 def picture(name: str, kb: str, assets: str) -> str:
-    """The HTML that a graph is drawn in.
-
-    Args:
-        name: Of the script with its data.
-        kb: The knowledge base as the search of the site knows it, ``""`` where it has none.
-        assets: Address of the folder of scripts, from the page.
-    """
     style, script = scripts()["graph.css"][0], scripts()["graph.js"][0]
     return (
         f'<link rel="stylesheet" href="{assets}/{style}">'
@@ -109,17 +92,6 @@ _LICENSE = Path(__file__).parents[1] / "assets" / "minilm-license.txt"
 
 
 def write_browser_model(folder: Path) -> str:
-    """Write the files into a folder whose name says what they are.
-
-    Args:
-        folder: In which it lies.
-
-    Returns:
-        Its name.
-
-    Raises:
-        EmbedderError: The model is not installed, or is not what it should be.
-    """
     files = dict(_files(minilm_weights()))
     digest = hashlib.blake2b(digest_size=8)
     for name, data in files.items():

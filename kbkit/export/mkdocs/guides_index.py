@@ -31,17 +31,7 @@ _TAG = re.compile(r"<[^<>]*>")
 def guides_content(
     entries: Sequence[Mapping[str, Any]], title: str, language: str
 ) -> IndexContent | None:
-    """What the search index of a site's own pages is made of.
-
-    Args:
-        entries: The sections as MkDocs' search index has them: ``location``, relative to the site,
-            ``title`` and ``text``, as HTML. Those of a page stand together, the page first.
-        title: What the pages are called together, plain.
-        language: Snowball language of their text.
-
-    Returns:
-        ``None`` where there is nothing to search.
-    """
+    """What the search index of a site's own pages is made of."""
     sections = [_Section(entry) for entry in entries]
     pages: dict[str, str] = {}
     for section in sections:

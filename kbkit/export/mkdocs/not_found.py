@@ -35,25 +35,11 @@ made from is gone.</p>
 
 
 def not_found_page(output: str, root: str, script: str, *, directories: bool) -> str:
-    """The theme's page for what is not found, with ours in it.
-
-    Args:
-        output: The theme's page; one that somebody else wrote comes back as it is.
-        root: Address of the site's root.
-        script: Path of its script from there.
-        directories: Whether the site's pages are folders (``use_directory_urls``).
-    """
     page = _PAGE.format(root=root, script=script, index="" if directories else "index.html")
     output, found = _HEADING.subn(lambda _: page, output, count=1)
     return _TITLE.sub("<title>Nothing is here - ", output, count=1) if found else output
 
 
 def write_page_list(target: Path, titles: Mapping[str, str]) -> None:
-    """Write the list of all pages.
-
-    Args:
-        target: Folder of the search's scripts.
-        titles: Title of each page, HTML, by its address from the site's root.
-    """
     pages = [[address, html.unescape(titles[address])] for address in sorted(titles)]
     (target / PAGES).write_bytes(encode_shard({"pages": pages}))

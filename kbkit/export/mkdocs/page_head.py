@@ -34,7 +34,6 @@ _PLAIN = ("boot", "worker", "page", "missing", "reading", "contents")
 
 @cache
 def scripts() -> dict[str, tuple[str, bytes]]:
-    """Each script, and the style of pages: the name of its file, and what it holds."""
     texts = {f"{name}.js": bundle(entry) for name, entry in _ENTRIES.items()}
     texts |= {
         f"{name}.js": _INDENTED.sub("", _COMMENT.sub("", _read(f"{name}.js"))) for name in _PLAIN
@@ -45,7 +44,6 @@ def scripts() -> dict[str, tuple[str, bytes]]:
 
 
 def write_scripts(folder: Path) -> None:
-    """Write all of them into a folder of a site."""
     folder.mkdir(parents=True, exist_ok=True)
     for file, data in scripts().values():
         (folder / file).write_bytes(data)
@@ -53,13 +51,11 @@ def write_scripts(folder: Path) -> None:
 
 @cache
 def page_style() -> str:
-    """How exported pages look beyond the theme."""
     return _compact("pages.css")
 
 
 @cache
 def search_style() -> str:
-    """How forms and results look, for the head of the pages that have them."""
     return _read("search.css")
 
 
@@ -68,9 +64,6 @@ def bundle(entry: str) -> str:
 
     It sets ``kbkit`` to what the module exports, if it exports anything; the annotations, which
     the engine loads, set ``kbkitAnnotations``.
-
-    Args:
-        entry: Name of the module.
     """
     parts = [_as_function(name) for name in _dependencies(entry, [])]
     if _EXPORT.search(_read(f"{entry}.js")):
@@ -88,7 +81,6 @@ def _dependencies(name: str, before: list[str]) -> list[str]:
 
 
 def _as_function(name: str) -> str:
-    """A module as a function that gives its exports."""
     text = _COMMENT.sub("", _read(f"{name}.js"))
     exported: list[str] = _EXPORT.findall(text)
     text = _IMPORT.sub(lambda found: f"const {{{found[1]}}} = {_MODULE}{found[2]};\n", text)
@@ -125,11 +117,6 @@ _TELLING = 30
 
 
 def theme_scripts(folders: Iterable[str | Path]) -> re.Pattern[str]:
-    """Recognises the scripts within a page that a theme brings.
-
-    Args:
-        folders: With the theme's templates.
-    """
     forms = {
         _FILLING.join(map(re.escape, _HOLE.split(script)))
         for folder in folders
@@ -145,10 +132,6 @@ def content_security_policy(page: str, theirs: re.Pattern[str]) -> str:
 
     Scripts within the page are allowed by their hashes where the theme brings them: whatever else
     stands there came with a value, and does not run.
-
-    Args:
-        page: The page.
-        theirs: The scripts of the theme, as `theme_scripts` gives them.
     """
     hashes = "".join(
         f" 'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
@@ -163,15 +146,7 @@ def content_security_policy(page: str, theirs: re.Pattern[str]) -> str:
 
 
 def add_head(output: str, theirs: re.Pattern[str], *, style: str = "", assets: str = "") -> str:
-    """A page with our style, and a policy: a second wall behind the renderer.
-
-    Args:
-        output: The page as the theme made it.
-        theirs: The scripts of the theme, which may run.
-        style: Rules for this kind of page.
-        assets: Address of the folder of scripts and styles, from an exported page; without it the
-            style stands in the page.
-    """
+    """A page with our style, and a policy: a second wall behind the renderer."""
     policy = content_security_policy(output, theirs)
     # The encoding has to stand in the first kilobyte, which the policy fills
     output = output.replace(_CHARSET, "", 1)
@@ -187,14 +162,7 @@ def add_head(output: str, theirs: re.Pattern[str], *, style: str = "", assets: s
 
 
 def description(content: str) -> str:
-    """The beginning of the first paragraph that says something, for search engines.
-
-    Args:
-        content: The HTML of a page; where it has no such paragraph, all it says is taken.
-
-    Returns:
-        HTML that may stand in an attribute.
-    """
+    """The beginning of the first paragraph that says something, for search engines."""
     texts = (_plain(paragraph[1]) for paragraph in _PARAGRAPH.finditer(content))
     text = next((text for text in texts if len(text) >= _TELLING), "")
     text = text or _plain(_TITLE.sub("", content, count=1))

@@ -57,7 +57,6 @@ class KbkitConfig(Config):  # type: ignore[no-untyped-call]  # mkdocs is half ty
 
 
 def _resolve(config: MkDocsConfig, path: str) -> Path:
-    """A path that starts at the folder of ``mkdocs.yml``."""
     return Path(config.config_file_path or ".").parent.absolute() / path
 
 
@@ -72,7 +71,6 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         self.recipes_exported = False
 
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
-        """Export recipes, read the manifests and add the exports to the navigation."""
         docs = Path(config.docs_dir)
         if not self.recipes_exported:
             for recipe in self.config.recipes:
@@ -173,7 +171,6 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
     # After the search plugin, which is three times faster on plain code
     @event_priority(-100)
     def on_page_context(self, context: Any, *, page: Page, config: MkDocsConfig, nav: Any) -> Any:
-        """Show coloured code."""
         if isinstance(page, ExportedPage):
             page.content = page.coloured.replace(' data-search-exclude="1"', "")
             page.coloured = ""
@@ -192,7 +189,6 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
     # After plugins that change pages
     @event_priority(-100)
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
-        """Put our search in, and forbid exported pages to load anything from elsewhere."""
         if self.search.kbs:
             output = self.search.add_box(output)
         if isinstance(page, ExportedPage):
@@ -206,7 +202,6 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
     def on_post_template(
         self, output_content: str, *, template_name: str, config: MkDocsConfig
     ) -> str:
-        """Give the page for what is not found the same search, and help of its own."""
         if not self.search.kbs or not template_name.endswith(".html"):
             return output_content
         output, ours = output_content, False
@@ -219,7 +214,6 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
     # After the search plugin, which writes the index
     @event_priority(-100)
     def on_post_build(self, *, config: MkDocsConfig) -> None:
-        """Write what programs read, and what searches the site."""
         if self.exports:
             write_scripts(Path(config.site_dir, ASSETS))
         for name, data in chain.from_iterable(each.items() for each in self.graphs.values()):
@@ -271,8 +265,6 @@ def _slash(url: str) -> str:
 
 
 def _nav(prefix: str, manifest: Manifest) -> list[dict[str, Any]]:
-    """The navigation of one export in the form of ``mkdocs.yml``."""
-
     def entry(item: dict[str, Any]) -> dict[str, Any]:
         return {
             html.escape(item["title"]): posixpath.normpath(posixpath.join(prefix, item["path"]))

@@ -30,8 +30,6 @@ _HEADER = "# Written by kbkit; edit it and remove this line, and kbkit will not 
 
 
 def theme() -> dict[str, Any]:
-    """The theme of exported sites: nothing comes from a CDN, light and dark."""
-
     def palette(scheme: str, media: str, icon: str, other: str) -> dict[str, Any]:
         toggle = {"icon": icon, "name": f"Switch to {other} mode"}
         colours = {"primary": "indigo", "accent": "indigo"}
@@ -57,17 +55,6 @@ def write_project(folder: Path, info: KnowledgeBaseInfo, site: SiteSpec) -> Path
 
     The pages belong into the folder ``docs`` of the project. A ``mkdocs.yml`` that somebody else
     wrote or took over is left alone.
-
-    Args:
-        folder: Of the project; made if need be.
-        info: What the registry knows of the knowledge base.
-        site: What the site says.
-
-    Returns:
-        The project's folder.
-
-    Raises:
-        ExportError: The folder cannot be written.
     """
     config: dict[str, Any] = {
         # MkDocs puts both into its pages as they are: they are HTML
@@ -92,7 +79,6 @@ def write_project(folder: Path, info: KnowledgeBaseInfo, site: SiteSpec) -> Path
 
 
 def is_ours(project: Path) -> bool:
-    """Whether kbkit wrote the configuration, and nobody has taken it over."""
     config = project / CONFIG
     return config.is_file() and config.read_text(encoding="utf-8").startswith(_HEADER)
 
@@ -156,11 +142,7 @@ _FILES = {
 
 
 def write_standalone(project: Path) -> None:
-    """Add what is missing of that to a project; files that are there already are left alone.
-
-    Raises:
-        ExportError: The folder cannot be written.
-    """
+    """Add what is missing of that to a project; files that are there already are left alone."""
     with writing(project, "the MkDocs project"):
         for name, text in _FILES.items():
             if not (project / name).exists():

@@ -38,12 +38,6 @@ class RenderCache:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        """Open what was kept.
-
-        Args:
-            folder: Where it lies; made if need be. ``None`` keeps nothing, and so does a folder
-                that cannot be written.
-        """
         self.hits = 0
         self._used: set[str] = set()
         self._renderer_version = _renderer_version()
@@ -59,16 +53,7 @@ class RenderCache:
         *,
         document: bool,
     ) -> Rendered:
-        """Render a page, or take what was kept of it.
-
-        Args:
-            path: Of its Markdown file, in the documentation.
-            text: Its Markdown, front matter removed.
-            resolve: Finds the pages that relative links mean.
-            picture: Finds pictures of the export.
-            image: Finds the pictures of documents.
-            document: It is the page of a document.
-        """
+        """Render a page, or take what was kept of it."""
         self._used.add(path)
         source = f"{self._renderer_version} {document} {text}".encode("utf-8", "replace")
         key = hashlib.blake2b(source, digest_size=16).digest()
@@ -99,7 +84,6 @@ class RenderCache:
         return page
 
     def close(self) -> None:
-        """Write what is new, and forget pages that were not asked for."""
         if self._database is None:
             return
         try:
@@ -135,7 +119,6 @@ class RenderCache:
 
 
 def _renderer_version() -> str:
-    """Stands for all that makes HTML of Markdown: versions, and the code while it is worked on."""
     modules = (rendering, highlighting, page_parts, disarming, definition_lists)
     code = b"".join(Path(str(module.__file__)).read_bytes() for module in modules)
     versions = " ".join(map(version, _LIBRARIES))
@@ -152,12 +135,6 @@ def _open(folder: Path) -> sqlite3.Connection | None:
 
 
 def _database(path: Path) -> sqlite3.Connection:
-    """The database, made anew where it is none.
-
-    Raises:
-        OSError: It cannot be written.
-        sqlite3.OperationalError: Likewise.
-    """
     connection = sqlite3.connect(path, timeout=_WAIT)
     try:
         connection.execute(_TABLE)

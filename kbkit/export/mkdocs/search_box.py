@@ -57,15 +57,6 @@ class SiteSearch:
 
     @classmethod
     def read(cls, docs: Path, exports: Mapping[str, Manifest]) -> SiteSearch:
-        """The search of the exports in a documentation folder that have an index.
-
-        Args:
-            docs: The folder.
-            exports: Their manifests, by their folders in it.
-
-        Raises:
-            ExportError: An index is damaged.
-        """
         search = cls([], [])
         for prefix, manifest in exports.items():
             if not (docs / prefix / FOLDER / DESCRIPTOR).is_file():
@@ -82,11 +73,9 @@ class SiteSearch:
         return search
 
     def covers(self, prefix: str) -> bool:
-        """Whether the pages of an export are found without the theme's own index."""
         return prefix in self._prefixes
 
     def add_box(self, output: str) -> str:
-        """A page whose search box is ours."""
         found = _WORKER.search(output)
         if found is None:
             return output
@@ -97,24 +86,10 @@ class SiteSearch:
         return _add_boot_script(output)
 
     def form(self, prefix: str, up: str, *, directories: bool) -> str:
-        """The HTML of a field on the home page of an export that leads to the search page.
-
-        Args:
-            prefix: Folder of the export.
-            up: Leads from the page to the site's root.
-            directories: Whether the site's pages are folders (``use_directory_urls``).
-        """
         return home_form(self._only(prefix), up, directories=directories)
 
     def about(self, prefix: str, names: Sequence[str], up: str, *, directories: bool) -> str:
-        """The HTML of a line that says what a document is about; names lead to the search page.
-
-        Args:
-            prefix: Folder of the export.
-            names: HTML.
-            up: Leads from the page to the site's root.
-            directories: Whether the site's pages are folders (``use_directory_urls``).
-        """
+        """The HTML of a line that says what a document is about; names lead to the search page."""
         return subject_line(self._only(prefix), names, up, directories=directories)
 
     def name_of(self, prefix: str) -> str:
@@ -127,11 +102,9 @@ class SiteSearch:
         return self.name_of(prefix) if len(self.kbs) > 1 else ""
 
     def page(self) -> str:
-        """The HTML of the page that searches."""
         return search_page(self.kbs, self.cores, f"../{ASSETS}/{scripts()['page.js'][0]}")
 
     def delay_copy_buttons(self, output: str) -> str:
-        """A page of an export, whose code gets its buttons when it is looked at."""
         worker = _WORKER.search(output)
         without, number = _COPY.subn(r"\1", output, count=1)
         if worker is None or not number:
@@ -140,7 +113,6 @@ class SiteSearch:
         return without.replace("</head>", f'<script src="{script}" defer></script></head>', 1)
 
     def not_found_page(self, output: str, *, directories: bool) -> str:
-        """The theme's page for what is not found, with ours in it."""
         found = _WORKER.search(output)
         if found is None:
             return output
@@ -152,12 +124,6 @@ class SiteSearch:
 
         The sections of pages that people wrote leave the theme's index, which every page fetches,
         for an index of ours; the theme's worker reads them only where ours cannot run.
-
-        Args:
-            site: Its folder.
-            name: What it is called, plain.
-            titles: Title of each page, HTML, by its address from the site's root.
-            directories: Whether its pages are folders (``use_directory_urls``).
         """
         target = site / ASSETS
         write_page_list(target, titles)
@@ -183,7 +149,6 @@ class SiteSearch:
 
 
 def _base(prefix: str) -> str:
-    """Where the pages of an export are: empty, or with a slash at its end."""
     return "" if prefix == "." else f"{prefix}/"
 
 

@@ -53,26 +53,12 @@ autocapitalize="off" aria-label="Question or words" placeholder="Ask a question,
 
 
 def home_form(kb: str, up: str, *, directories: bool) -> str:
-    """The HTML of a field that leads to the search page.
-
-    Args:
-        kb: Knowledge base that is searched, or ``""`` for all.
-        up: Leads from the page to the site's root.
-        directories: Whether the site's pages are folders (``use_directory_urls``).
-    """
     only = f'<input type="hidden" name="kb" value="{html.escape(kb)}">' if kb else ""
     return _HOME_FORM.format(up=up, index="" if directories else "index.html", kb=only)
 
 
 def subject_line(kb: str, names: Sequence[str], up: str, *, directories: bool) -> str:
-    """The HTML of a line with what a page is about; each leads to what else speaks of it.
-
-    Args:
-        kb: Knowledge base that is searched, or ``""`` for all.
-        names: HTML.
-        up: Leads from the page to the site's root.
-        directories: Whether the site's pages are folders (``use_directory_urls``).
-    """
+    """The HTML of a line with what a page is about; each leads to what else speaks of it."""
     page = f"{up}search/{'' if directories else 'index.html'}"
     links = []
     for name in names:
@@ -86,13 +72,6 @@ def subject_line(kb: str, names: Sequence[str], up: str, *, directories: bool) -
 def search_page(
     kbs: Sequence[Mapping[str, str]], cores: Sequence[Mapping[str, Any]], script: str
 ) -> str:
-    """The HTML of the page.
-
-    Args:
-        kbs: Name and title of each knowledge base.
-        cores: What the index of each knows of all its chunks.
-        script: Address of the page's script, from the page.
-    """
     kinds, tags, frames = _document_counts(cores)
     fields = []
     if len(kbs) > 1:

@@ -41,7 +41,6 @@ class="md-nav__button md-logo" aria-label="{{ config.site_name }}" data-md-compo
 
 
 def with_sidebar(templates: BaseLoader) -> BaseLoader:
-    """The templates of a theme, which show a page's own sidebar where it has one."""
     ours = DictLoader({_TEMPLATE: _NAV})
     return ChoiceLoader([ours, templates, PrefixLoader({"theme": templates})])
 
@@ -80,14 +79,6 @@ class Sidebar:
         site: tuple[str, str] | None = None,
         others: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """Read the navigation of a manifest.
-
-        Args:
-            nav: Its entries.
-            address: Address of a page from the site's root, by its path in the export.
-            site: Title and address of the site, where the export is a part of it.
-            others: Title and address of each other part of the site, where the export is all else.
-        """
         self._address = address
         self._site = site
         self._others = others
@@ -118,16 +109,9 @@ class Sidebar:
             yield entry
 
     def reading(self) -> Iterator[str]:
-        """Paths of pages as the tree reads."""
         return iter(self._entries)
 
     def of(self, path: str, url: str) -> str:
-        """What the sidebar of a page shows, items of a list as HTML.
-
-        Args:
-            path: Of the page in the export.
-            url: Its own, from the site's root.
-        """
         up = "../" * url.count("/")
         current = self._entries.get(path)
         branch = []
@@ -144,7 +128,6 @@ class Sidebar:
         return "".join(parts)
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """What is in each section: name and text of a script."""
         for entry in self._entries.values():
             if entry.children:
                 rows = [
@@ -156,7 +139,6 @@ class Sidebar:
                 yield f"{entry.id}.js", encode_call("kbkitContents", [entry.id, rows])
 
     def write(self, folder: Path) -> None:
-        """Write the files of all sections into a folder."""
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in self.files():
             (folder / name).write_bytes(data)
@@ -165,7 +147,6 @@ class Sidebar:
 def _level(
     over: _Entry, branch: Sequence[_Entry], current: _Entry | None, here: str, up: str
 ) -> Iterator[str]:
-    """The entries of a section, those around the one that leads to the page."""
     entries = over.children
     if len(entries) > MOST_SHOWN:
         place = next((n for n, each in enumerate(entries) if each in branch), 0)

@@ -51,24 +51,19 @@ class ExportedPage(Page):
 
     @property
     def is_home(self) -> bool:
-        """Whether it is the home page of its export."""
         return self.path == HOME
 
     @property
     def is_graph(self) -> bool:
-        """Whether it is the page of its export's graph."""
         return self.path == GRAPH
 
     def add_below_lead(self, part: str) -> None:
-        """Put a part of a page behind what the page says that it is."""
         self.content = _LEAD.sub(lambda lead: lead[0] + part, self.content or "", count=1)
 
     def add_subjects(self, line: str) -> None:
-        """Put a line below what the page says of where it comes from."""
         self.content = _BYLINE.sub(lambda found: found[1] + line, self.content or "", count=1)
 
     def render(self, config: MkDocsConfig, files: Files) -> None:
-        """Convert the Markdown to HTML that is safe to show."""
         if since := self.meta.get("since"):
             self.update_date = str(since)  # what sitemap.xml says
         rendered = self.renderer.render(
@@ -122,7 +117,6 @@ class SearchPage(Page):
     search: SiteSearch
 
     def render(self, config: MkDocsConfig, files: Files) -> None:
-        """Give what `SiteSearch` has made."""
         self.meta["search"] = {"exclude": True}
         self.meta["description"] = f"Search {config.site_name} by words and by meaning."
         self.content = self.search.page()

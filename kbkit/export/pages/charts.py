@@ -47,7 +47,6 @@ class BarChart:
     parts: Sequence[str]
 
     def svg(self) -> str:
-        """The picture."""
         most = max((sum(parts.values()) for _, parts in self.rows), default=0) or 1
         total = sum(sum(parts.values()) for _, parts in self.rows)
         legend = _LEGEND if len(self.parts) > 1 else 0
@@ -105,7 +104,6 @@ _LENGTHS = (250, 500, 1000, 2000, 4000)
 
 
 def charts(outline: Outline) -> dict[str, str]:
-    """What the knowledge base holds, as pictures: the SVG of each by its path."""
     files: dict[str, str] = {}
     found = outline.entries.values()
     if found:
@@ -143,13 +141,6 @@ def _length_chart(lengths: Sequence[int]) -> BarChart:
 
 
 def figures_page(info: KnowledgeBaseInfo, outline: Outline, pictures: Sequence[str]) -> str:
-    """How much the knowledge base holds, in figures and pictures.
-
-    Args:
-        info: What the registry knows of it.
-        outline: How the pages hang together.
-        pictures: Paths of the pictures.
-    """
     lines = [breadcrumbs(outline, (), FIGURES), "", "# Figures", "", *_table(info, outline)]
     for path in pictures:
         label = PurePosixPath(path).stem.replace("-", " ").capitalize()

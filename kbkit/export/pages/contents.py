@@ -51,17 +51,14 @@ class ContentsLink:
 
 
 def is_contents_page(uri: str) -> bool:
-    """Whether a document of this name leads to others: ``index.html``, ``SUMMARY.md``, a folder."""
     return rank(uri) is not None
 
 
 def introduces(uri: str) -> bool:
-    """Whether a document of this name stands for the folder that it lies in."""
     return (rank(uri) or 0) < len(_FRONT) and rank(uri) is not None
 
 
 def rank(uri: str) -> int | None:
-    """How early a contents page of this name is read, if it is one."""
     if uri.startswith("python:"):  # pandas.Index is a class
         return None
     name = uri_parts(uri)[1].casefold()
@@ -69,17 +66,11 @@ def rank(uri: str) -> int | None:
 
 
 def bare(uri: str) -> str:
-    """What ``/guide``, ``/guide/`` and ``/guide/index.html`` share."""
     return canonical(uri).removesuffix("index.html").rstrip("/")
 
 
 def contents_links(uri: str, text: str) -> tuple[ContentsLink, ...]:
-    """What a contents page links to, in its order; of other pages nothing.
-
-    Args:
-        uri: Of the document; that of ``index.html`` and the like, or that of a folder.
-        text: Its Markdown.
-    """
+    """What a contents page links to, in its order; of other pages nothing."""
     if not is_contents_page(uri):
         return ()
     links: dict[str, ContentsLink] = {}
@@ -149,12 +140,6 @@ class ReadingOrder:
     def __init__(
         self, contents: Mapping[str, Sequence[ContentsLink]], following: Mapping[str, str]
     ) -> None:
-        """Read contents pages.
-
-        Args:
-            contents: What each links to, by its URI.
-            following: URI of the document that follows each, by its URI.
-        """
         self._places: dict[tuple[str, ...], dict[str, int]] = {}
         for uri in sorted(contents, key=lambda uri: (rank(uri) or 0, uri)):
             places = self._places.setdefault(uri_parts(uri)[0], {})

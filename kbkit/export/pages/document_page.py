@@ -47,7 +47,6 @@ class PageLayout:
 
     @classmethod
     def of(cls, entry: Entry, outline: Outline, links: LinkMap) -> PageLayout:
-        """Make it."""
         path = outline.paths[entry.uri]
         return cls(
             front_matter(_meta(entry, outline)),
@@ -61,7 +60,6 @@ class PageLayout:
 def document_page(
     document: Document, title: str, layout: PageLayout, links: LinkMap, path: str
 ) -> str:
-    """The page of one document."""
     images = document.images
 
     def rewrite(href: str) -> str | None:
@@ -99,7 +97,6 @@ def _meta(entry: Entry, outline: Outline) -> dict[str, Any]:
 
 
 def _byline(entry: Entry, outline: Outline, path: str) -> Iterator[str]:
-    """What is known of the document, as Markdown."""
     yield f"Source: {address_link(entry.uri)}"
     if entry.document_type != DocumentType.OTHER:
         kind = escape(entry.document_type.replace("_", " "))
@@ -132,7 +129,6 @@ def _footer(entry: Entry, outline: Outline, links: LinkMap, path: str) -> str:
 
 
 def _files(entry: Entry, outline: Outline, path: str) -> str:
-    """What can be downloaded: all of it in one archive, which no browser shows or runs."""
     download = outline.facts.downloads.get(entry.id)
     if download is None:
         return ""
@@ -146,7 +142,6 @@ def _size(size: int) -> str:
 
 
 def _provenance(entry: Entry) -> str:
-    """The foot of a page: where it is from, and under what license."""
     license = license_link(entry.license) if entry.license else "not stated"
     credit = f" {escape(entry.license.attribution)}" if entry.license.attribution else ""
     return f"Source: {address_link(entry.uri)}. License: {license}.{credit}"

@@ -23,19 +23,16 @@ _WIDTH = 1_000_000
 
 
 def html_title(text: str) -> str:
-    """Plain text as MkDocs wants titles: it puts them into its pages as they are, as HTML."""
     # Braces would be templates to plugins that render the front matter
     return html.escape(plain(text), quote=False).replace("{", "&#123;").replace("}", "&#125;")
 
 
 def front_matter(values: Mapping[str, Any]) -> str:
-    """The block at the beginning of a page that MkDocs reads."""
     lines = (f"{name}: {_yaml(value)}" for name, value in values.items())
     return "\n".join(["---", *lines, "---", ""])
 
 
 def _yaml(value: Any) -> str:
-    """A value as YAML on one line."""
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{name}: {_yaml(one)}' for name, one in value.items())}}}"
     if isinstance(value, list):
@@ -48,7 +45,6 @@ def _yaml(value: Any) -> str:
 
 
 def stars(average: float) -> str:
-    """A rating as five stars, full or not."""
     full = int(average + 0.5)
     return "★" * full + "☆" * (5 - full)
 
@@ -65,18 +61,12 @@ def breadcrumbs(outline: Outline, above: Sequence[Section], here: str) -> str:
 
 
 def license_link(license: License) -> str:
-    """A license by its name, which leads to its terms where they are known."""
     return address_link(license.link, license.label) if license.link else escape(license.label)
 
 
 @lru_cache(maxsize=64)
 def address_link(address: str, label: str = "") -> str:
-    """A link to an address of the web; only the text where it is none, or must not be followed.
-
-    Args:
-        address: The address.
-        label: Plain text; by default the address.
-    """
+    """A link to an address of the web; only the text where it is none, or must not be followed."""
     text = escape(label or address)
     if not address.startswith(("http://", "https://")):
         return text

@@ -24,19 +24,12 @@ class PageFingerprints:
     """The fingerprints of the pages of an export, and of the one before."""
 
     def __init__(self, before: Mapping[str, str], outline: Outline) -> None:
-        """Begin an export.
-
-        Args:
-            before: Those that the export before left.
-            outline: How the pages hang together; where links lead depends on all of it.
-        """
         self._before = before
         links = json.dumps(dict(outline.paths), sort_keys=True)
         self._common = _digest(f"{version('kbkit')} {_REVISION} {links}".encode())
         self.current: dict[str, str] = {}
 
     def of_sources(self, entry: Entry, layout: PageLayout) -> str:
-        """The fingerprint of all that a page is made of."""
         parts = (
             self._common,
             entry.revision.digest,
@@ -62,7 +55,6 @@ class PageFingerprints:
         return same
 
     def add(self, path: str, sources: str, text: str) -> None:
-        """Add a page that was made."""
         self.current[path] = f"{sources} {_digest(text.encode('utf-8', 'replace'))}"
 
 

@@ -37,12 +37,6 @@ def graph_pages(outline: Outline) -> dict[str, str]:
 
 
 def kept_pages(directory: Path, state: str) -> dict[str, str]:
-    """What an export has made of a state of the graph, if it is there as it was written.
-
-    Args:
-        directory: Folder of the export.
-        state: See `GraphFacts`.
-    """
     try:
         texts = {path: (directory / path).read_bytes().decode() for path in (GRAPH, GRAPH_DATA)}
         values = json.loads(texts[GRAPH_DATA])

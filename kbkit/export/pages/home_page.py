@@ -29,11 +29,6 @@ CHANGES = 10
 
 
 def home_page(info: KnowledgeBaseInfo, outline: Outline) -> dict[str, str]:
-    """The home page, and more pages where the knowledge base lists many documents at its top.
-
-    Returns:
-        The Markdown of each page by its path; the first is `HOME`.
-    """
     root = outline.root
     more: dict[str, str] = {}
     lines = [f"# {escape(outline.title)}", ""]
@@ -80,7 +75,6 @@ def _questions(outline: Outline) -> list[str]:
 
 
 def _section(outline: Outline, section: Section) -> list[str]:
-    """A section with what it is, and what it begins with."""
     link = relative(outline.page_of(section), HOME)
     lines = [f"## [{escape(section.label)}]({link})", ""]
     if section.page and (about := outline.entries[section.page].description):

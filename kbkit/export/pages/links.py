@@ -39,11 +39,6 @@ class LinkMap:
     """Knows which addresses are pages of the export."""
 
     def __init__(self, paths: Mapping[str, str]) -> None:
-        """Index pages by address.
-
-        Args:
-            paths: Path of the page of each document's URI.
-        """
         self._paths = {canonical(uri): path for uri, path in paths.items()}
         # "/guide/", "/guide" and "/guide/index.html" are one place on nearly every site
         for uri, path in list(self._paths.items()):
@@ -53,21 +48,9 @@ class LinkMap:
                     self._paths.setdefault(alias, path)
 
     def page(self, uri: str) -> str | None:
-        """The page of a URI, if it is exported."""
         return self._paths.get(canonical(uri))
 
     def resolve(self, href: str, *, base: str, path: str) -> str | None:
-        """Find where a link leads.
-
-        Args:
-            href: The link as the document has it.
-            base: URI of the document.
-            path: Path of the document's page.
-
-        Returns:
-            A relative path for exported documents, else an address that is safe to link, or
-            ``None`` when the link must not be followed.
-        """
         href = href.strip()
         if not href.isprintable():
             href = "".join(char for char in href if char.isprintable())
@@ -98,12 +81,10 @@ _joined = lru_cache(maxsize=4_096)(urljoin)
 
 
 def in_page(anchor: str) -> str:
-    """The link to an anchor of the page itself."""
     return "#" + quote(unquote(anchor), safe="!$&'*+,;=:@/?._~-", errors="replace")
 
 
 def relative(target: str, path: str) -> str:
-    """The link from one page to another, both relative to one folder and in normal form."""
     there, folder = _quoted(target), _quoted(path[: path.rfind("/") + 1])
     above = 0
     while not there.startswith(folder):

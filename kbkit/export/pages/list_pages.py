@@ -19,11 +19,6 @@ DESCRIPTION_LENGTH = 140
 
 
 def list_pages(outline: Outline) -> dict[str, str]:
-    """The pages of all sections, types and tags.
-
-    Returns:
-        The Markdown of each page by its path.
-    """
     files: dict[str, str] = {}
     for above, section in outline.root.walk():
         if path := outline.section_paths.get(section.key):
@@ -46,11 +41,6 @@ def list_pages(outline: Outline) -> dict[str, str]:
 def section_pages(
     outline: Outline, section: Section, above: Sequence[Section], path: str
 ) -> dict[str, str]:
-    """The pages of one section: what it is divided into, and its documents.
-
-    Returns:
-        The Markdown of each page by its path; the first is ``path``.
-    """
     label = section_title(outline, section)
     uris = [section.page, *section.documents] if section.page else section.documents
     head = [pluralize(section.size), "", *section_list(outline, section, path)]
@@ -66,7 +56,6 @@ def _listing(
     above: Sequence[Section] = (),
     head: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Pages of one list of documents, `PAGE_SIZE` on each."""
     pages: dict[str, str] = {}
     number_of_pages = max(1, -(-len(uris) // PAGE_SIZE))
     meta = {"title": html_title(label), "search": {"exclude": True}}
@@ -88,7 +77,6 @@ def numbered(path: str, number: int) -> str:
 
 
 def section_title(outline: Outline, section: Section) -> str:
-    """What a section is called on its page."""
     return plain(section.label) or f"{outline.title}: documents"
 
 
@@ -114,13 +102,11 @@ def _browse_page(outline: Outline) -> str:
 
 
 def section_list(outline: Outline, section: Section, here: str) -> list[str]:
-    """What a section is divided into."""
     lines = [section_line(outline, part, here) for part in section.sections]
     return [*lines, ""] if lines else []
 
 
 def section_line(outline: Outline, section: Section, here: str) -> str:
-    """A section as an item of a list: what it is called, how much it holds, and what it is."""
     link = relative(outline.page_of(section), here)
     line = f"- [{escape(section.label)}]({link}) ({pluralize(section.size)})"
     about = _about(outline, section.page) if section.page else ""
@@ -134,7 +120,6 @@ def document_list(outline: Outline, uris: Sequence[str], here: str) -> list[str]
 
 
 def document_line(outline: Outline, uri: str, here: str) -> str:
-    """A document as an item of a list: its title, and what it is."""
     entry = outline.entries[uri]
     line = f"- [{escape(entry.title)}]({relative(outline.paths[uri], here)})"
     about = _about(outline, uri)

@@ -74,11 +74,7 @@ def _json(values: Any) -> str:
 
 
 def read_documents(directory: Path) -> dict[str, Any]:
-    """What `documents_json` wrote into a folder; of an older export, that there are none.
-
-    Raises:
-        ExportError: The file is damaged.
-    """
+    """What `documents_json` wrote into a folder; of an older export, that there are none."""
     path = directory / DOCUMENTS
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -98,12 +94,6 @@ def full_text(path: Path, outline: Outline) -> Iterator[Callable[[Document], Non
 
     Whole documents in order of URI; the first lines say how many are left out. A file that has
     the same already is not touched.
-
-    Returns:
-        A context whose value takes the documents one by one, in order of URI.
-
-    Raises:
-        OSError: It cannot be written.
     """
     room = FULL_TEXT_SIZE
     chosen: set[str] = set()
@@ -146,17 +136,6 @@ def _license(license: License) -> str:
 
 
 def publish_documents(directory: Path, site: Path, address: Callable[[str], str | None]) -> None:
-    """Make the files for programs of one export fit for a site that was built.
-
-    Args:
-        directory: Folder of the export.
-        site: Folder of the site that the export's pages went to.
-        address: Address of a page, relative to that folder, by its path in the export.
-
-    Raises:
-        ExportError: ``documents.json`` is damaged.
-        OSError: The site cannot be written.
-    """
     values = read_documents(directory)
     if not values["documents"]:
         return
@@ -168,7 +147,6 @@ def publish_documents(directory: Path, site: Path, address: Callable[[str], str 
 
 
 def _index(values: dict[str, Any]) -> Iterator[str]:
-    """The text of ``llms.txt``: what this is, and links."""
     documents = values["documents"]
     yield f"# {_label(values['title'])}\n\n"
     if values["description"]:
@@ -200,5 +178,4 @@ def _licenses(documents: list[dict[str, Any]]) -> str:
 
 
 def _label(text: str) -> str:
-    """Plain text that ends no link of a Markdown list."""
     return plain(text).replace("[", "(").replace("]", ")")

@@ -12,12 +12,7 @@ from kbkit.models.plain import plain
 
 
 def navigation(outline: Outline) -> Iterator[dict[str, Any]]:
-    """All pages that lead somewhere, as the source orders them.
-
-    Yields:
-        ``title`` and ``path`` of each; of a section also ``children``, and as ``list`` the page
-        that lists all that it holds, if that is another one.
-    """
+    """All pages that lead somewhere, as the source orders them."""
     home = {"title": "Home", "path": HOME}
     if len(outline.root.documents) > MOST_DOCUMENTS:
         home["list"] = outline.section_paths[outline.root.key]

@@ -91,11 +91,9 @@ class Outline:
     facts: Facts
 
     def page_of(self, section: Section) -> str:
-        """Path of the page that a section's name leads to."""
         return self.paths[section.page] if section.page else self.section_paths[section.key]
 
     def history(self) -> dict[str, Revision]:
-        """From when each document's text is what it is, by URI."""
         return {uri: entry.revision for uri, entry in self.entries.items()}
 
 
@@ -125,15 +123,7 @@ def read_entries(documents: Iterable[Document], before: Manifest) -> Iterator[En
 def make_outline(
     title: str, found: Iterable[Entry], facts: Facts, before: Manifest, directory: Path
 ) -> Outline:
-    """Give every document a page and a place.
-
-    Args:
-        title: Title of the knowledge base's part of the site.
-        found: The documents.
-        facts: What else is known of them.
-        before: What the export before left in the folder.
-        directory: The folder; pages of others in it are not written over.
-    """
+    """Give every document a page and a place."""
     entries = {entry.uri: entry for entry in found}
     root = section_tree(
         entries,
@@ -183,7 +173,6 @@ def _tag_paths(found: Iterable[Entry]) -> dict[str, str]:
 
 
 def _foreign(directory: Path, ours: Iterable[str]) -> list[str]:
-    """Pages in the way that no export wrote."""
     known = set(ours)
     found = (
         path.relative_to(directory).as_posix() for path in (directory / "pages").glob("**/*.md")

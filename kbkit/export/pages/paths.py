@@ -22,21 +22,10 @@ _RESERVED = re.compile(
 
 
 def digest(text: str) -> str:
-    """Eight hexadecimal digits that stand for a text in a file name."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def uri_parts(uri: str) -> tuple[tuple[str, ...], str]:
-    """Split a URI into the folders it lies in and its own name.
-
-    Args:
-        uri: Any URI: ``https://host/a/b.html``, ``python:package.module.name``, ``text:note``.
-
-    Returns:
-        The folders, outermost first (the host or the scheme is the first), and the name.
-        ``python:a.b.c`` lies in ``("a", "b")``; an address that ends in a slash is named
-        ``index``.
-    """
     try:
         split = urlsplit(uri)
         host = split.hostname or ""
@@ -109,17 +98,6 @@ def assign_paths(
     kept: Mapping[str, str] | None = None,
     taken: Iterable[str] = (),
 ) -> dict[str, str]:
-    """Choose one Markdown file for each URI.
-
-    Args:
-        uris: The documents' URIs.
-        folder: Folder that all of them go to.
-        kept: Paths that an earlier export gave; they do not change, so that links last.
-        taken: Paths that belong to somebody else.
-
-    Returns:
-        The path of each URI, relative, with ``/`` and the suffix ``.md``.
-    """
     kept = kept or {}
     keys = {collision_key(path.removesuffix(".md")) for path in taken}
     paths: dict[str, str] = {}

@@ -35,13 +35,7 @@ class Revision:
 
     @classmethod
     def of(cls, document: Document, before: str | None, *, first: bool) -> Revision:
-        """Go on from what the export before noted.
-
-        Args:
-            document: As it is now.
-            before: What `encode` gave then; ``None`` where it was not there.
-            first: This is the first export of the knowledge base.
-        """
+        """Go on from what the export before noted."""
         digest = _digest(document)
         if before is None:
             change: Change = "first" if first else "new"
@@ -53,7 +47,6 @@ class Revision:
         return cls(document.fetched_at.date().isoformat(), change, digest)
 
     def encode(self) -> str:
-        """What the manifest keeps."""
         return f"{self.day} {self.change} {self.digest}"
 
 

@@ -49,17 +49,14 @@ class Section:
 
     @property
     def documents(self) -> list[str]:
-        """URIs that lie in it and not in one of its sections, without its own page."""
         return [item for item in self.items if isinstance(item, str)]
 
     @property
     def sections(self) -> list[Section]:
-        """What it is divided into."""
         return [item for item in self.items if isinstance(item, Section)]
 
     @property
     def size(self) -> int:
-        """Documents in it and in all of its sections."""
         return bool(self.page) + sum(
             1 if isinstance(item, str) else item.size for item in self.items
         )
@@ -72,7 +69,6 @@ class Section:
                 yield (self, *above), inner
 
     def reading(self) -> Iterator[str]:
-        """All of its documents as one reads them."""
         if self.page:
             yield self.page
         for item in self.items:
@@ -93,15 +89,6 @@ def section_tree(
     Folders that hold nothing but one folder are skipped, so that a site under
     ``https://host/en/latest/`` begins with what lies below it. Documents and sections stand in the
     order in which the source reads, and then by their names.
-
-    Args:
-        uris: The documents.
-        contents: What each contents page links to, by its URI.
-        navigation: What documents tell of their place, by URI.
-        labels: What documents are called, by URI.
-
-    Returns:
-        The root; it stands for all documents.
     """
     found = sorted(set(uris), key=lambda uri: (natural_key(uri), uri))
     root = _Tree(found, contents or {}, navigation or {}, labels or {}).grow()
@@ -199,7 +186,6 @@ class _Tree:
         return self._section(self._top, inner)
 
     def _is_reached(self, key: Key, over: Mapping[Key, Key]) -> bool:
-        """Whether a section hangs on the top, and not in a circle of such that are above it."""
         for _ in range(_DEEPEST):
             key = over[key]
             if key == self._top:
@@ -215,12 +201,10 @@ class _Tree:
         return Section(key, self._labels.get(page) or (key[-1] if key else ""), page, items)
 
     def _folder(self, folders: Key) -> Key:
-        """The section of a folder."""
         inside = folders[: len(self._top) + _DEEPEST - 1]
         return inside if len(inside) > len(self._top) else self._top
 
     def _over(self, key: Key) -> Key:
-        """The section that another is part of."""
         uri = self._pages.get(key)
         if uri is None:
             return key[:-2] if key[-2:-1] == (_NAME,) else self._folder(key[:-1])
@@ -236,7 +220,6 @@ class _Tree:
         return self._families.get(uri, found) if found == folder else found
 
     def _by_breadcrumbs(self, uri: str, told: Navigation, start: Key) -> Key | None:
-        """The section that a document's breadcrumbs lead to, if it has any."""
         if told.breadcrumbs is None:
             return None
         key = start
@@ -271,11 +254,6 @@ class _Tree:
 
 
 def _families(places: Mapping[str, tuple[Key, str]]) -> dict[str, str]:
-    """The page that pages beside it are named after, as ``lang_select`` is after ``lang``.
-
-    Args:
-        places: Folders and name of each document, by URI.
-    """
     pages = {place: uri for uri, place in places.items()}
     named: dict[str, list[str]] = {}
     for uri, (folders, name) in places.items():

@@ -58,20 +58,6 @@ def export_pages(
 
     Pages that are as they should be are not touched, pages of documents that are no more are
     removed, and files that no export wrote are left alone.
-
-    Args:
-        info: What the registry knows of the knowledge base.
-        documents: Its documents. Those that are gone are left out. A collection that can be
-            iterated twice is read twice instead of being held in memory.
-        directory: Folder to write to; it becomes part of a MkDocs documentation folder.
-        site: What the site says.
-        on_progress: Called after each page.
-        facts: What else the pages tell.
-        images: Gives the pictures of documents by their names.
-
-    Raises:
-        ExportError: The folder cannot be written, or holds files of somebody else.
-        ConflictError: Another process exports into the same folder.
     """
     start = time.perf_counter()
     with writing(directory, "the pages"):
@@ -88,16 +74,6 @@ def export_pages(
 
 
 def remove_pages(directory: Path, kb: str) -> None:
-    """Remove the pages of a knowledge base that an export wrote into a folder.
-
-    Args:
-        directory: The folder; it goes too where it is empty then.
-        kb: Name of the knowledge base. Pages of another one stay, as do files that no export wrote.
-
-    Raises:
-        ExportError: The folder cannot be written.
-        ConflictError: Another process exports into it.
-    """
     before = Manifest.read(directory)
     if not before.kb or before.kb != kb:
         return
@@ -136,11 +112,7 @@ def _export(
     images: ReadImage,
     on_progress: OnProgress | None,
 ) -> tuple[int, int, int, int]:
-    """Do the work of `export_pages`.
-
-    Returns:
-        Documents, and pages written, unchanged and removed.
-    """
+    """Do the work of `export_pages`."""
     before = Manifest.read(directory)
     outline = make_outline(
         site.title or info.name, read_entries(documents, before), facts, before, directory
@@ -232,11 +204,7 @@ def _tee(documents: Iterable[Document], add: Callable[[Document], None]) -> Iter
 
 
 def _write(path: Path, content: str | bytes) -> bool:
-    """Write a page or a file unless it is there already.
-
-    Returns:
-        Whether it was written.
-    """
+    """Write a page or a file unless it is there already."""
     data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     try:
         if path.read_bytes() == data:

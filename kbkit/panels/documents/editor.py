@@ -55,16 +55,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         on_change: Callable[[Topic], None],
         on_link: Callable[[DocumentLink], None],
     ) -> None:
-        """Make it empty.
-
-        Args:
-            panel: Shows what was done, and what goes wrong.
-            find: Gives the knowledge base of the document.
-            rater: The name that stars are stored under.
-            back_button: Stands among the controls.
-            on_change: Called when the document, or a rating of it, was changed.
-            on_link: Called when the reader follows a link to another document.
-        """
+        """Make it empty."""
         self._panel = panel
         self._find = find
         self._rater = rater
@@ -112,14 +103,6 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         anchor: str = "",
         passage: str = "",
     ) -> None:
-        """Show a document, or nothing.
-
-        Args:
-            document: With its text.
-            renderer: Renders documents of its knowledge base.
-            anchor: The place in it to begin at.
-            passage: First and last words of a passage to mark.
-        """
         before = None if self.document is None else self.document.id
         self.document, self._renderer = document, renderer
         if document is None or document.id != before or anchor or passage:
@@ -137,7 +120,6 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         self.redraw(anchor, passage)
 
     def redraw(self, anchor: str = "", passage: str = "") -> None:
-        """Draw what is known of the document, its ratings among it, anew."""
         document, rendered = self.document, self._rendered
         if document is None:
             self._view.state = {**_EMPTY, "serial": self._serial}

@@ -54,13 +54,7 @@ class DocumentsPanel(Panel):
     document = traitlets.Any(None, help="The document that is open.")
 
     def __init__(self, target: AnyTarget, *, rater: str = "") -> None:
-        """Make a panel.
-
-        Args:
-            target: What to show: a knowledge base, or a workspace whose knowledge bases can be
-                chosen.
-            rater: Who rates; by default ``KBKIT_RATER`` or the login name.
-        """
+        """Make a panel."""
         self._selector = KnowledgeBaseSelector(target, on_change=self._on_choice)
         self.kb_box = self._selector.box
         self.rater = rater or Settings.load().rater
@@ -197,7 +191,6 @@ class DocumentsPanel(Panel):
         self.editor.show(document, self._renderer, anchor, passage)
 
     def _reread(self) -> Document | None:
-        """The document that is open as it is now, if it is still there."""
         if self.document is None or self.document.id not in self._tree.documents:
             return None
         return self._selector.find().documents[self.document.id]

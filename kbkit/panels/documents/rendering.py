@@ -56,11 +56,6 @@ class DocumentRenderer:
     """Renders the documents of one knowledge base."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
-        """Know which documents there are.
-
-        Args:
-            documents: All of the knowledge base, with or without their text.
-        """
         self._uris = {document.uri: document.id for document in documents}
         self._ids = set(self._uris.values())
 
@@ -69,12 +64,6 @@ class DocumentRenderer:
         return LinkMap(self._uris)
 
     def render(self, document: Document, chunks: Sequence[Chunk] | None = None) -> RenderedDocument:
-        """Render a document as HTML.
-
-        Args:
-            document: With its text.
-            chunks: Its passages in order, to show where each begins and ends.
-        """
         if chunks is None:
             html = self._html(document, document.content[:LONGEST])
         else:

@@ -44,11 +44,6 @@ class DocumentTree:
     """Folders and documents, whose lines are made when they are asked for."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
-        """Sort documents into folders.
-
-        Args:
-            documents: Different ones, with or without their text.
-        """
         self.documents = {document.id: document for document in documents}
         self._root = _Folder("", "")
         self._folders = {"": self._root}
@@ -81,11 +76,6 @@ class DocumentTree:
         return [] if document is None else _ancestor_keys(uri_parts(document.uri)[0])
 
     def search(self, text: str) -> tuple[list[Row], int]:
-        """Documents whose title or URI has all words of a text, in their folders, all open.
-
-        Returns:
-            The outermost lines, and how many documents there are, of which `MOST_FOUND` are shown.
-        """
         if not self._words:
             self._words = {
                 document_id: f"{document.title} {document.uri}".casefold()

@@ -16,7 +16,6 @@ _TEXTS = ("title", "description", "category", "status", "prompt", "readme")
 
 
 def table_row(info: EntryInfo) -> dict[str, Any]:
-    """A line of the table."""
     return {
         "slug": info.slug,
         "title": plain(info.title, TITLE_LENGTH) or info.slug,
@@ -63,17 +62,11 @@ def details(entry: Entry, rater: str) -> dict[str, Any]:
 
 
 def fields(entry: Entry) -> dict[str, str]:
-    """What the form begins with."""
     said = {name: str(getattr(entry, name)) for name in _TEXTS}
     return {**said, "tags": ", ".join(entry.tags), "version": entry.version}
 
 
 def values_of(message: Mapping[str, Any], *, new: bool) -> dict[str, Any]:
-    """What a form says, as arguments of `Entries.create` or `Entries.update`.
-
-    Raises:
-        ConfigError: A value is no text, or a new entry has no title.
-    """
     said: dict[str, Any] = {name: text_in(message, name) for name in _TEXTS}
     if not said["title"].strip():
         raise ConfigError("title: is empty; say in a line what the entry does")

@@ -77,12 +77,7 @@ class EntriesPanel(Panel):
     entry = traitlets.Any(None, help="The entry that is open.")
 
     def __init__(self, workspace: AnyWorkspace, *, rater: str = "") -> None:
-        """Make a panel.
-
-        Args:
-            workspace: Whose entries it shows.
-            rater: Who votes; by default ``KBKIT_RATER`` or the login name.
-        """
+        """Make a panel."""
         self._workspace = cast("Workspace", workspace)
         self._entries = self._workspace.entries
         self.rater = rater or Settings.load().rater
@@ -288,7 +283,6 @@ class EntriesPanel(Panel):
     # What is shown
 
     def _changed(self, said: str, slug: str = "") -> Answer:
-        """Entries were changed here: show how they are, tell others, and say what was done."""
         self._reread(slug)
         self.publish("documents")
         self.error = None

@@ -27,11 +27,7 @@ _BINS = np.arange(-21, 22, 2) / 20
 
 
 def state_of(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
-    """What a view draws of B (the evaluation) against A, and the order of queries in it.
-
-    Args:
-        evaluation: With another one to compare with.
-    """
+    """What a view draws of B (the evaluation) against A, and the order of queries in it."""
     assert evaluation.against is not None
     first, second = evaluation.against.results, evaluation.results
     differences = np.array([b.ndcg - a.ndcg for a, b in zip(first, second, strict=True)])
@@ -51,7 +47,6 @@ def state_of(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
 
 
 def summary(evaluation: Evaluation) -> str:
-    """What came out, in a sentence."""
     found = evaluation.differences()["ndcg@10"]
     count = len(evaluation.results)
     queries = "1 query" if count == 1 else f"{count} queries"
@@ -63,7 +58,6 @@ def summary(evaluation: Evaluation) -> str:
 
 
 def recipe_lines(settings: RetrievalSpec) -> str:
-    """The HTML of the lines of a recipe that say settings, and where they belong."""
     return (
         '<div class="kbkit-recipe">In the recipe, in place of its <code>retrieval</code> part, or '
         f'the next build undoes it:<pre tabindex="0">{escape(settings.to_yaml())}</pre></div>'
@@ -76,14 +70,7 @@ def side_by_side(
     result: QueryResult,
     sides: Mapping[str, tuple[Mode, RetrievalSpec]],
 ) -> dict[str, Any]:
-    """What both sides find for a query now, the first ten, and where each stands on the other side.
-
-    Args:
-        kb: Where to search.
-        ground_truth: What was measured by.
-        result: Of the query.
-        sides: Mode and settings of ``A`` and ``B``.
-    """
+    """Show the first ten hits of both sides, each with its rank on the other side."""
     queries = query_of(result.query, ground_truth)
     query, by_page = next(iter(queries)), queries.unit == "page"
     lists = {}

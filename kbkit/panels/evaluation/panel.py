@@ -70,18 +70,6 @@ class EvalPanel(JobPanel):
     evaluation = traitlets.Any(None, help="B's figures, with A's to compare with.")
 
     def __init__(self, kb: AnyBase, questions: GroundTruth | None = None, *, k: int = 10) -> None:
-        """Make a panel.
-
-        Args:
-            kb: What to search.
-            questions: Golden questions or judgements, a recipe (its golden questions), or the path
-                of a file with one of these; by default the judgements that ratings give.
-            k: Places that Recall@k reads.
-
-        Raises:
-            ConfigError: Judgements cannot be read.
-            RecipeError: A file of questions cannot be read or has a wrong line.
-        """
         super().__init__(home_of(kb), "eval", "End the work")
         self._kb = kb
         self._questions = None if questions is None else load_ground_truth(questions)

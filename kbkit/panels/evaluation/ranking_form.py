@@ -32,12 +32,6 @@ class RankingForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
     """
 
     def __init__(self, side: str, present: RetrievalSpec) -> None:
-        """Make controls that say what there is.
-
-        Args:
-            side: What the side is called.
-            present: The settings to begin with; what has no control stays as it is there.
-        """
         self._present = present
         self.mode_box = mode_box(tooltip=f"{side}: search by")
         self.weight_boxes = {
@@ -64,7 +58,6 @@ class RankingForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         self.add_class("kbkit-side")
 
     def fill(self, settings: RetrievalSpec, mode: str | Mode = Mode.HYBRID) -> None:
-        """Let the controls say these settings."""
         self._present = settings
         self.mode_box.value = Mode(mode).value
         self.encoder_box.value = settings.query_encoder
@@ -72,13 +65,11 @@ class RankingForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             box.value = getattr(settings, name)
 
     def chosen(self) -> tuple[Mode, RetrievalSpec]:
-        """The mode and the settings that the controls say."""
         values = {name: round(box.value, 4) for name, box in self.weight_boxes.items()}
         changed = values | {"query_encoder": self.encoder_box.value}
         settings = RetrievalSpec.model_validate(self._present.model_dump() | changed)
         return Mode(self.mode_box.value), settings
 
     def enable(self, enabled: bool) -> None:
-        """Let the controls be changed, or not."""
         for box in (self.mode_box, self.encoder_box, *self.weight_boxes.values()):
             box.disabled = not enabled

@@ -73,11 +73,7 @@ class FilesPanel(Panel):
     file = traitlets.Any(None, help="What is known of the file that is open.")
 
     def __init__(self, workspace: AnyWorkspace) -> None:
-        """Make a panel.
-
-        Args:
-            workspace: Whose files it shows.
-        """
+        """Make a panel."""
         self._workspace = cast("Workspace", workspace)
         self._files = self._workspace.files
         self._seen: object = None
@@ -282,7 +278,6 @@ class FilesPanel(Panel):
         self._undo.append((what, restore))
 
     def _changed(self, said: str, path: str = "", *, reveal: str = "") -> Answer:
-        """Files were changed here: show how they are, tell others, and say what was done."""
         self._reread(path, reveal=reveal or path)
         self.publish("documents")
         self.error = None

@@ -18,7 +18,6 @@ Row = dict[str, Any]
 
 
 def rows(infos: Sequence[FileInfo]) -> list[Row]:
-    """The lines of a folder."""
     return [_row(info) for info in infos]
 
 
@@ -29,13 +28,6 @@ def ancestors(path: str) -> list[str]:
 
 
 def found_rows(text: str, documents: Sequence[Document], hits: Sequence[Hit]) -> list[Row]:
-    """What was found: files whose path or title has all words of a text, then what says it.
-
-    Args:
-        text: What somebody looks for.
-        documents: Of all files.
-        hits: What the search finds, the best first.
-    """
     words = text.casefold().split()
     found: dict[str, str] = {}
     for document in documents:

@@ -21,17 +21,12 @@ _MOST_PROPERTIES = 40
 
 
 def target_of(node: str) -> Target:
-    """What a node stands for; a page may send anything.
-
-    Raises:
-        ValueError: It is no id of a node.
-    """
+    """What a node stands for; a page may send anything."""
     kind, _, known = node.partition(":")
     return Target(TargetKind(kind), known)
 
 
 def item(target: Target, name: str, type_: str) -> dict[str, str]:
-    """A node as lists show it."""
     return {
         "id": node_id(target),
         "name": render.plain(name, _NAME) or "(no visible name)",
@@ -40,12 +35,10 @@ def item(target: Target, name: str, type_: str) -> dict[str, str]:
 
 
 def entity_item(entity: Entity) -> dict[str, str]:
-    """An entity as lists show it."""
     return item(Target(TargetKind.ENTITY, entity.id), entity.name, entity.type)
 
 
 def picture(layout: GraphLayout) -> dict[str, Any]:
-    """A picture of the graph."""
     return {
         "nodes": [
             {**item(node.target, node.name, node.type), "x": node.x, "y": node.y,
@@ -58,7 +51,6 @@ def picture(layout: GraphLayout) -> dict[str, Any]:
 
 
 def gap(found: Gap) -> dict[str, str]:
-    """A gap."""
     return {
         "id": node_id(found.target),
         "kind": found.kind.value,
@@ -68,7 +60,6 @@ def gap(found: Gap) -> dict[str, str]:
 
 
 def suggestion(found: MergeSuggestion) -> dict[str, Any]:
-    """Two entities that may be one, with what speaks for it."""
     keep, other = found.names
     return {
         "keep": item(Target(TargetKind.ENTITY, found.keep), keep, ""),
@@ -80,7 +71,6 @@ def suggestion(found: MergeSuggestion) -> dict[str, Any]:
 
 
 def fields(entity: Entity) -> dict[str, Any]:
-    """What can be changed of an entity, as it is."""
     return {
         "name": entity.name,
         "type": entity.type,
@@ -92,14 +82,6 @@ def fields(entity: Entity) -> dict[str, Any]:
 def details(
     entity: Entity | None, title: dict[str, str], steps: Sequence[Step], found: Sequence[Hit]
 ) -> dict[str, Any]:
-    """All that is known of a node.
-
-    Args:
-        entity: The entity, if it is one.
-        title: The node as lists show it.
-        steps: What is related to it.
-        found: Passages that speak of it.
-    """
     return {
         "item": title,
         "description": "" if entity is None else render.lines(entity.description, _DESCRIPTION),

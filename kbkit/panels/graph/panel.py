@@ -77,15 +77,7 @@ class GraphPanel(JobPanel):
         rater: str = "",
         on_open: Callable[[str | Hit], None] | None = None,
     ) -> None:
-        """Make a panel.
-
-        Args:
-            target: What to show: a workspace, or what is related in one knowledge base.
-            limit: Most nodes of the picture.
-            rater: Who changes things; by default ``KBKIT_RATER`` or the login name.
-            on_open: Called with a document's id, or a passage as a hit, that the reader wants to
-                see. `Dashboard` shows it in its documents panel.
-        """
+        """Make a panel."""
         self._selector = KnowledgeBaseSelector(target, on_change=self.refresh, offer_all=True)
         self.kb_box = self._selector.box
         self.rater = rater or Settings.load().rater
@@ -209,7 +201,6 @@ class GraphPanel(JobPanel):
         }
 
     def _last_edit(self) -> str:
-        """What `undo` would take back."""
         edits = self._graph.edits(by=self.rater, limit=1)
         return render.plain(edits[0].what, 200) if edits else ""
 
@@ -342,7 +333,6 @@ class GraphPanel(JobPanel):
         return self._changed(f"Taken back: {undone.what}", None)
 
     def _changed(self, said: str, entity: Entity | None, *, redraw: bool = True) -> Answer:
-        """The graph was changed here: draw it anew, and say what was done."""
         said = render.plain(said, 200)
         self.announce(said)
         if redraw:

@@ -29,12 +29,6 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
     """
 
     def __init__(self, panel: Panel, find: Callable[[], KnowledgeBase | None]) -> None:
-        """Make it empty.
-
-        Args:
-            panel: Shows what was done, and what goes wrong.
-            find: Gives the knowledge base, if one is chosen.
-        """
         self._panel = panel
         self._find = find
         self._known: dict[str, SourceInfo] = {}
@@ -48,7 +42,6 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the sources that there are by now."""
         kb = self._find()
         self._known = {} if kb is None else {source.id: source for source in kb.sources}
         before = self.choice.value
@@ -86,7 +79,6 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             )
 
     def enable(self, enabled: bool) -> None:
-        """Let the reader use it, or not while work is under way."""
         for each in (self.choice, self.switch_button, self.remove_button, self.keep_box):
             each.disabled = not enabled
 

@@ -62,13 +62,7 @@ class IngestPanel(JobPanel):
     report = Any(None, help="What the last work did.")
 
     def __init__(self, target: AnyTarget, *, base: str | Path = ".") -> None:
-        """Make a panel.
-
-        Args:
-            target: Where documents go: a knowledge base, or a workspace whose knowledge bases
-                can be chosen and made.
-            base: Folder that relative paths start from.
-        """
+        """Make a panel."""
         self._selector = KnowledgeBaseSelector(target, offer_new=True)
         super().__init__(self._selector.home, "ingest", "End the work; what was read stays")
         self.kb_box = self._selector.box
@@ -225,11 +219,7 @@ class IngestPanel(JobPanel):
     # Work
 
     def _ingest(self, title: str, ingest: Ingest, *, may_create: bool = True) -> None:
-        """Do something with the chosen knowledge base, made where there is none, in the thread.
-
-        Raises:
-            ConfigError: None is chosen, or other work is under way.
-        """
+        """Do something with the chosen knowledge base, made where there is none, in the thread."""
         find = self._chosen()
         name = self._selector.name
 
@@ -271,11 +261,6 @@ class IngestPanel(JobPanel):
         return True
 
     def _chosen(self) -> Callable[[], KnowledgeBase]:
-        """What opens the chosen knowledge base.
-
-        Raises:
-            ConfigError: None is chosen, or other work is under way.
-        """
         if self.running:
             raise ConfigError("work is under way; wait for it, or cancel it first")
         if not (name := self._selector.name):

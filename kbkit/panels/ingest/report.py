@@ -14,13 +14,7 @@ MOST_PROBLEMS = 100
 
 
 def counts(report: IngestReport, place: str, seconds: float) -> str:
-    """What an ingest has done so far, as numbers; screen readers find it, but are not told each.
-
-    Args:
-        report: The numbers.
-        place: What was read last, or ``""``.
-        seconds: Time since the start.
-    """
+    """What an ingest has done so far, as numbers; screen readers find it, but are not told each."""
     numbers = {
         "new": report.new,
         "changed": report.changed,
@@ -65,7 +59,6 @@ def problems(failed: Sequence[Problem], skipped: Sequence[Problem]) -> str:
 
 
 def summary(report: IngestReport, seconds: float) -> str:
-    """What an ingest did, in a sentence."""
     read = report.new + report.changed + report.same
     documents = pluralize(read, "document")
     took = f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"

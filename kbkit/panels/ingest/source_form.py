@@ -51,11 +51,6 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
     """
 
     def __init__(self, model: type[SourceSpec]) -> None:
-        """Make an empty form.
-
-        Args:
-            model: The model of the source.
-        """
         self._model = model
         fields = {name: field for name, field in model.model_fields.items() if name != "type"}
         told = meanings(model)

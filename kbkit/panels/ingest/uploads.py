@@ -20,14 +20,7 @@ def add_files(
     on_progress: OnProgress,
     stop: Callable[[], bool],
 ) -> IngestReport:
-    """Read files that came as bytes; one of the same name is replaced.
-
-    Args:
-        kb: Where they go.
-        files: Name and content of each.
-        on_progress: Called after each.
-        stop: Asked before each whether to end.
-    """
+    """Read files that came as bytes; one of the same name is replaced."""
     from kbkit.sources.disk.files import read_file
 
     new = changed = same = 0

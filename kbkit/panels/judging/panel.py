@@ -66,12 +66,7 @@ class JudgePanel(Panel):
         seed: int = 0,
         rater: str = "",
     ) -> None:
-        """Make a panel; the arguments are those of `kb.feedback.judging`.
-
-        Raises:
-            ConfigError: There are no queries, or a number is out of range.
-            RecipeError: A file of queries cannot be read or has a wrong line.
-        """
+        """Make a panel; the arguments are those of `kb.feedback.judging`."""
         self._changed = threading.Condition(threading.RLock())
         self.judging: JudgingRound = kb.feedback.judging(
             queries, limit=limit, unshown=unshown, seed=seed, rater=rater

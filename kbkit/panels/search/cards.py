@@ -74,20 +74,6 @@ def card(
     selected: bool = False,
     context: ContextWindow | None = None,
 ) -> dict[str, Any]:
-    """What one card shows.
-
-    Args:
-        hit: The result.
-        rank: Its place, from 1.
-        highlight: Marks words in it.
-        now: The time that its age is counted from.
-        kb: Say which knowledge base it comes from.
-        ratings: What readers said about it.
-        summary: What it says, in a few words.
-        undo: Whether the reader can take back a rating.
-        selected: Whether the reader has selected it.
-        context: What stands around it, where the reader asked for that.
-    """
     snippet = hit.snippet  # cut once, which takes long
     heading = passages.heading(hit)
     return heading | {
@@ -118,12 +104,10 @@ def _about(hit: Hit, snippet: str) -> str:
 
 
 def card_id(hit: Hit) -> str:
-    """What names a hit among those of several knowledge bases."""
     return f"{hit.kb}/{hit.chunk.id}"
 
 
 def score(hit: Hit) -> dict[str, Any]:
-    """The score of a hit as a number, the shares of its parts, and the same said in words."""
     parts = hit.parts
     values = {name: getattr(parts, name) for name, _ in _SHARES}
     scale = 100 / max(1.0, sum(max(0.0, value) for value in values.values()))
@@ -143,7 +127,6 @@ def score(hit: Hit) -> dict[str, Any]:
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """How long ago something was, in words: ``3 days ago``."""
     seconds = (now - then).total_seconds()
     for name, length in _SPANS:
         number = int(seconds // length)

@@ -48,11 +48,6 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     value = traitlets.Any(_NONE, help="What a document must be to be found.")
 
     def __init__(self, knowledge_bases: Callable[[], Sequence[KnowledgeBase]]) -> None:
-        """Make filters that let all through.
-
-        Args:
-            knowledge_bases: Gives the knowledge bases that are searched.
-        """
         self._knowledge_bases = knowledge_bases
         self._muted = Muted()
         self._age: timedelta | None = None
@@ -75,7 +70,6 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         return Filters.of(proposal["value"])
 
     def offer(self) -> None:
-        """Fill the controls with what the knowledge bases hold by now, if they are unfolded."""
         if not self.toggle.value:
             return
         bases = self._knowledge_bases()

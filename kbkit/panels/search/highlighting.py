@@ -32,7 +32,6 @@ class Highlighter:
     analyzer: Analyzer
 
     def __call__(self, text: str) -> list[Segment]:
-        """A plain text in segments."""
         if not self.terms:
             return [(text, False)]
         segments: list[Segment] = []

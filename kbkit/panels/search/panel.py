@@ -72,17 +72,7 @@ class SearchPanel(Panel):
         rater: str = "",
         on_open: Callable[[Hit], None] | None = None,
     ) -> None:
-        """Make a panel.
-
-        Args:
-            target: What to search: a knowledge base, or a workspace with all of its own.
-            limit: Most results to show.
-            debounce: Seconds of quiet after a keystroke before a search runs; by default none
-                where searches are quick, else as long as one takes.
-            rater: Who rates; by default ``KBKIT_RATER`` or the login name.
-            on_open: Called with a hit whose document the reader wants to see; cards have a button
-                for that then. `Dashboard` shows it in its documents panel.
-        """
+        """Make a panel."""
         self._limit = limit
         self._debouncer = Debouncer(debounce or 0.0, self._search)
         self._adapts = debounce is None
@@ -213,7 +203,6 @@ class SearchPanel(Panel):
         return workspace.search(query, limit=self._limit, mode=self.mode, filters=self.filters)
 
     def _adapt(self, seconds: float) -> None:
-        """Wait for a pause in the typing where searches take long: a model far away, say."""
         if self._adapts and seconds:
             slow = min(seconds, self._debouncer.delay or seconds) > _AT_ONCE
             self._debouncer.delay = min(seconds, _LONGEST_WAIT) if slow else 0.0

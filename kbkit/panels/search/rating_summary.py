@@ -29,13 +29,6 @@ class RatingSummary:
 
 
 def summarize(ratings: Iterable[Rating], rater: str, query: str) -> dict[str, RatingSummary]:
-    """What was said about chunks, by their ids.
-
-    Args:
-        ratings: Ratings, oldest first.
-        rater: Name of the reader.
-        query: The query at hand; case and white space do not count.
-    """
     summaries: dict[str, RatingSummary] = {}
     latest: dict[str, dict[str, int]] = {}
     key = fold_query(query)

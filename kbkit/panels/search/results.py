@@ -73,17 +73,6 @@ class Results:
         on_open: Callable[[Hit], None] | None,
         handlers: Mapping[str, Handler],
     ) -> None:
-        """Make cards without results.
-
-        Args:
-            panel: Shows what goes wrong.
-            find: Gives a knowledge base by name.
-            rater: The name that stars are stored under.
-            on_selection: Called when the selection has changed.
-            on_open: Called with a hit whose document the reader wants to see.
-            handlers: What to do for the events ``more`` (with the hit's id as ``card``),
-                ``back`` and ``look``.
-        """
         self._panel = panel
         self._find = find
         self._rater = rater
@@ -117,11 +106,6 @@ class Results:
         return Hits(query, tuple(hit for hit, _ in self._selected.values()))
 
     def hit(self, wanted: object) -> Hit:
-        """The result that a card shows, by the id of the card.
-
-        Raises:
-            NotFoundError: It is no longer shown.
-        """
         for hit in self.shown.hits:
             if card_id(hit) == wanted:
                 return hit
@@ -136,15 +120,6 @@ class Results:
         fresh: bool = True,
         depth: int = 0,
     ) -> None:
-        """Show results.
-
-        Args:
-            results: What to show.
-            status: The line above them.
-            notice: Title and text that stand in their place.
-            fresh: Begin with the first one; else the reader's place is kept.
-            depth: How many steps lead back.
-        """
         there = {card_id(hit) for hit in results.hits}
         self._contexts = {} if fresh else {k: v for k, v in self._contexts.items() if k in there}
         self.shown, self._notice, self._depth = results, notice, depth
@@ -197,7 +172,6 @@ class Results:
         }
 
     def show_error(self, error: Exception) -> None:
-        """Show an error above the results, which stay."""
         self.view.state = {**self.view.state, "problem": render.problem_line(error)}
 
     def _guarded(self, act: Handler) -> Handler:

@@ -162,40 +162,26 @@ class Corpus(Protocol):
     """What the legs read of a knowledge base for one query; rows are those of `chunks`."""
 
     @property
-    def chunks(self) -> ChunkTable:
-        """Its chunks and documents."""
-        ...
+    def chunks(self) -> ChunkTable: ...
 
     @property
-    def scans_long(self) -> bool:
-        """Whether vectors are scanned outside of Python, for a millisecond or more."""
-        ...
+    def scans_long(self) -> bool: ...
 
     def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
         """The chunks that hold each term, by row, and how often; without those of none."""
         ...
 
     def nearest(self, size: int, most: int, mask: Mask | None) -> Rows:
-        """The chunks that are nearest to the query, best first.
-
-        Args:
-            size: How many are ranked; a longer list begins like one of so many.
-            most: How many are wanted, and no fewer than `size`.
-            mask: Which may be among them.
-        """
+        """The chunks that are nearest to the query, best first."""
         ...
 
     def cosines(self, rows: Rows) -> NDArray[np.float32]:
         """Cosines of the query and some chunks; 0 where the query has no vector."""
         ...
 
-    def vectors(self, rows: Rows) -> Matrix:
-        """The vectors of some chunks."""
-        ...
+    def vectors(self, rows: Rows) -> Matrix: ...
 
-    def coverage(self, rows: Rows, terms: Sequence[str]) -> tuple[Scores, Scores]:
-        """Share of some terms that the title and the headings of some chunks have."""
-        ...
+    def coverage(self, rows: Rows, terms: Sequence[str]) -> tuple[Scores, Scores]: ...
 
 
 def cosines(vectors: Matrix, vector: Vector) -> NDArray[np.float32]:

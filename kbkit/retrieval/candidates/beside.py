@@ -13,12 +13,7 @@ _MOST = 8
 
 
 def beside(find: Callable[[], Found], *, worth: bool) -> Callable[[], Found]:
-    """Begin to look for something; what is given back waits for it, and raises what it raised.
-
-    Args:
-        find: Looks for it.
-        worth: Whether it takes long enough; else it is done when it is waited for.
-    """
+    """Begin to look for something; what is given back waits for it, and raises what it raised."""
     return _threads().submit(find).result if worth else find
 
 

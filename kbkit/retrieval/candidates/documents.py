@@ -130,7 +130,6 @@ class DocumentScores:
 
     @classmethod
     def of_words(cls, documents: Documents, postings: Mapping[str, Postings]) -> DocumentScores:
-        """Score all documents by their words alone."""
         number, lengths = len(documents.sizes), documents.document_lengths
         held = int(np.count_nonzero(lengths))
         average = float(lengths.sum()) / held if held else 0.0
@@ -146,7 +145,6 @@ class DocumentScores:
         return cls(counts, statistics, page, np.zeros(number, np.float32), "")
 
     def with_cards(self, cards: CardScores | None) -> DocumentScores:
-        """These with what cards say, where they have a part."""
         if cards is None:
             return self
         return replace(
@@ -163,16 +161,6 @@ class DocumentScores:
         mask: Mask | None,
         related: NDArray[np.float64] | None = None,
     ) -> Rows:
-        """The best chunk of each of the documents that are best as a whole.
-
-        Args:
-            documents: Of the chunks.
-            dense: Gives the cosines of some chunks.
-            lexical: Gives the BM25 of some chunks.
-            most: The greatest of all.
-            mask: Which chunks may be candidates.
-            related: How much relations lead to each document, where they have a part.
-        """
         owners, open_ = documents.owners, _open(documents, mask)
         best = np.zeros(len(open_), np.bool_)
         by_graph = () if related is None else (related,)
@@ -191,7 +179,6 @@ class DocumentScores:
     def of_candidates(
         self, documents: Documents, owners: NDArray[np.integer[Any]]
     ) -> WholeDocuments:
-        """What is known of the documents of some candidates."""
         # not np.unique, which has a process import 40 ms of numpy.ma for its first search
         chosen = np.array(sorted(set(owners.tolist())), owners.dtype)
         which = np.searchsorted(chosen, owners)
@@ -245,14 +232,7 @@ def _near(cards: NearCards, chunks: ChunkTable, vector: Vector, mask: Mask | Non
 def _per_document(
     documents: Documents, term: str, rows: NDArray[np.integer[Any]], times: NDArray[np.integer[Any]]
 ) -> Postings:
-    """The documents that hold a term, ascending, and how often; kept for one that many hold.
-
-    Args:
-        documents: All of them.
-        term: The term.
-        rows: The chunks that hold it.
-        times: How often each does.
-    """
+    """The documents that hold a term, ascending, and how often; kept for one that many hold."""
     if len(rows) < _FREQUENT:
         return _added_up(documents.owners[rows], times, len(documents.sizes))
     kept: dict[str, Postings] = documents.kept.setdefault("frequent", {})

@@ -47,18 +47,11 @@ class GraphScores:
     chunks: Mapping[int, float]
 
     def of(self, chosen: Rows, owners: NDArray[np.integer[Any]]) -> Scores:
-        """Of some chunks, 0 to 1.
-
-        Args:
-            chosen: Their rows.
-            owners: Their documents.
-        """
         named = np.array([self.chunks.get(row, 0.0) for row in chosen.tolist()])
         both = self.documents[owners] + _MENTION_SHARE * named
         return np.asarray(both / (1 + _MENTION_SHARE), np.float64)
 
     def rows(self, mask: Mask | None) -> Rows:
-        """The chunks that become candidates by what they name, by row."""
         best = sorted(self.chunks, key=lambda row: (-self.chunks[row], row))[:_MOST]
         rows = np.array(best, np.int64)
         return rows if mask is None else rows[mask[rows]]
@@ -77,13 +70,6 @@ def graph_scores(
     relations lead to: their chunks are scored. The documents that answer best are where a walk
     over links begins: what many of them link to, or what links to many of them, is likely to be
     about the question too.
-
-    Args:
-        query: The question.
-        graph: Of the knowledge base.
-        chunks: Of the knowledge base.
-        starts: How well each document answers; see `document_starts`.
-        frequency: Gives how many chunks have a word.
     """
     reached: dict[str, float] = {}
     for which in np.argsort(-starts, kind="stable")[:_STARTS].tolist():
@@ -109,13 +95,6 @@ def document_starts(
     """How well each document answers, 0 to 1: by its best chunk, its card, and its words.
 
     To a high power, so that a walk begins at the few that answer much better than others.
-
-    Args:
-        chunks: Of the knowledge base.
-        documents: What each document says as a whole.
-        rows: The chunks that the legs found.
-        cosine: Of the query and each of them.
-        bm25: Of each of them.
     """
     found = np.zeros(len(chunks.document_ids))
     own = (normalise(cosine.astype(np.float64)) + normalise(bm25.astype(np.float64))) / 2
@@ -126,7 +105,6 @@ def document_starts(
 
 
 def _entities(named: Sequence[NamedEntity], graph: GraphTable, chunks: int) -> dict[int, float]:
-    """What entities count for a query, by row: those it names, and what relates to them."""
     weights: dict[int, float] = {}
     for row, _, share in named:
         weight = share * _rarity(graph, row, chunks)
@@ -140,7 +118,6 @@ def _entities(named: Sequence[NamedEntity], graph: GraphTable, chunks: int) -> d
 
 
 def _rarity(graph: GraphTable, row: int, chunks: int) -> float:
-    """How little an entity is named, as BM25 has it."""
     count = graph.entities[row].chunks
     return float(np.log(1 + (chunks - count + 0.5) / (count + 0.5)))
 
@@ -148,7 +125,6 @@ def _rarity(graph: GraphTable, row: int, chunks: int) -> float:
 def _chunks(
     weights: Mapping[int, float], graph: QueryGraph, chunks: ChunkTable, most: float
 ) -> dict[int, float]:
-    """How much chunks name entities, 0 to ``most``, by row."""
     if not weights or not len(chunks):
         return {}
     scores, naming = np.zeros(len(chunks)), graph.naming(weights)

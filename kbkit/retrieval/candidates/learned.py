@@ -16,13 +16,6 @@ _MOST = 30
 
 
 def learned_scores(query: EncodedQuery, documents: DocumentScores) -> dict[int, float]:
-    """How much a query is like the questions of each chunk, by ``seq``.
-
-    Args:
-        query: What is asked.
-        documents: Tell whether the query is embedded as the questions are, and its usual cosine:
-            models differ in how near to each other texts are that have nothing in common.
-    """
     questions = query.questions
     if questions is None:
         return {}
@@ -36,7 +29,6 @@ def learned_scores(query: EncodedQuery, documents: DocumentScores) -> dict[int, 
 
 
 def learned_rows(learned: Mapping[int, float], chunks: ChunkTable, mask: Mask | None) -> Rows:
-    """The chunks that become candidates, by row."""
     best = sorted(learned, key=lambda seq: (-learned[seq], seq))[:_MOST]
     seqs = np.array(best, np.int64)
     rows = np.searchsorted(chunks.seqs, seqs)

@@ -26,13 +26,7 @@ from kbkit.text import analyzer
 
 
 def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = None) -> Candidates:
-    """What the legs find for a query.
-
-    Args:
-        corpus: What they read.
-        query: What is asked.
-        mask: Which chunks may be candidates; see `filter_mask`.
-    """
+    """What the legs find for a query."""
     chunks, of_language = corpus.chunks, analyzer(query.language)
     postings = corpus.postings(query.terms)
     statistics = CorpusStatistics(

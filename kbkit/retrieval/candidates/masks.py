@@ -49,16 +49,7 @@ class FilterMasks:
         *,
         changes: int,
     ) -> Mask | None:
-        """Which chunks filters let through; ``None`` where there are no filters.
-
-        Args:
-            transaction: One that reads.
-            row: The knowledge base as it sees it.
-            chunks: The chunks that it sees.
-            filters: What is asked.
-            totals: Of the ratings.
-            changes: What the database counted before the transaction began.
-        """
+        """Which chunks filters let through; ``None`` where there are no filters."""
         if not filters:
             return None
         lasting = Filters(**{name: getattr(filters, name) for name in _LASTING})
@@ -139,7 +130,6 @@ def _chunk_mask(
 def _annotated(
     transaction: Transaction, row: KnowledgeBaseRow, filters: Filters
 ) -> Iterator[Sequence[int]]:
-    """``seq`` of the chunks that each condition lets through which is of annotations."""
     if filters.frame:
         yield chunk_annotations.seqs_with_frame(transaction, row.id, filters.frame)
     kinds = [(name, tuple(SubjectKind)) for name in filters.subject]

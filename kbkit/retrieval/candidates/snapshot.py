@@ -47,7 +47,6 @@ def is_coded(snapshot: SearchedSnapshot) -> bool:
 
 
 def scan_is_faster(snapshot: SearchedSnapshot, dimensions: int) -> bool:
-    """Whether a scan of all vectors takes less time than asking Chroma."""
     return len(snapshot) * dimensions <= _SCAN_LIMIT
 
 
@@ -70,7 +69,6 @@ class SnapshotCorpus:
 
     @property
     def scans_long(self) -> bool:
-        """Whether vectors are scanned outside of Python, for a millisecond or more."""
         return len(self.chunks) > _LONG and self._coded
 
     @property
@@ -78,7 +76,6 @@ class SnapshotCorpus:
         return not scan_is_faster(self.chunks, self.row.dimensions) and is_coded(self.chunks)
 
     def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
-        """The chunks that hold each term, by row, and how often."""
         return self.chunks.holding(terms)
 
     def nearest(self, size: int, most: int, mask: Mask | None) -> Rows:
@@ -156,7 +153,6 @@ class SnapshotCorpus:
         return rows, vectors
 
     def cosines(self, rows: Rows) -> NDArray[np.float32]:
-        """Cosines of the query and some chunks."""
         # to gather a row takes about as long as to scan three
         few = self._cosines is None and len(rows) * 3 < len(self.chunks)
         if self.vector is None or not few:
@@ -173,11 +169,9 @@ class SnapshotCorpus:
         return self._cosines
 
     def vectors(self, rows: Rows) -> Matrix:
-        """The vectors of some chunks."""
         return self.chunks.vectors_of(rows)
 
     def coverage(self, rows: Rows, terms: Sequence[str]) -> tuple[Scores, Scores]:
-        """Share of some terms that the title and the headings of some chunks have."""
         titles, headings = self.chunks.coverage(rows, terms)
         whole = max(1, len(terms))
         return titles / whole, headings / whole
@@ -206,7 +200,6 @@ class CatalogCorpus:
     scans_long: ClassVar[bool] = False
 
     def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
-        """The chunks that hold each term, by row, and how often."""
         found = self.transaction.lexical.postings(self.row.id, terms)
         return {term: (self._rows(seqs), counts) for term, (seqs, counts) in found.items()}
 
@@ -226,18 +219,15 @@ class CatalogCorpus:
         return np.asarray(np.searchsorted(self.chunks.seqs, seqs), np.int64)
 
     def cosines(self, rows: Rows) -> NDArray[np.float32]:
-        """Cosines of the query and some chunks."""
         if self.vector is None:
             return np.zeros(len(rows), np.float32)
         return cosines(self.vectors(rows), self.vector)
 
     def vectors(self, rows: Rows) -> Matrix:
-        """The vectors of some chunks."""
         seqs = self.chunks.seqs[rows].tolist()
         return corpus.vectors_of(self.transaction, self.row.dimensions, seqs)
 
     def coverage(self, rows: Rows, terms: Sequence[str]) -> tuple[Scores, Scores]:
-        """Share of some terms that the title and the headings of some chunks have."""
         seqs = self.chunks.seqs[rows].tolist()
         named = corpus.headings_of(self.transaction, seqs)
         wanted, of = frozenset(terms), analyzer(self.language).terms

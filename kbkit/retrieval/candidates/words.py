@@ -41,7 +41,6 @@ class ChunkWords:
     mask: Mask | None = None
 
     def of(self, rows: Rows) -> NDArray[np.float32]:
-        """BM25 of some chunks."""
         scores = np.zeros(len(rows), np.float32)
         for term in self.postings:  # in this order, so that a chunk always has the same digits
             self._look_up(term, rows, scores)

@@ -71,20 +71,11 @@ class StoredPage:
 
 
 def is_warc(path: Path) -> bool:
-    """Whether a path names a WARC."""
     return path.name.lower().endswith((".warc", ".warc.gz"))
 
 
 def read_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
-    """The pages of a folder, an archive or a docset; HTML only.
-
-    Args:
-        path: What to read.
-        wanted: Which paths.
-
-    Raises:
-        SourceError: It is none of these, is damaged, or holds more than `TOTAL_BYTES`.
-    """
+    """The pages of a folder, an archive or a docset; HTML only."""
     name = path.name.lower()
     if path.is_dir():
         inner = path / _DOCSET
@@ -184,16 +175,7 @@ def _tar_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
 
 
 def read_warc(path: Path, base: str, wanted: Callable[[str], bool]) -> Iterator[StoredPage]:
-    """The pages of a WARC: of each address the last capture that was answered with 200.
-
-    Args:
-        path: A ``.warc`` or ``.warc.gz``.
-        base: Only addresses that begin with it.
-        wanted: Which addresses.
-
-    Raises:
-        SourceError: It is no WARC, is damaged, or holds more than `TOTAL_BYTES`.
-    """
+    """The pages of a WARC: of each address the last capture that was answered with 200."""
     latest: dict[str, tuple[str, int]] = {}
     for number, url, date, _ in _records(path):
         if url.startswith(base) and wanted(url) and (date, number) >= latest.get(url, ("", 0)):
@@ -328,7 +310,6 @@ def _docset_prefix(names: Any) -> str:
 
 
 def _place(name: str, strip: str, wanted: PathFilter) -> str | None:
-    """The path of a page below the root of the site, ``None`` for what is not wanted."""
     place = name.removeprefix(strip) if strip else name
     while place.startswith("./"):
         place = place[2:]
@@ -359,11 +340,7 @@ _LARGE = 1_000_000  # bytes of an archive that are likely many pages
 
 
 class MirrorReader:
-    """A folder, an archive or a WARC of HTML pages.
-
-    Args:
-        spec: The part of the recipe that describes it.
-    """
+    """A folder, an archive or a WARC of HTML pages."""
 
     type = "mirror"
     exhaustive = True
@@ -374,11 +351,7 @@ class MirrorReader:
         self._base = canonical(base if not base or base.endswith("/") else base + "/")
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the pages; the order of the events is that of being done.
-
-        Raises:
-            SourceError: There is no such folder or file, or the archive is damaged or too large.
-        """
+        """Read the pages; the order of the events is that of being done."""
         path = context.base / Path(self._spec.path).expanduser()
         if not path.exists():
             raise SourceError(

@@ -104,11 +104,7 @@ def _navigation(entry: NavEntry, place: DiskPlace) -> Navigation:
 
 
 class FilesReader:
-    """Files that a glob, a folder or a path names.
-
-    Args:
-        spec: The part of the recipe that describes them.
-    """
+    """Files that a glob, a folder or a path names."""
 
     type = "files"
     exhaustive = True
@@ -117,11 +113,7 @@ class FilesReader:
         self._spec = spec
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the files in the order of their names.
-
-        Raises:
-            SourceError: There is no such file or folder, or the glob matches nothing.
-        """
+        """Read the files in the order of their names."""
         found, root = files_of(self._spec, context.base)
         entries = nav_entries(root, found) if root else {}
         place = context.place or DiskPlace.of(self._spec.path, context.base)
@@ -206,7 +198,6 @@ class FilesReader:
             yield SourceEvent(document.uri, Outcome.FETCHED, document, record=record)
 
     def _kept(self, uri: str, reason: str, context: SourceContext) -> Iterator[SourceEvent]:
-        """The parts of a file that failed: what is stored of them stays."""
         if format_of(uri) in MULTIPLE:
             for record in context.memory.known():
                 if record.url.startswith((uri + "/", uri + "#/")):
@@ -221,23 +212,7 @@ def read_file(
     tags: tuple[str, ...] = (),
     reader: FileParser | None = None,
 ) -> list[SourceDocument]:
-    """Read one file that came as bytes (an upload), in a process of its own.
-
-    Args:
-        name: Its name, which becomes the URI; the suffix tells the format.
-        data: All of it.
-        document_type: Type of its documents; by default it is detected.
-        tags: Tags of its documents.
-        reader: What reads it, and goes on to read others; by default one for it alone.
-
-    Returns:
-        At least one document. Books and workbooks of several sheets give one for each chapter or
-        sheet, whose URI is ``NAME/PART``.
-
-    Raises:
-        SourceError: It cannot be read: unknown format, broken, encrypted, hostile, too large, or
-            without text. The message says which.
-    """
+    """Read one file that came as bytes (an upload), in a process of its own."""
     with nullcontext(reader) if reader is not None else FileParser(1) as parser:
         parsed = parser.submit(name, data).result()
     if parsed.reason:

@@ -29,11 +29,7 @@ class NavEntry:
 
 
 def in_order(found: Iterable[tuple[Path, NavEntry]]) -> dict[Path, NavEntry]:
-    """Entries that know what follows them; a page counts where it stands first.
-
-    Args:
-        found: Files, resolved, and their entries in reading order.
-    """
+    """Entries that know what follows them; a page counts where it stands first."""
     entries: dict[Path, NavEntry] = {}
     for path, entry in islice(found, _MOST):
         entries.setdefault(path, entry)

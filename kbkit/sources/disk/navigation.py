@@ -22,10 +22,6 @@ def nav_entries(folder: Path, files: Sequence[Path]) -> dict[Path, NavEntry]:
     """The pages that a project's navigation names, by their files.
 
     Of MkDocs the ``nav``, of Sphinx the tables of contents, of Docusaurus positions and categories.
-
-    Args:
-        folder: The project's, or its folder of documents.
-        files: Those that are read.
     """
     if entries := _mkdocs_entries(folder):
         return entries

@@ -46,12 +46,6 @@ class _Folder:
 
 
 def position_entries(folder: Path, pages: Sequence[Path]) -> dict[Path, NavEntry]:
-    """The pages of a project whose pages or folders say where they stand, by their files.
-
-    Args:
-        folder: The folder of documents.
-        pages: Those that are read, resolved.
-    """
     top, told = _Folder(""), False
     for path in pages:
         if path.suffix.lower() not in _SUFFIXES or not path.is_relative_to(folder):
@@ -90,7 +84,6 @@ def _entries(
 
 
 def _category(place: Path) -> tuple[_Folder, bool]:
-    """A folder as its category describes it, and whether it has one."""
     found = _Folder(title_from_name(_NUMBER.sub("", place.name, count=1)))
     found.position = _numbered(place.name)
     for name in CATEGORIES:

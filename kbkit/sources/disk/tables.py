@@ -30,11 +30,7 @@ _LONGEST = 50_000_000  # bytes of one line
 
 
 class JsonlReader:
-    """A file of JSON lines, as `kbkit documents NAME --jsonl` writes them.
-
-    Args:
-        spec: The part of the recipe that describes it.
-    """
+    """A file of JSON lines, as `kbkit documents NAME --jsonl` writes them."""
 
     type = "jsonl"
     exhaustive = True
@@ -44,11 +40,7 @@ class JsonlReader:
         self._spec = spec
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the lines; one that is wrong is skipped with its number and the reason.
-
-        Raises:
-            SourceError: The file cannot be read.
-        """
+        """Read the lines; one that is wrong is skipped with its number and the reason."""
         path = context.base / self._spec.path
         place = (context.place or DiskPlace.of(self._spec.path, context.base)).name
         seen: dict[str, int] = {}
@@ -73,7 +65,6 @@ class JsonlReader:
 
     @contextmanager
     def _opened(self, path: Path, context: SourceContext) -> Iterator[IO[bytes] | None]:
-        """The lines, or ``None`` where somebody said stop."""
         with open_file(path) as lines:
             yield lines
 
@@ -272,5 +263,4 @@ def _told(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> str:
-    """Values that JSON lacks: times, exact numbers, and texts that nobody said to be texts."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

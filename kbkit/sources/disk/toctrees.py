@@ -32,11 +32,6 @@ Above = tuple[tuple[str, Path | None], ...]
 
 
 def toctree_entries(pages: Sequence[Path]) -> dict[Path, NavEntry]:
-    """The pages that a project's tables of contents name, by their files.
-
-    Args:
-        pages: Those that are read, resolved.
-    """
     roots = [path for path in pages if path.stem.lower() in _ROOTS]
     for root in sorted(roots, key=lambda path: (len(path.parts), path.stem != "index", path)):
         if _tables(root):
@@ -85,7 +80,6 @@ class _Project:
 
 
 def _tables(page: Path) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The tables of contents of a page: caption, and title and target of each entry."""
     try:
         data = bytes_of(page, _LARGEST + 1)
     except OSError:

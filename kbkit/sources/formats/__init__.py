@@ -58,11 +58,6 @@ _MARKED = frozenset({"html", "code"})  # which say their charset themselves
 
 
 def format_of(name: str) -> str:
-    """The format that a file's name tells.
-
-    Raises:
-        UnreadableError: Files of that name are not read; the message says what to do.
-    """
     suffix = posixpath.splitext(name.replace("\\", "/").rpartition("/")[2])[1].lower()
     if not suffix:
         return "text"
@@ -77,19 +72,7 @@ def format_of(name: str) -> str:
 
 
 def parse(name: str, data: bytes) -> list[Part]:
-    """Read one file, here and now.
-
-    Args:
-        name: Its path or name; the suffix tells the format.
-        data: All of it.
-
-    Returns:
-        At least one part, each with text.
-
-    Raises:
-        UnreadableError: There is nothing to be had from it; the message says why, in one line.
-        MissingExtraError: What reads the format is not installed.
-    """
+    """Read one file, here and now."""
     form = format_of(name)
     if len(data) > MOST_BYTES:
         raise UnreadableError(f"larger than {MOST_BYTES / 1e6:g} MB")

@@ -27,14 +27,7 @@ _PLAIN = frozenset({"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "windows
 
 
 class Archive:
-    """A zip archive whose members are read within limits.
-
-    Args:
-        data: The archive.
-
-    Raises:
-        UnreadableError: It is none, or it is encrypted, or has too many members.
-    """
+    """A zip archive whose members are read within limits."""
 
     def __init__(self, data: bytes) -> None:
         if data.startswith(_CFB):
@@ -55,11 +48,6 @@ class Archive:
         return list(self._infos)
 
     def read(self, name: str) -> bytes:
-        """Unpack one member.
-
-        Raises:
-            UnreadableError: It is missing, encrypted or broken, or the archive unpacks to too much.
-        """
         info = self._infos.get(name)
         if info is None:
             raise UnreadableError(f"broken: the archive lacks {name[:80]}")
@@ -86,15 +74,6 @@ class Archive:
 
 
 def office(data: bytes, drop: Callable[[str], bool]) -> bytes:
-    """An Office file made of what was looked at.
-
-    Args:
-        data: The file.
-        drop: Says which members are of no use (media).
-
-    Raises:
-        UnreadableError: It is broken, encrypted, or hostile.
-    """
     archive = Archive(data)
     if "[Content_Types].xml" not in archive.names:
         raise UnreadableError("broken: not an Office file")
@@ -127,7 +106,6 @@ def _check(name: str, body: bytes) -> None:
 
 
 def is_media(name: str) -> bool:
-    """Whether a member holds pictures, sounds, fonts or programs."""
     low = name.lower()
     return "/media/" in low or low.endswith((
         ".png", ".jpg", ".jpeg", ".gif", ".emf", ".wmf", ".bmp", ".tif", ".tiff", ".svg", ".mp3",

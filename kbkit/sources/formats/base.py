@@ -46,5 +46,4 @@ class Part:
 
 
 def one_line(text: object) -> str:
-    """Text with its white space folded, as titles are."""
     return " ".join(str(text or "").split())[:500]

@@ -22,7 +22,6 @@ _MOST_YAML = 5_000_000  # characters; its parser reads about a megabyte in secon
 
 
 def read(data: bytes, name: str) -> list[Part]:
-    """Read a file of data."""
     path = PurePosixPath(name.replace("\\", "/"))
     text = decode(data, markup=False).replace("\r\n", "\n").replace("\r", "\n")
     if parts := _openapi(text):
@@ -83,7 +82,6 @@ def _json(text: str, suffix: str) -> Iterator[str]:
 
 
 def _value(value: Any, level: int) -> Iterator[str]:
-    """A value under headings by key, as deep as it is large."""
     whole = _pretty(value)
     if level > 2 and (len(whole) <= GROUP or level > _DEEPEST):
         yield fence(whole, "json")
@@ -155,7 +153,6 @@ def _yaml(text: str) -> Iterator[str]:
 
 
 def _check_depth(events: Iterator[Any]) -> None:
-    """Refuse nesting that the parser of trees, which calls itself in C, would die of."""
     depth = 0
     for event in events:
         name = type(event).__name__

@@ -43,7 +43,6 @@ _HIDDEN_ANCHOR = re.compile(r'<a id="_[^"]*"></a>')
 
 
 def read(data: bytes, name: str) -> list[Part]:
-    """Read headings, lists, tables, code, notes and links of a Word document."""
     with extra("office", "mammoth", "Reading DOCX"):
         import mammoth
 
@@ -97,7 +96,6 @@ def properties(safe: bytes) -> dict[str, str]:
 
 
 def license(safe: bytes) -> License:
-    """What an Office file states: Dublin Core's ``rights``, or a property that its author added."""
     import html
 
     from kbkit.sources.html.licenses import rights_license

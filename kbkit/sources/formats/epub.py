@@ -22,11 +22,7 @@ _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,500})</title>", re.IGNORECASE)
 
 
 def read(data: bytes, name: str) -> list[Part]:
-    """Read the chapters of a book.
-
-    Raises:
-        UnreadableError: Broken, protected (DRM), or too long.
-    """
+    """Read the chapters of a book."""
     archive = Archive(data)
     container = _xml(archive.read("META-INF/container.xml"))
     path = next((node.get("full-path") for node in _all(container, "rootfile")), None)

@@ -45,11 +45,9 @@ class ParseTask:
 
     @property
     def seconds(self) -> float:
-        """Longest that it may take."""
         return FILE_SECONDS
 
     def perform(self) -> ParsedFile:
-        """Read the file here and now."""
         try:
             return ParsedFile(tuple(parse(self.name, self.data)))
         except UnreadableError as error:
@@ -63,12 +61,7 @@ class ParseTask:
 
 
 class FileParser:
-    """Reads files in child processes, which are started when the first file needs one.
-
-    Args:
-        count: Processes; by default one for each processor.
-        engine: Has the processes; by default this machine.
-    """
+    """Reads files in child processes, which are started when the first file needs one."""
 
     def __init__(self, count: int | None = None, engine: Engine | None = None) -> None:
         self._count = count

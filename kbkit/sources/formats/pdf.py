@@ -61,11 +61,7 @@ class Line:
 def printed_headings(
     pages: Sequence[Sequence[Line]],
 ) -> tuple[dict[int, list[tuple[int, str]]], str]:
-    """The headings of each page as level and text, and the first page's largest.
-
-    Args:
-        pages: The lines of all pages.
-    """
+    """The headings of each page as level and text, and the first page's largest."""
     letters: Counter[float] = Counter()
     bold = 0
     for line in (line for lines in pages for line in lines):
@@ -156,11 +152,6 @@ _NO_TITLE = re.compile(r"^(?:untitled|microsoft word|.*\.(?:docx?|pdf|tex|dvi|in
 
 
 def read(data: bytes, name: str) -> list[Part]:
-    """Read the text of a PDF page by page.
-
-    Raises:
-        UnreadableError: Encrypted, broken, without text (scanned pages), or too long.
-    """
     with extra("office", "pypdfium2", "Reading PDF"):
         import pypdfium2
 

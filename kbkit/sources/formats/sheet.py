@@ -25,15 +25,7 @@ _WIDE = 300  # characters of header; wider tables are written a row at a time
 
 
 def grouped(rows: Iterable[tuple[int, list[str]]], level: int) -> Iterator[str]:
-    """Write rows under headings that say which they are.
-
-    Args:
-        rows: Number in the file and cells, one line each; the first row is the header.
-        level: Of the headings.
-
-    Raises:
-        UnreadableError: There are more rows or cells than a table has.
-    """
+    """Write rows under headings that say which they are."""
     header: list[str] | None = None
     group: list[tuple[int, list[str]]] = []
     size = room = count = cells = 0
@@ -67,7 +59,6 @@ def grouped(rows: Iterable[tuple[int, list[str]]], level: int) -> Iterator[str]:
 
 
 def cell_text(value: object) -> str:
-    """A cell as one line."""
     if value is None:
         return ""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
@@ -127,10 +118,6 @@ def shown(value: Any, number_format: str | None) -> str:
     """A cell's value as its format shows it, on one line.
 
     A date whose format is that of the reader's country is written as ISO 8601 has it.
-
-    Args:
-        value: The value, as openpyxl gives it.
-        number_format: The format, such as ``dd/mm/yyyy`` or ``0.0%``.
     """
     form = (number_format or "").partition(";")[0]
     if isinstance(value, bool):
@@ -169,7 +156,6 @@ def _iso(value: datetime | date | time, form: str) -> str:
 
 
 def _written(value: datetime | date | time, parts: list[str], half: bool) -> list[str]:
-    """The parts of a format, each as it is of a date or a time."""
     out: list[str] = []
     names = [part.lower() for part in parts]
     for number, part in enumerate(names):
@@ -220,7 +206,6 @@ def _text(data: bytes, path: PurePosixPath) -> Part:
 
 
 def _delimiter(text: str) -> str:
-    """What parts the columns: the mark that most lines have equally often."""
     lines = [line for line in text[:20_000].split("\n")[:20] if line.strip()]
     best, most = ",", 0.0
     for mark in ",;\t|":

@@ -25,11 +25,6 @@ _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 
 
 def xmp_license(data: bytes) -> License:
-    """The license that the packet of a whole PDF states.
-
-    Args:
-        data: The file.
-    """
     packet = next((packet for packet in _packets(data) if _OF_PDF.search(packet)), b"")
     root = _xml(packet) if packet else None
     if root is None:

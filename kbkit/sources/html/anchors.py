@@ -61,13 +61,11 @@ def says_its_place(link: Element) -> bool:
 
 
 def is_mark(link: Element) -> bool:
-    """Whether a link says nothing but a sign, such as a pilcrow."""
     text = (link.text or "").strip(" \t\r\n\xa0\ufe0e\ufe0f")
     return len(link) == 0 and text.lower() in _SELF_LINK_TEXTS
 
 
 def names_place(link: Element) -> bool:
-    """Whether a link is itself what addresses lead to."""
     return bool(link.get("id") or link.get("name"))
 
 
@@ -98,7 +96,6 @@ def self_links(body: Element) -> dict[Element, str]:
 
 
 def _named_blocks(body: Element) -> Iterator[tuple[Element, str]]:
-    """What blocks with ids begin with and are named by, as its class says, and the ids."""
     for block in body.iter("div"):
         if not any(map(_NAME.search, classes(block))) or not _is_short(block):
             continue
@@ -121,7 +118,6 @@ def _named_blocks(body: Element) -> Iterator[tuple[Element, str]]:
 
 
 def _introduces(block: Element) -> bool:
-    """Whether a ``div`` with a link to itself names what stands behind it, as a heading does."""
     if any("caption" in name.lower() for name in classes(block)):
         return False
     before, behind = block.getprevious(), block.getnext()
@@ -134,7 +130,6 @@ def _introduces(block: Element) -> bool:
 
 
 def _is_short(block: Element, most: int = _NAME_WORDS) -> bool:
-    """Whether a block is one line, as long as a signature may be."""
     if next(block.iterdescendants(*BLOCKS), None) is not None:
         return False
     return len(normalized_text(block).split()) <= most
@@ -223,7 +218,6 @@ def _place(element: Element) -> str:
 
 
 def valid_anchor(identity: str) -> str:
-    """An id as it stands in ``{#...}`` and in addresses, or ``""``."""
     identity = identity.strip()
     bad = not identity or len(identity) > 200
     return "" if bad else _NOT_IN_ANCHORS.sub(lambda sign: quote(sign[0]), identity)

@@ -42,12 +42,7 @@ _WORD = re.compile(r"\w+")
 
 
 def is_shell(root: Element, *, rendered: bool = False) -> bool:
-    """Say whether a page holds next to no text but an application.
-
-    Args:
-        root: The page as it came, scripts included.
-        rendered: It is what a browser showed, whose scripts are left out.
-    """
+    """Say whether a page holds next to no text but an application."""
     body = root.find("body")
     if body is None:
         return False
@@ -96,7 +91,6 @@ def _holds_text(furniture: Element) -> bool:
 
 
 def _mount(element: Element) -> bool | None:
-    """Whether an element waits to be filled: true where it says so itself, ``None`` if not."""
     inside = sum(1 for _ in zip(element.iter(), range(30), strict=False))
     if inside >= 30 or next(element.iter(*_SHOWN), None) is not None:
         return None
@@ -117,7 +111,6 @@ def _mount(element: Element) -> bool | None:
 
 
 def _texts(element: Element) -> list[str]:
-    """The pieces of text of an element, white space folded, without what is not shown as text."""
     found = [element.text or ""]
     for child in element:
         if isinstance(child.tag, str) and child.tag not in _SILENT:

@@ -65,16 +65,6 @@ def is_stated(root: Element) -> bool:
 def is_article(
     body: Element, region: Element, kept: str, own: dict[Element, str], *, stated: bool, alone: bool
 ) -> bool:
-    """Whether trafilatura's judgement may stand for what a page says.
-
-    Args:
-        body: The page, cleaned.
-        region: The element that holds what trafilatura kept.
-        kept: The text of that.
-        own: Anchors that headings name through links to themselves.
-        stated: What `is_stated` says.
-        alone: No other pages of its site are known.
-    """
     if len(_WORD.findall(kept)) < _KEPT_WORDS or not (stated or alone):
         return False
     if _is_documentation(body, region, kept, own, stated=stated):
@@ -87,7 +77,6 @@ def is_article(
 def _is_documentation(
     body: Element, region: Element, kept: str, own: dict[Element, str], *, stated: bool
 ) -> bool:
-    """Whether a page that no template is known for has what manuals have."""
     if own or any(term.get("id") for term in region.iter("dt")):
         return True
     text = "".join(kept.split())
@@ -100,7 +89,6 @@ def _is_documentation(
 
 
 def _lost(region: Element, kept: str) -> float:
-    """Share of the words under an element's headings, those of links aside, that are not kept."""
     words: list[str] = []
     headed = False
     linked = 0
@@ -117,14 +105,7 @@ def _lost(region: Element, kept: str) -> float:
 
 
 def complete(tree: Element, region: Element, kept: str, own: dict[Element, str]) -> None:
-    """Give trafilatura's tree what it lacks: anchors of headings, and links; in place.
-
-    Args:
-        tree: What trafilatura kept, as HTML.
-        region: The element of the page that holds it.
-        kept: The text of that.
-        own: Anchors that headings name through links to themselves.
-    """
+    """Give trafilatura's tree what it lacks: anchors of headings, and links; in place."""
     places = {normalized_text(head): anchor(head, own) for head in region.iter(*HEADINGS)}
     for heading in tree.iter(*HEADINGS):
         if place := places.get(normalized_text(heading)):

@@ -199,7 +199,6 @@ def _drop_signs(part: Element) -> None:
 
 
 def _menus(named: Iterable[Element], body: Element) -> list[Element]:
-    """What is navigation of elements that are named so, but the contents that a page is made of."""
     found: list[Element] = []
     whole: set[Element] = set()
     for part in named:
@@ -217,7 +216,6 @@ def _is_menu(part: Element) -> bool:
 
 
 def _is_named(element: Element, names: frozenset[str]) -> bool:
-    """Whether an element has one of some names as its class or id."""
     tag = element.tag
     if not names.isdisjoint((element.get("class") or "").lower().split()):
         # reStructuredText's sidebar is part of the text
@@ -227,7 +225,6 @@ def _is_named(element: Element, names: frozenset[str]) -> bool:
 
 
 def _is_navigation(element: Element) -> bool:
-    """Whether an element that is named like navigation is that: mostly links, or hardly a word."""
     if element.tag in ("td", "th"):
         return False
     if next(element.iter("h1"), None) is not None and not _is_named(element, _RESULTS):
@@ -309,7 +306,6 @@ def _returns(link: Element) -> bool:
 
 
 def _wrapping(link: Element) -> Element:
-    """The outermost element of a line that holds nothing but a link."""
     parent = link.getparent()
     while (
         parent.tag in ("span", "small", "sup", "b")
@@ -329,7 +325,6 @@ def _heads_links(heading: Element) -> bool:
 
 
 def _leads_elsewhere(part: Element) -> bool:
-    """Whether a header or footer is that of the site, and not that of an article."""
     links = sum(1 for _ in part.iter("a"))
     short = part.tag == "footer" and len(normalized_text(part).split()) <= _FOOT
     if links < (1 if short else _SITE_LINKS):
@@ -362,7 +357,6 @@ def _is_furniture(element: Element, attributes: Any) -> bool:
 
 
 def _holds_sections(element: Element) -> bool:
-    """Whether something that is named like a control is a part of the page in truth."""
     named = _is_named(element, _PARTS_TOO)
     return named and next(element.iter(*HEADINGS), None) is not None
 

@@ -60,14 +60,6 @@ _BARE_LANGUAGES = frozenset(
 
 
 def lines_of_code(element: Element) -> str | None:
-    """The text of code that is no ``pre``: a container of lines, or a table of numbered ones.
-
-    Args:
-        element: Any block.
-
-    Returns:
-        Its lines, or ``None`` when it is something else.
-    """
     if element.tag not in ("div", "figure", "table", "ol", "ul", "code"):
         return None
     rows = _numbered_rows(element) if element.tag == "table" else _line_elements(element)
@@ -88,7 +80,6 @@ def lines_of_code(element: Element) -> str | None:
 
 
 def _nested_lines(code: Element) -> str | None:
-    """The text of code whose lines are items of lists, indented as deep as they lie."""
     if next(code.iterdescendants("ul", "ol"), None) is None:
         return None
     if any(part.tag in BLOCKS - _LINE_TAGS or part.get("href") for part in code.iterdescendants()):
@@ -125,7 +116,6 @@ def _numbered_rows(table: Element) -> list[Element]:
 
 
 def _is_code(element: Element, rows: list[Element]) -> bool:
-    """Whether something says that lines are code: a class around them, or their tags."""
     around = element
     for _ in range(3):
         if around is None:
@@ -140,14 +130,6 @@ def _is_code(element: Element, rows: list[Element]) -> bool:
 
 
 def broken_code(element: Element) -> str | None:
-    """The text of code that stands in a line and is a block in truth: its lines end in ``br``.
-
-    Args:
-        element: Any part of a line.
-
-    Returns:
-        Its lines, white space folded as in all text that is not preformatted; or ``None``.
-    """
     if element.tag not in _CODE_TAGS or next(element.iterdescendants("br"), None) is None:
         return None
     lines: list[list[str]] = [[]]
@@ -162,7 +144,6 @@ def broken_code(element: Element) -> str | None:
 
 
 def pops_up(element: Element) -> bool:
-    """Whether something in code or in a heading is no part of it: a note over it, a number."""
     return _is_named(element.get("class"), _POPS_UP) or numbers_lines(element)
 
 
@@ -172,7 +153,6 @@ def _is_named(names: str | None, pattern: re.Pattern[str]) -> bool:
 
 
 def numbers_lines(element: Element) -> bool:
-    """Whether something holds the numbers of lines of code, and not the code itself."""
     return _is_named(element.get("class"), _NUMBERS) and not any(
         char.isalpha() for text in element.itertext() for char in text
     )
@@ -213,7 +193,6 @@ def language(pre: Element) -> str:
 
 
 def labels_of_code(body: Element) -> list[Element]:
-    """What names the language of code beside it, as the code's class does."""
     found = []
     for pre in body.iter("pre"):
         for beside in (pre.getprevious(), pre.getnext()):
@@ -226,7 +205,6 @@ def labels_of_code(body: Element) -> list[Element]:
 
 
 def runs_code(link: Element) -> bool:
-    """A link that takes the code beside it to a page that runs it."""
     href = link.get("href") or ""
     if len(href) < _LONG or "%" not in href:
         return False

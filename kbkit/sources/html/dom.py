@@ -65,7 +65,6 @@ def _closed_headings(text: str) -> str:
 
 
 def to_html(root: Element) -> str:
-    """A tree as HTML that says where its head ends, for other parsers."""
     return str(etree.tostring(root, encoding="unicode", method="html"))
 
 
@@ -104,12 +103,10 @@ def drop_tree(element: Element) -> None:
 
 
 def classes(element: Element) -> list[str]:
-    """The element's class names."""
     return (element.get("class") or "").split()
 
 
 def normalized_text(element: Element) -> str:
-    """All text of an element, white space folded."""
     return " ".join("".join(element.itertext()).split())
 
 
@@ -121,7 +118,6 @@ def linked_share(element: Element) -> float:
 
 
 def links(root: Element) -> Iterator[str]:
-    """Addresses that the page links to, as written."""
     for element in root.iter("a", "area", "frame", "iframe"):
         href = element.get("href") if element.tag in ("a", "area") else element.get("src")
         if href and "nofollow" not in (element.get("rel") or "").lower().split():

@@ -42,13 +42,6 @@ def take_drawings(body: Element, url: str) -> dict[str, bytes]:
 
     Icons stay, which are no content: what stands in links, buttons, headings and bars, what is
     hidden from screen readers, and what has no text and few shapes.
-
-    Args:
-        body: Of the page.
-        url: Address of the page.
-
-    Returns:
-        The drawings as SVG by the addresses that the pictures have now: places in the page.
     """
     found: dict[str, bytes] = {}
     for drawing in list(body.iter("svg")):
@@ -90,7 +83,6 @@ def _alternative(drawing: Element) -> str:
 
 
 def _written(drawing: Element) -> bytes:
-    """A drawing as a file of its own, of the size that it has in the page."""
     root = _copied(drawing)
     view = (root.get("viewBox") or "").replace(",", " ").split()
     if len(view) == 4 and not {"width", "height"} & set(root.attrib):
@@ -140,17 +132,6 @@ _CONSOLES = frozenset({"swagger-ui", "redoc", "rapi-doc", "elements-api"})
 
 
 def generated_type(root: Element, html: str, url: str) -> DocumentType | None:
-    """The type of a page that its template tells.
-
-    Args:
-        root: Its tree, from which nothing has been taken yet.
-        html: The page itself.
-        url: Its address.
-
-    Returns:
-        ``REFERENCE`` for the pages of generators of API documentation and for manual pages,
-        ``API_SPEC`` for a console of an HTTP API, else ``None``.
-    """
     names = {_first_word(meta.get("content")) for meta in root.iter("meta")
              if (meta.get("name") or "").lower() == "generator"}  # fmt: skip
     if comment := _COMMENT.search(html[:_HEAD]):

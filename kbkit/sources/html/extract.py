@@ -113,7 +113,6 @@ class ExtractedPage:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What it states of itself, as metadata of a document."""
         described = {"description": self.description} if self.description else {}
         return {**self.license.to_metadata(), **described, **self.navigation.to_metadata()}
 
@@ -127,21 +126,6 @@ def extract(
     alone: bool = True,
     drawings: bool = False,
 ) -> ExtractedPage:
-    """Read a page.
-
-    Args:
-        html: The page, decoded.
-        url: Its address, which relative links start from.
-        regions: Content elements of the site's templates; a page that has none of them, or in
-            which the one found holds suspiciously little, is decided by trafilatura.
-        common: Keys of texts that most pages of the site have, as `SiteTemplate.common`.
-        alone: No other pages of its site are known, so it may be an article that does not say so.
-        drawings: Keep SVG that stands in the page as pictures.
-
-    Returns:
-        What the page says; ``reason`` tells why there is no content, or that the page asks
-        not to be indexed. Never raises for a hostile page.
-    """
     html = _HTTP_HEAD.sub("", html)
     root = parse(html) if html.strip() else None
     if root is None:
@@ -249,7 +233,6 @@ def _known(body: Element, regions: tuple[Region, ...]) -> Element | None:
 
 
 def _trafilatura(html: str) -> tuple[str, Element | None]:
-    """What trafilatura keeps of a page: its text, and its tree as HTML."""
     import trafilatura
     from trafilatura.htmlprocessing import convert_to_html
 
@@ -311,18 +294,12 @@ def _absolute(root: Element, base: str) -> list[str]:
 
 
 def _without_place(href: str) -> str:
-    """An address without the place in a page that it may name, but with a route of scripts."""
     bare, _, fragment = href.partition("#")
     return href if fragment.startswith(("/", "!/")) else bare
 
 
 def markdown_of(html: str, *, relative: bool = False) -> str:
-    """A piece of HTML that holds content only, as Markdown.
-
-    Args:
-        html: The piece.
-        relative: Keep links and pictures whose addresses are relative.
-    """
+    """A piece of HTML that holds content only, as Markdown."""
     root = parse(html)
     body = root.find("body") if root is not None else None
     if body is None:

@@ -24,12 +24,7 @@ _CODE = frozenset({"code", "tt", "kbd", "samp"})
 
 
 class InlineWriter:
-    """Writes the elements of one page that stand in lines.
-
-    Args:
-        base: Address that relative links start from.
-        relative: They may stay relative; pictures without words are kept then.
-    """
+    """Writes the elements of one page that stand in lines."""
 
     def __init__(self, base: str, *, relative: bool = False) -> None:
         self._base = base
@@ -42,13 +37,6 @@ class InlineWriter:
         self._emphasis: set[str] = set()
 
     def line(self, element: Element, *, links: bool = True, place: str | None = None) -> str:
-        """The content of a heading or term in one line, without emphasis.
-
-        Args:
-            element: The heading or term.
-            links: Keep its links.
-            place: The anchor of a heading; links to that, or to the page itself, are none.
-        """
         before = self._linkless, self._plain, self._place
         if place is not None and _leads_back(element):
             links = False
@@ -58,12 +46,6 @@ class InlineWriter:
         return text
 
     def signature(self, element: Element, place: str) -> str:
-        """A signature in one line: its types stay links, and what could be markup is code.
-
-        Args:
-            element: The signature.
-            place: Its anchor.
-        """
         spans: Spans = []
         _spans(element, None, spans)
         # a part of it may lead to itself, as the name of a constant in its value
@@ -112,7 +94,6 @@ class InlineWriter:
         return ("" if drawn else " : ") + self._children(element)
 
     def image(self, element: Element) -> str:
-        """A picture by its alternative text, ``""`` where it has none."""
         alt = SPACE.sub(" ", element.get("alt") or "").strip()
         if not alt and not self._relative:
             return ""
@@ -144,7 +125,6 @@ class InlineWriter:
         return text
 
     def _code_span(self, element: Element) -> str:
-        """Code, of which each part that is a link stays one: a signature names its types so."""
         before = element.getprevious()
         if before is not None and before.tag in _CODE and not before.tail:
             return ""  # it was written with that
@@ -179,12 +159,6 @@ class InlineWriter:
         return self._linked(text, element.get("href"), self._place)
 
     def _target(self, href: str | None, place: str | None) -> str:
-        """Where a link of a line leads, ``""`` if to nothing or to the line itself.
-
-        Args:
-            href: The address, as written.
-            place: The anchor of the line if it is a heading.
-        """
         url = self._safe(href) if href else ""
         if place is None:
             return url
@@ -226,7 +200,6 @@ class InlineWriter:
 
 
 def _leads_back(heading: Element) -> bool:
-    """Whether all of a heading is a link to a place of its page, such as the contents."""
     link = next(heading.iter("a"), None)
     return (
         link is not None
@@ -242,7 +215,6 @@ def parted(pieces: list[str]) -> None:
 
 
 def _touching(code: Element) -> list[Element]:
-    """Code in a line and all that stands right behind it, which readers would take for one."""
     found = [code]
     while not found[-1].tail:
         behind = found[-1].getnext()

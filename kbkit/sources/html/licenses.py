@@ -49,12 +49,6 @@ _URL = re.compile(r"https?://[^\s<>\"')]+")
 
 
 def page_license(root: Element, base: str) -> License:
-    """What a page of HTML states.
-
-    Args:
-        root: Its tree, from which nothing has been taken yet.
-        base: Address that its links start from.
-    """
     linked = _one(_linked(root, base))
     data = _json_ld(root, base)
     meta = _meta(root, base)
@@ -200,7 +194,6 @@ def _feet(root: Element) -> Iterator[Element]:
 
 
 def _lines(element: Element) -> list[str]:
-    """Lines of an element as a browser shows them."""
     text = ""
     for event, part in etree.iterwalk(element, events=("start", "end")):
         breaks = part.tag == "br" or part.tag in BLOCKS
@@ -218,7 +211,6 @@ def _named(line: str) -> str:
 
 
 def _notice(line: str) -> str:
-    """The copyright notice in a line: one that names somebody, and no picture's."""
     found = _NOTICE.search(line[:1_000])
     text = found[0].strip() if found else ""
     names = re.sub(r"(?i)copyright|all rights reserved|alle rechte vorbehalten|\(c\)", "", text)

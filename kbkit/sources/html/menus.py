@@ -36,7 +36,6 @@ _WORD = re.compile(r"\w+")
 
 
 def steps(body: Element) -> list[Element]:
-    """Lines of links to the pages around a page: its next, the one above, its translations."""
     page = body.getparent() if body.getparent() is not None else body
     around_page = {
         href for link in page.iter("a", "link")
@@ -82,7 +81,6 @@ def drop_step_lines(body: Element) -> None:
 
 
 def _is_bare_line_of_steps(before: str, line: Collection[Element]) -> bool:
-    """Whether what stands outside of links says nothing but where they lead: next, up, contents."""
     links = [link for part in line for link in part.iter("a") if link.get("href")]
     text = [before, *("".join(part.itertext()) + (part.tail or "") for part in line)]
     words = _WORD.findall(" ".join(text).lower())
@@ -205,12 +203,6 @@ def _is_step(link: Element) -> bool:
 
 
 def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> bool:
-    """Whether an element is such a line.
-
-    Args:
-        element: Any block.
-        neighbours: Addresses that the page calls its next, its last, or the one above.
-    """
     links = [link for link in element.iter("a") if link.get("href")]
     others = [link for link in links if not _is_translation(link)]
     if len(others) < min(2, len(links)):
@@ -231,7 +223,6 @@ def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> b
 
 
 def is_all_of_page(part: Element, body: Element) -> bool:
-    """Whether a list of other pages stands under the heading of a page that says no more."""
     outer = part
     while outer is not None and outer.getprevious() is None:
         outer = outer.getparent()
@@ -256,7 +247,6 @@ def is_rest_of_menu(around: Element) -> bool:
 
 
 def names_of(menus: Iterable[Element]) -> list[Element]:
-    """Headings under which nothing stands but a menu."""
     found = []
     for menu in menus:
         head, behind = menu.getprevious(), menu.getnext()
@@ -280,13 +270,6 @@ class Sections:
         """Of the last heading, 0 before the first."""
 
     def begin(self, heading: Element, text: str, level: int) -> None:
-        """Take a heading, which stands above all in its parent, and around it if that is its own.
-
-        Args:
-            heading: The heading.
-            text: What it says.
-            level: 1 to 6.
-        """
         self.last = level
         around = heading.getparent()
         while around is not None and around.getparent() is not None:
@@ -296,7 +279,6 @@ class Sections:
             around = around.getparent()
 
     def member(self, name: Element) -> int:
-        """The level of the name of a member, below the innermost section that it lies in."""
         around = (self._levels[one] for one in name.iterancestors() if one in self._levels)
         level = min(_DEEPEST, next(around, max(self.last, 1)) + 1)
         parent = name.getparent()

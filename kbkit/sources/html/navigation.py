@@ -22,13 +22,6 @@ _FEWEST = 2
 
 
 def page_navigation(root: Element, base: str, url: str) -> Navigation:
-    """What a page tells of its place.
-
-    Args:
-        root: The page, as it came.
-        base: Address that its relative links start from.
-        url: Its own address.
-    """
     own = _page(url)
     trail, following = _in_list(root, base, own)
     crumbs = _breadcrumbs(root, base, own)
@@ -136,7 +129,6 @@ def _label(item: Element, base: str) -> tuple[str, str] | None:
 
 
 def _own(item: Element) -> Iterator[Element]:
-    """What lies in an item, but in none of its lists."""
     for child in item:
         if child.tag in _LISTS or child.tag == "nav" or not isinstance(child.tag, str):
             continue

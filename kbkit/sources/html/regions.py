@@ -53,17 +53,10 @@ class Region:
 
 
 def word_counts(element: Element) -> Counter[str]:
-    """How often each word stands in an element."""
     return Counter(_WORD.findall(" ".join(element.itertext())))
 
 
 def enclosing_element(body: Element, kept: str) -> Element:
-    """The smallest element that holds at least `COVERED` of the words of a text.
-
-    Args:
-        body: Where to look.
-        kept: The text that trafilatura kept.
-    """
     wanted = Counter(_WORD.findall(kept))
     need = sum(wanted.values()) * COVERED
     element = body
@@ -79,7 +72,6 @@ def enclosing_element(body: Element, kept: str) -> Element:
 
 
 def region_of(element: Element) -> Region:
-    """What identifies an element in its template."""
     parent = element.getparent()
     return Region(_signature(element), _signature(parent) if parent is not None else ("",) * 4)
 
@@ -94,7 +86,6 @@ def ancestry(element: Element) -> tuple[Region, ...]:
 
 
 def find_region(body: Element, region: Region) -> Element | None:
-    """The one element of a page that a region means, or ``None``."""
     if region.signature[0] == "body":
         return body
     found = None
@@ -139,11 +130,6 @@ def widened(region: Element, body: Element, common: Collection[int]) -> Element:
 
     For pages of sites that agree on no region: of a page that is mostly a list, the list alone
     may have been taken, without its heading and its notes.
-
-    Args:
-        region: The content element.
-        body: The page, cleaned.
-        common: Keys of texts that most pages have, as `SiteTemplate.common`.
     """
     around = region
     while around is not body and (parent := around.getparent()) is not None:
@@ -158,12 +144,7 @@ def widened(region: Element, body: Element, common: Collection[int]) -> Element:
 
 
 def narrowed(region: Element, common: Collection[int]) -> Element:
-    """What a page calls its main part, if all else in its region is menus or on most pages.
-
-    Args:
-        region: The content element.
-        common: Keys of texts that most pages have, as `SiteTemplate.common`.
-    """
+    """What a page calls its main part, if all else in its region is menus or on most pages."""
     marked = [one for one in region.iterdescendants("main", "article", "section", "div")
               if one.tag == "main" or one.get("role") == "main"]  # fmt: skip
     if not marked or any(marked[0] not in one.iterancestors() for one in marked[1:]):
@@ -183,7 +164,6 @@ def narrowed(region: Element, common: Collection[int]) -> Element:
 
 
 def block_keys(body: Element) -> frozenset[int]:
-    """Keys of the short blocks of a page, and of what names it, to compare pages by."""
     keys = {key_of(text) for block in body.iter(*BLOCKS) if (text := _short_text(block))}
     return frozenset(keys)
 
@@ -194,7 +174,6 @@ def key_of(text: str) -> int:
 
 
 def _short_text(block: Element) -> str:
-    """The text of a block, or ``""`` if it is too long for one of a template."""
     pieces: list[str] = []
     size = 0
     for piece in block.itertext():
@@ -207,13 +186,7 @@ def _short_text(block: Element) -> str:
 
 
 def trim(region: Element, common: Collection[int], body: Element) -> None:
-    """Take off the region's begin and end what most pages of the site have too; in place.
-
-    Args:
-        region: The content element.
-        common: Keys of texts, as `SiteTemplate.common`.
-        body: The page. A list that stands in its menus as well, as on all pages, stays.
-    """
+    """Take off the region's begin and end what most pages of the site have too; in place."""
     if common and region is not body:
         menus = {key_of(_short_text(menu)) for menu in body.iter("ul", "ol")
                  if region not in menu.iterancestors()}  # fmt: skip
@@ -232,14 +205,6 @@ def trim(region: Element, common: Collection[int], body: Element) -> None:
 def _outermost(
     element: Element, common: Collection[int], same: list[Element], *, last: bool
 ) -> Element | None:
-    """The outermost thing on one side of an element that not most pages have.
-
-    Args:
-        element: Where to look.
-        common: Keys of texts that most pages have.
-        same: Gets the blocks with such texts that stand farther out.
-        last: Look from the end.
-    """
     if not last and (element.text or "").strip():
         return element
     for child in list(element)[:: -1 if last else 1]:
@@ -288,11 +253,9 @@ class SiteTemplate:
 
     @property
     def settled(self) -> bool:
-        """Whether enough pages have voted."""
         return self._closed or len(self._votes) >= LEARNED_FROM
 
     def close(self) -> None:
-        """Decide by the votes there are, of a site that has few pages."""
         if not self.settled and len(self._votes) >= _FEWEST:
             self._closed = True
             self.count()
@@ -304,14 +267,7 @@ class SiteTemplate:
         *,
         article: bool = False,
     ) -> None:
-        """Take a page's vote: its content element and all around it, innermost first.
-
-        Args:
-            ballot: The page's vote.
-            texts: Keys of its texts, as `block_keys` finds them.
-            article: The page is an ordinary article. Where most pages are, no template is
-                trusted, since it would not tell their text from the teasers and forms amid it.
-        """
+        """Take a page's vote: its content element and all around it, innermost first."""
         self._votes.append(ballot)
         if not self.settled or len(self._texts) < LEARNED_FROM:
             self._texts.append(texts)

@@ -61,27 +61,18 @@ class ExtractTask:
 
     @property
     def seconds(self) -> float:
-        """Longest that a page may take."""
         return PAGE_SECONDS
 
     def perform(self) -> ExtractedPage:
-        """Read the page."""
         return extract_page(self)
 
     def broken(self, reason: str) -> ExtractedPage:
-        """A page that could not be read."""
         from kbkit.sources.html.extract import ExtractedPage
 
         return ExtractedPage(reason=reason, failed=True)
 
 
 def extract_bounded(task: ExtractTask, stop: Callable[[], bool] = lambda: False) -> ExtractedPage:
-    """Read a page here, or, if it is large, in a worker that ends with its time.
-
-    Args:
-        task: The page.
-        stop: Asked a few times a second; true ends the worker.
-    """
     if len(task.body) <= LARGE:
         return extract_page(task)
     try:
@@ -97,7 +88,6 @@ def extract_bounded(task: ExtractTask, stop: Callable[[], bool] = lambda: False)
 
 
 def extract_page(task: ExtractTask) -> ExtractedPage:
-    """Read a page here and now."""
     from kbkit.sources.html.extract import ExtractedPage, extract
 
     if not task.body.strip():
@@ -176,15 +166,7 @@ class _Vote:
 
 
 class SiteExtractor:
-    """Reads the pages of one site.
-
-    Args:
-        processes: Most worker processes of this machine; by default one for each processor. With
-            0 or 1 all is read in this process.
-        expected: Pages that are known to come, where that is known.
-        drawings: Keep SVG that stands in pages as pictures.
-        engine: Has the processes; by default this machine.
-    """
+    """Reads the pages of one site."""
 
     def __init__(
         self,
@@ -225,22 +207,11 @@ class SiteExtractor:
     def submit(
         self, key: Any, url: str, body: bytes, charset: str, *, place: int | None = None
     ) -> None:
-        """Take a page to read.
-
-        Args:
-            key: Comes back with it.
-            url: Its address.
-            body: As it came.
-            charset: From the Content-Type header, or ``""``.
-            place: Its place among the pages of the site, from 0 on; by default that of being
-                submitted. Each place is submitted or skipped at some time.
-        """
         if place is None:
             place, self._places = self._places, self._places + 1
         self._enqueue(_Page(key, place, url, body, charset))
 
     def skip(self, place: int) -> None:
-        """No page comes at that place."""
         self._take_vote(place, None)
 
     @property
@@ -251,7 +222,6 @@ class SiteExtractor:
 
     @property
     def busy(self) -> bool:
-        """Whether something will come without other pages, and without `settle`."""
         return bool(self._waiting or self._running or self._ready)
 
     def _enqueue(self, page: _Page) -> None:
@@ -269,7 +239,6 @@ class SiteExtractor:
                 self._turn()
 
     def _turn(self) -> None:
-        """Go on with as many pages again as have been read."""
         self._readable = self._readable * 2 if self._readable < _VOTERS else sys.maxsize
         if self._template.settled:
             self._template.count()
@@ -292,15 +261,6 @@ class SiteExtractor:
         self._read_again()
 
     def poll(self, timeout: float, *, backlog: int = 0) -> Extraction | None:
-        """Read on, or wait for the workers.
-
-        Args:
-            timeout: Seconds to wait for workers.
-            backlog: Pages that the caller knows of and has not submitted yet.
-
-        Returns:
-            A page, or ``None`` when none is ready.
-        """
         if self._ready:
             return self._ready.popleft()
         self._start(backlog)
@@ -377,7 +337,6 @@ class SiteExtractor:
             self._common = recurring(self._surveys)
 
     def _take(self, item: _Page, page: ExtractedPage) -> None:
-        """Take what a page says: it is final, or it waits for the template."""
         self._compare(item, page)
         page = replace(page, survey=frozenset())
         if page.ballot and not self._found:

@@ -23,13 +23,6 @@ def grid(table: Element) -> list[list[Element | None]] | None:
 
     A cell that spans rows or columns stands in each place it covers. Spans are bounded by the
     table itself, since pages may claim millions.
-
-    Args:
-        table: A ``table`` element.
-
-    Returns:
-        Rows of ``td`` and ``th`` elements (``None`` where the page has no cell), header rows
-        first, or ``None`` when the table is empty or too large to be one.
     """
     sources = _rows(table)
     rows: list[list[Element | None]] = [[] for _ in sources]
@@ -137,7 +130,6 @@ def is_layout(table: Element, rows: list[list[Element | None]]) -> bool:
 
 
 def is_section_title(row: list[Element | None]) -> bool:
-    """Whether a row is the heading of those behind it: one cell across the table, with one."""
     cell = row[0]
     return (
         cell is not None
@@ -163,7 +155,6 @@ def _arranges(cell: Element) -> bool:
 
 
 def needs_lines(block: str, code: list[str] | None) -> bool:
-    """Whether a block is lost in one line: code of several, a table, a heading, a quotation."""
     if code is not None:
         return len(code) > 1
     if re.search(r"^#{1,6} |^ *`{3,}[^`\n]*$", block, re.MULTILINE):
@@ -188,7 +179,6 @@ class Term(NamedTuple):
 
 
 def definition_groups(element: Element) -> list[tuple[list[Element], list[Element]]]:
-    """Terms with what is said of them, also where ``div`` groups them."""
     parts: list[Element] = []
     for child in element:
         if child.tag == "div":
@@ -285,7 +275,6 @@ def admonition_title(element: Element) -> Element | None:
 
 
 def is_body(element: Element) -> bool:
-    """Whether something called an admonition is all that the admonition around it says."""
     around = element.getparent()
     if around is None or ADMONITIONS.isdisjoint(classes(around)):
         return False
@@ -293,7 +282,6 @@ def is_body(element: Element) -> bool:
 
 
 def admonition_kind(element: Element) -> str:
-    """What kind of admonition the classes of an element say it is, or ``""``."""
     words = " ".join(classes(element)).lower().replace("-", " ").split()
     return next((word for word in words if word in KINDS and word not in _GENERAL), "")
 

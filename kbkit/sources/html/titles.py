@@ -44,15 +44,7 @@ _AFFIXES = (
 def page_title(
     body: Element, region: Element, named: str, common: frozenset[int], *, shared: str = ""
 ) -> tuple[Element | None, str]:
-    """The heading that names the page, if there is one, and the page's title.
-
-    Args:
-        body: The page.
-        region: Its content.
-        named: What its head calls it, unless other pages are called the same.
-        common: Keys of texts that most pages of the site have.
-        shared: What its head calls it as other pages are called.
-    """
+    """The heading that names the page, if there is one, and the page's title."""
     named = named.strip(_SEPARATORS)
     # with several, the first is one of its sections, unless the head says otherwise
     several = len([head for head in region.iter("h1") if normalized_text(head)]) > 1
@@ -116,13 +108,6 @@ def _beneath(section: Element) -> str:
 
 
 def _qualified(heading: str, named: str, common: Collection[int]) -> str:
-    """A heading with what the head of its page says beside it: a folder, a namespace, a part.
-
-    Args:
-        heading: The heading.
-        named: What the head calls the page.
-        common: Keys of texts that most pages have, by which the name of the site is told.
-    """
     bare = bare_title(named, common)
     if (common and bare.startswith(f"{heading} (")) or _squashed(bare) == _squashed(heading):
         return bare  # with marks that a style sheet draws in the heading
@@ -156,12 +141,6 @@ def title_block(
     """What names a page that has no such heading in its region: the title, and the block around it.
 
     It stands before the region, or at its begin; or a bit behind, if it says the same as the head.
-
-    Args:
-        body: The page, cleaned.
-        region: Its content element.
-        named: The text of its ``title`` element, unless other pages have the same.
-        common: Keys of texts of the template, as `SiteTemplate.common`.
     """
     headed = [text for head in region.iter("h1") if (text := normalized_text(head))]
     if any(not named or _begins(text, named, len(headed) > 1) for text in headed):
@@ -211,13 +190,7 @@ def lead(region: Element, title: Element, block: Element) -> None:
 
 
 def drop_site_line(region: Element, named: str, common: Collection[int]) -> None:
-    """Remove a line under the first heading that says which site the page is of; in place.
-
-    Args:
-        region: The content of the page.
-        named: What its head calls it, with the name of the site.
-        common: Keys of texts that most pages have.
-    """
+    """Remove a line under the first heading that says which site the page is of; in place."""
     heading = next(region.iter("h1"), None)
     site = named.replace(bare_title(named, common), "").strip(_SEPARATORS).lower() if common else ""
     if heading is None or not site:
@@ -284,19 +257,11 @@ def _around(title: Element, region: Element) -> Element:
 
 
 def affix_keys(named: str) -> frozenset[int]:
-    """Keys of what a title begins and ends with, which may be the name of the site."""
     found = (affix.search(named) for affix in _AFFIXES)
     return frozenset(key_of(f"title {match[0]}") for match in found if match is not None)
 
 
 def bare_title(named: str, common: Collection[int]) -> str:
-    """A title without the name of the site.
-
-    Args:
-        named: What the head of a page calls it.
-        common: Keys of texts that most pages have, as `SiteTemplate.common`; where there are
-            none, what stands behind a last dash is taken for the name of the site.
-    """
     if not common:
         return _BEHIND.sub("", named)
     for affix in _AFFIXES:

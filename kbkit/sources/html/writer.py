@@ -71,13 +71,7 @@ _API_LISTS = frozenset(
 
 
 class MarkdownWriter:
-    """Writes one page.
-
-    Args:
-        base: Address that relative links start from.
-        own_anchors: Anchors that headings name through their own links.
-        relative: Addresses may stay relative; pictures without words are kept then.
-    """
+    """Writes one page."""
 
     def __init__(
         self, base: str, own_anchors: dict[Element, str] | None = None, *, relative: bool = False
@@ -98,7 +92,6 @@ class MarkdownWriter:
         }
 
     def write(self, region: Element) -> str:
-        """The region as Markdown, without a newline at its end."""
         gather_terms(region)
         for block in region.iter(*BLOCKS):
             parent = block.getparent()
@@ -340,12 +333,10 @@ class MarkdownWriter:
         return out
 
     def _laid_out(self, cell: Element) -> list[str]:
-        """The content of a cell that is none in truth: what is in it is written as anywhere."""
         self._no_cells.add(cell)
         return self._blocks(cell)
 
     def _cell(self, cell: Element) -> tuple[str, list[str]]:
-        """The content of a table cell in one line, and the blocks that do not fit into one."""
         pieces: list[str] = []
         behind: list[str] = []
         for block in self._blocks(cell):

@@ -20,13 +20,7 @@ from kbkit.sources.markdown.inline import heading_titles, plain_markup
 
 
 def commonmark(text: str, *, components: bool = False) -> str:
-    """A text in whatever dialect of Markdown as the Markdown that kbkit keeps.
-
-    Args:
-        text: Markdown with line feeds only, without front matter.
-        components: It is MDX: tags that begin with a capital are components, ``import`` and
-            ``export`` are code.
-    """
+    """A text in whatever dialect of Markdown as the Markdown that kbkit keeps."""
     unfolded = unfold(text, components=components)
     targets = heading_titles(unfolded) if "ref}`" in unfolded else {}
     notes = frozenset(labels(text))

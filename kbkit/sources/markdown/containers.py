@@ -73,7 +73,6 @@ class Component:
 
     @classmethod
     def at(cls, lines: list[str], at: int) -> Component | None:
-        """The component that begins at a line, ``None`` if there is none, or it is not closed."""
         opening = _OPENING.match(lines[at])
         if opening is None:
             return None
@@ -172,12 +171,6 @@ _NOTHING = frozenset(
 
 
 def unfold(text: str, *, components: bool = False) -> str:
-    """A text whose blocks are CommonMark's.
-
-    Args:
-        text: Markdown of any dialect.
-        components: ``import`` and ``export`` outside of code are none of the text.
-    """
     directives = _USES_DIRECTIVES.search(text) is not None
     return "\n".join(_Unfolding(components, directives).lines(text.split("\n"), 0))
 
@@ -235,7 +228,6 @@ class _Unfolding:
         return at + 1 if comment or _DROPPED.match(lines[at]) else at
 
     def _taken(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
-        """The block that begins at a line, as CommonMark, and the line behind it."""
         line = lines[at]
         if found := _FENCE.match(line):
             return self._fence(found, lines, at, depth)
@@ -271,7 +263,6 @@ class _Unfolding:
     def _fence(
         self, found: re.Match[str], lines: list[str], at: int, depth: int
     ) -> tuple[list[str], int] | None:
-        """Code as it is, with its title above, or what a directive of MyST says."""
         marks, info = found["marks"], found["info"]
         if marks[0] == "`" and "`" in info:
             return None
@@ -364,7 +355,6 @@ class _Unfolding:
     def _terms(
         self, lines: list[str], at: int, depth: int, out: list[str]
     ) -> tuple[list[str], int] | None:
-        """A term and its definitions, which begin with a colon, as an item of a list."""
         if not TERM.match(lines[at]) or at + 1 == len(lines) or (out and out[-1].strip()):
             return None
         first = at + 1
@@ -393,7 +383,6 @@ class _Unfolding:
 
 
 def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -> list[str] | None:
-    """What a directive says whose text is no Markdown, ``None`` for any other."""
     if kind in _CODE:
         language = "" if kind == "parsed-literal" else title.split(" ", maxsplit=1)[0]
         code = fence("\n".join(body), language).split("\n")
@@ -422,12 +411,10 @@ _STARTS = frozenset("`~!?=>:/[*<$\\")
 
 
 def _note(label: str, inner: list[str]) -> list[str]:
-    """A footnote as an item of a list, which references lead to."""
     item = list_item("+", f"\\[{label}\\]: ", inner)
     first = next((n for n, line in enumerate(item) if n and not line.strip()), len(item))
     return [*item[: first - 1], f"{item[first - 1]} {{#{note_anchor(label)}}}", *item[first:]]
 
 
 def labels(text: str) -> Iterator[str]:
-    """The labels of the footnotes that a text defines, in any dialect of Markdown."""
     return (found["label"] for line in text.split("\n") if (found := _FOOTNOTE.match(line)))

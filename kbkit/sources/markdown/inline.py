@@ -29,11 +29,6 @@ def table_end(found: Sequence[Block], first: int, text: str) -> int:
     """The block that ends a table which a block of HTML begins, or that block itself.
 
     A blank line ends a block of HTML, and Markdown goes on inside of the cell.
-
-    Args:
-        found: The blocks of a text.
-        first: The one that may begin a table.
-        text: The text.
     """
     open_ = 0
     for number in range(first, len(found)):
@@ -55,7 +50,6 @@ def rendered(piece: str) -> str:
 
 
 def says_markdown(piece: str) -> bool:
-    """Whether a cell or the like says that its text is Markdown."""
     return _MARKED_CELL.search(piece) is not None
 
 
@@ -157,14 +151,7 @@ def plain_markup(
     components: bool = False,
     targets: Mapping[str, str] | None = None,
 ) -> str:
-    """Markdown whose blocks are CommonMark's, without any markup that is not.
-
-    Args:
-        text: The Markdown.
-        notes: Labels of its footnotes.
-        components: Tags that begin with a capital are components, not text.
-        targets: Titles of what references name, by their anchors.
-    """
+    """Markdown whose blocks are CommonMark's, without any markup that is not."""
     writer = _LineWriter(notes, components, targets or {})
     out: list[str] = []
     at = 0
@@ -196,7 +183,6 @@ def plain_markup(
 
 
 def heading_titles(text: str) -> dict[str, str]:
-    """The titles of the headings of a text that name their anchors, by these."""
     headings = (block for block in blocks(text) if block.kind is Kind.HEADING)
     split = (split_anchor(block.title) for block in headings)
     return {anchor: re.sub(r"[\[\]]", "", title) for title, anchor in split if anchor}
@@ -210,13 +196,7 @@ class _Names(NamedTuple):
 
 
 class _LineWriter:
-    """Writes the lines of one document.
-
-    Args:
-        notes: Labels of its footnotes.
-        components: Tags that begin with a capital are components, not text.
-        targets: Titles of what references name, by their anchors.
-    """
+    """Writes the lines of one document."""
 
     def __init__(self, notes: frozenset[str], components: bool, targets: Mapping[str, str]) -> None:
         self._names = _Names(notes, targets)
@@ -232,7 +212,6 @@ class _LineWriter:
         return f"{lead}{block.markup} {text}" + (f" {{#{anchor}}}" if anchor else "")
 
     def html(self, block: Block, piece: str) -> str:
-        """Raw HTML as Markdown."""
         if not block.outermost:
             kept = [self.text(line, in_line=True).rstrip() for line in piece.split("\n")]
             return "\n".join(kept)
@@ -245,20 +224,13 @@ class _LineWriter:
         return markdown_of(piece, relative=True)
 
     def mixed(self, piece: str) -> str:
-        """HTML around Markdown as Markdown."""
         from kbkit.sources.html.extract import markdown_of
 
         written = markdown_of(rendered(piece), relative=True)
         return plain_markup(written, notes=self._names.notes, components=self._components)
 
     def text(self, text: str, *, in_line: bool = False, depth: int = 0) -> str:
-        """A stretch of text; code stays as it is.
-
-        Args:
-            text: The stretch.
-            in_line: It has to stay on its line.
-            depth: How deep it is in elements.
-        """
+        """A stretch of text; code stays as it is."""
         if not _ACTIVE.search(text):
             return text
         out: list[str] = []

@@ -15,13 +15,6 @@ TERM = re.compile(r"(?![ \t>|#:=]|[-*+][ \t]|\d+[.)][ \t]|```|~~~|\[\^|!\[|<)\S"
 
 
 def list_item(mark: str, head: str, inner: list[str]) -> list[str]:
-    """An item of a list that begins with what it is about.
-
-    Args:
-        mark: What no other list beside it begins with, or they would be one.
-        head: What it is about.
-        inner: The rest.
-    """
     while inner and not inner[-1].strip():
         inner.pop()
     if inner and _BEGINS_BLOCK.match(inner[0].lstrip()):
@@ -35,13 +28,11 @@ def list_item(mark: str, head: str, inner: list[str]) -> list[str]:
 
 
 def quoted(title: str, inner: list[str]) -> list[str]:
-    """The lines of an admonition."""
     text = admonition(title, "\n".join(inner).strip("\n"))
     return text.split("\n") if text else []
 
 
 def caption(text: str) -> list[str]:
-    """What names a block, above it."""
     return [f"**{text}**", ""] if text else []
 
 
@@ -51,21 +42,12 @@ def indented(block: list[str], lead: str) -> list[str]:
 
 
 def width_of(lead: str) -> int:
-    """Columns of white space."""
     return len(lead.expandtabs(4))
 
 
 def body_below(
     lines: list[str], at: int, width: int, *, lazy: bool = False
 ) -> tuple[list[str], int]:
-    """The lines that are indented below one, without that indentation, and the line behind them.
-
-    Args:
-        lines: All lines.
-        at: The first that may be.
-        width: Columns of the indentation.
-        lazy: A paragraph goes on in lines that are not indented.
-    """
     end = at
     while end < len(lines):
         line = lines[end]
@@ -81,7 +63,6 @@ def body_below(
 
 
 def dedented(lines: list[str], width: int) -> list[str]:
-    """Lines without so many columns of white space in front, as far as they have them."""
     return [_cut(line, width) for line in lines] if width else lines
 
 
@@ -92,7 +73,6 @@ def _cut(line: str, width: int) -> str:
 
 
 def options_of(body: list[str]) -> tuple[dict[str, str], list[str]]:
-    """The options that a directive begins with, and its text."""
     options: dict[str, str] = {}
     at = 0
     if body and body[0].strip() == "---":  # as YAML
@@ -114,7 +94,6 @@ _MOST_COLUMNS = 200
 
 
 def toctree(body: list[str]) -> list[str]:
-    """The entries of a table of contents as a list of links."""
     return [line for entry in body if (line := _entry(entry.strip()))]
 
 
@@ -129,7 +108,6 @@ def _entry(entry: str) -> str:
 
 
 def glossary(body: list[str]) -> list[str]:
-    """Terms with their definitions indented below, as definitions that begin with a colon."""
     out: list[str] = []
     defined = True
     for line in body:
@@ -160,12 +138,6 @@ def list_table(body: list[str]) -> list[str]:
 
 
 def csv_table(header: str, body: list[str]) -> list[str]:
-    """Comma-separated values as a table.
-
-    Args:
-        header: The head, in the same form; without one it is the first row.
-        body: The rows.
-    """
     lines = [header, *body] if header else body
     try:
         rows = [row for row in csv.reader(lines, skipinitialspace=True, strict=True) if row]

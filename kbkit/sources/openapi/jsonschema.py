@@ -42,18 +42,13 @@ class Field:
 
 
 class Schemas:
-    """Writes the schemas of one description.
-
-    Args:
-        references: Follows their references.
-    """
+    """Writes the schemas of one description."""
 
     def __init__(self, references: References) -> None:
         self._references = references
         self._left = _WORK
 
     def begin(self) -> None:
-        """A new document begins: what one may cost is counted anew."""
         self._left = _WORK
 
     # --- text ---------------------------------------------------------------------------------
@@ -67,7 +62,6 @@ class Schemas:
         return out
 
     def kind(self, node: Node, depth: int = 0) -> str:
-        """What a schema admits, in a few words of Markdown: "array of `Pet`", "string or null"."""
         self._left -= 1
         if self._left < 0:
             return "…"
@@ -185,7 +179,6 @@ class Schemas:
         return f" told apart by {code_span(name)}" if name else ""
 
     def fields(self, node: Node) -> list[Field]:
-        """The properties of an object schema, those of all parts of ``allOf`` together."""
         found: dict[str, Node] = {}
         required: set[str] = set()
         extra: list[Node] = []
@@ -211,13 +204,6 @@ class Schemas:
     # --- examples -----------------------------------------------------------------------------
 
     def example(self, node: Node, leave_out: str = "") -> Any:
-        """A value that the schema admits: its own example, or one made from its types.
-
-        Args:
-            node: The schema.
-            leave_out: ``readOnly`` for what is sent, ``writeOnly`` for what comes back: fields
-                that say so are not part of it.
-        """
         return self._example(node, (), [_EXAMPLE_PARTS], leave_out)
 
     def _example(self, node: Node, above: tuple[str, ...], left: list[int], leave_out: str) -> Any:

@@ -22,12 +22,7 @@ from kbkit.sources.openapi.references import (
 
 
 class Security:
-    """Writes the security schemes of one description, and what its operations require of them.
-
-    Args:
-        root: The description.
-        references: Follows its references.
-    """
+    """Writes the security schemes of one description, and what its operations require of them."""
 
     def __init__(self, root: Node, references: References) -> None:
         self._required = root.get("security")
@@ -35,7 +30,6 @@ class Security:
         self._references = references
 
     def schemes(self) -> list[str]:
-        """The ways to authenticate, as lines of a list."""
         lines = []
         for name, part in self._schemes.items():
             scheme = self._references.resolve(part)
@@ -150,21 +144,13 @@ class Operation:
 
     @property
     def title(self) -> str:
-        """Method, path and what it is for."""
         head = f"{self.method.upper()} {self.path}"
         said = self.summary or self.name
         return f"{head}: {said}" if said else head
 
 
 class Operations:
-    """Writes the endpoints of one description.
-
-    Args:
-        root: The description.
-        references: Follows its references.
-        schemas: Writes its schemas.
-        servers: Addresses of its servers, at least one.
-    """
+    """Writes the endpoints of one description."""
 
     def __init__(
         self, root: Node, references: References, schemas: Schemas, servers: list[str]
@@ -274,7 +260,6 @@ class Operations:
         return "## Parameters\n\n" + "\n".join(rows)
 
     def _shown_example(self, holder: Node) -> Any:
-        """The example that a parameter or media type gives itself, or ``None``."""
         if isinstance(holder.value, dict) and "example" in holder.value:
             return holder.value["example"]
         for _, part in holder.get("examples").items():

@@ -63,13 +63,7 @@ class Node:
 
 @dataclass(slots=True)
 class References:
-    """The references of one description.
-
-    Args:
-        root: The description.
-        path: Its file, when it is one; references to other files lead there or below only.
-        problems: Why references could not be followed, by reference.
-    """
+    """The references of one description."""
 
     root: Any
     path: Path | None = None
@@ -164,13 +158,6 @@ def block_markdown(text: Any, level: int) -> str:
 
     Its headings come below those of the document, HTML becomes Markdown or is shown as text,
     and whatever it opens is closed, so that it cannot swallow what follows.
-
-    Args:
-        text: The description; anything but text gives nothing.
-        level: Level of its highest headings in the document, 1 to 6.
-
-    Returns:
-        Markdown without a newline at its end.
     """
     if not isinstance(text, str) or not text.strip():
         return ""
@@ -187,7 +174,6 @@ def _described(text: str, level: int) -> str:
 
 
 def inline_markdown(text: Any) -> str:
-    """A description as inline Markdown in one line, for lists and cells of tables."""
     if not isinstance(text, str):
         return ""
     written = block_markdown(text, 6)
@@ -195,7 +181,6 @@ def inline_markdown(text: Any) -> str:
 
 
 def _lines(block: Block, written: str) -> str:
-    """A block as it can stand in a line."""
     piece = written[block.start : block.end]
     if block.kind is Kind.HEADING:
         return f"**{block.title}**" if block.title else ""
@@ -206,7 +191,6 @@ def _lines(block: Block, written: str) -> str:
 
 
 def table_cell(text: str) -> str:
-    """Inline Markdown as a cell of a pipe table."""
     return " ".join(re.sub(r"(?<!\\)\|", r"\\|", text).split())
 
 

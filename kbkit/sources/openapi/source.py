@@ -33,11 +33,7 @@ _MOST_BYTES = 50_000_000
 
 
 class OpenApiReader:
-    """An API description, by file or address.
-
-    Args:
-        spec: The part of the recipe that describes it.
-    """
+    """An API description, by file or address."""
 
     type = "openapi"
     exhaustive = True
@@ -46,11 +42,7 @@ class OpenApiReader:
         self._spec = spec
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the description; references that lead nowhere are skipped with their reason.
-
-        Raises:
-            SourceError: It cannot be read, or is no OpenAPI 3 description.
-        """
+        """Read the description; references that lead nowhere are skipped with their reason."""
         path: Path | None = None
         if self._spec.url:
             uri, text = self._fetched(self._spec.url, context)
@@ -142,29 +134,13 @@ def version_problem(values: Any) -> str:
 
 
 def documents(values: Any, base_uri: str, *, path: Path | None = None) -> Iterator[SourceDocument]:
-    """The documents of an OpenAPI description.
-
-    Args:
-        values: The description as JSON values.
-        base_uri: Its URI; the documents' URIs begin with it.
-        path: Its file, when references to files beside it may be followed.
-
-    Raises:
-        SourceError: It is no OpenAPI 3 description.
-    """
     if reason := version_problem(values):
         raise SourceError(f"{base_uri}: {reason}")
     yield from Description(values, base_uri, path).documents()
 
 
 class Description:
-    """One OpenAPI description.
-
-    Args:
-        values: Its JSON values.
-        uri: Its URI.
-        path: Its file, if it is one.
-    """
+    """One OpenAPI description."""
 
     def __init__(self, values: dict[str, Any], uri: str, path: Path | None = None) -> None:
         self._uri = uri.partition("#")[0]
@@ -328,7 +304,6 @@ class Description:
 
 
 def schema_ref(name: str) -> str:
-    """The reference that leads to a schema of the description itself."""
     return "#/components/schemas/" + name.replace("~", "~0").replace("/", "~1")
 
 
@@ -340,7 +315,6 @@ def _entry(operation: Operation) -> str:
 
 
 def _described(text: Any) -> dict[str, str]:
-    """What a part states of itself, as metadata."""
     first = str(text).strip().partition("\n\n")[0] if isinstance(text, str) else ""
     said = plain_text(inline_markdown(first))
     return {"description": said} if said else {}

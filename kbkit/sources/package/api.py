@@ -26,11 +26,7 @@ class Entry:
 
 
 def load_package(name: str) -> Any:
-    """A package or module as griffe reads its source files.
-
-    Raises:
-        SourceError: There is no such package, or it has no Python source.
-    """
+    """A package or module as griffe reads its source files."""
     import griffe
 
     class Finder(griffe.ModuleFinder):
@@ -63,12 +59,6 @@ def load_package(name: str) -> Any:
 
 
 def public_objects(root: Any, path: str) -> list[Entry]:
-    """Every public module, class and function below a module, under its shortest path.
-
-    Args:
-        root: A griffe module.
-        path: Its dotted path.
-    """
     best: dict[str, Entry] = {}
     waiting = [Entry(path, root)]
     while waiting:
@@ -90,7 +80,6 @@ def path_rank(path: str) -> tuple[int, int, str]:
 
 
 def public_members(module: Any) -> Iterator[tuple[str, Any]]:
-    """Names and objects that users of a module are meant to use."""
     exports = _exports(module)
     top = module.path.partition(".")[0]
     modules = {name for name, member in module.members.items() if _is_module(member)}
@@ -113,14 +102,12 @@ def public_members(module: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _exports(module: Any) -> set[str] | None:
-    """Names in ``__all__``, or ``None`` where there is no such list."""
     if module.exports is None:
         return None
     return {str(getattr(export, "name", export)) for export in module.exports}
 
 
 def target_of(member: Any) -> Any | None:
-    """The object behind a name, or ``None`` when it lies outside what was read."""
     if not member.is_alias:
         return member
     try:
@@ -142,7 +129,6 @@ def bases_of(item: Any) -> list[Any]:
 
 
 def is_exported(item: Any) -> bool:
-    """Whether a class is public at the package's root, and so has its own pages there."""
     root = item.package
     exports = _exports(root)
     return item.name in exports if exports is not None else item.name in root.members

@@ -51,12 +51,6 @@ def to_markdown(docstring: Any) -> str:
 
     Its sections (parameters, returns, examples) begin with a line in bold, not with a heading:
     they are parts of one entry, which search is to find as a whole.
-
-    Args:
-        docstring: A griffe ``Docstring``.
-
-    Returns:
-        Markdown without a newline at its end; empty when there is nothing to say.
     """
     style = _style(docstring.value)
     if not style:
@@ -70,7 +64,6 @@ def to_markdown(docstring: Any) -> str:
 
 
 def _style(text: str) -> str:
-    """The style that a docstring's sections are written in, or ``""`` when it has none."""
     return next((style for style, pattern in _STYLES if pattern.search(text)), "")
 
 
@@ -130,7 +123,6 @@ def rst(text: str) -> str:
 
 
 def _unbroken(text: str) -> str:
-    """The text without line breaks in inline markup: it is read line by line."""
     for pattern in (_RST_LINK, _MATH, _ROLE, _BROKEN_LITERAL):
         text = pattern.sub(_in_one_line, text)
     return text
@@ -193,7 +185,6 @@ def _admonition(section: Any) -> str:
 
 
 def _see_also(text: str) -> str:
-    """The list of related things: ``name : what it is``, continued by indented lines."""
     items: list[str] = []
     for line in _unbroken(text).split("\n"):
         if not line.strip():
@@ -230,7 +221,6 @@ def _width(line: str) -> int:
 
 
 def _body(lines: list[str], index: int, width: int) -> tuple[list[str], int]:
-    """Lines that are indented more than ``width``, without their indentation."""
     body: list[str] = []
     while index < len(lines) and (not lines[index].strip() or _width(lines[index]) > width):
         body.append(lines[index])

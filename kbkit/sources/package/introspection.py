@@ -77,11 +77,9 @@ class Introspection:
 
     @property
     def seconds(self) -> float:
-        """Longest that it may take."""
         return _SECONDS
 
     def perform(self) -> dict[str, tuple[Member, ...]] | str:
-        """Members by path, or why there are none."""
         sys.path[:] = list(dict.fromkeys((*sys.path, *self.search_path)))
         try:
             importlib.import_module(self.package)
@@ -95,7 +93,6 @@ class Introspection:
             return f"importing it failed: {type(error).__name__}: {error}"
 
     def broken(self, reason: str) -> str:
-        """What to return when the worker ended on it."""
         return f"importing it failed: {reason}"
 
 
@@ -215,7 +212,6 @@ def _parameters(value: Any) -> tuple[Parameter, ...] | None:
 
 
 def _default(value: Any) -> str:
-    """A default as code: what has an address in memory in its name is not the same each time."""
     text = ""
     with contextlib.suppress(Exception):
         text = without_machine(repr(value))

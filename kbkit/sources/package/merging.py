@@ -25,13 +25,6 @@ def with_introspection(root: Any, entries: Sequence[Entry]) -> list[Entry]:
 
     Objects that lack a docstring there get theirs; missing ones are made, in the tree too. An
     accessor is an entry under the attribute that its own documentation names most.
-
-    Args:
-        root: A griffe module of the package; what is found is added to its tree.
-        entries: What the source files have.
-
-    Raises:
-        SourceError: The package cannot be imported.
     """
     package = root.path.partition(".")[0]
     holders = {e.path: e for e in entries if e.item.is_module or e.item.is_class}
@@ -103,7 +96,6 @@ def _introspect(package: str, paths: Mapping[str, str]) -> dict[str, tuple[Membe
 
 
 def fill(item: Any, members: Iterable[Member]) -> None:
-    """Give a class the methods and properties that it and its bases lack, or their docstrings."""
     bases = bases_of(item)
     for member in members:
         if member.name in item.members:
@@ -182,7 +174,6 @@ def _parameters(member: Member) -> Iterator[Any]:
 
 
 def _most_named(places: Sequence[tuple[str, Member]]) -> tuple[str, Member]:
-    """The attribute that users write: several classes may have the same accessor."""
     member = places[0][1]
     text = " ".join((member.docstring, *(each.docstring for each in member.members)))
     words = Counter(re.findall(r"\b\w+\.\w+\b", text))

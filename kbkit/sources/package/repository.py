@@ -50,11 +50,6 @@ class Origin:
 
 
 def origin_of(name: str) -> Origin:
-    """The origin of the package that has an import name.
-
-    Args:
-        name: Its import name (``yaml``, ``pandas.io``).
-    """
     top = name.partition(".")[0]
     for distribution in metadata.packages_distributions().get(top, [top]):
         try:
@@ -113,7 +108,6 @@ def _declared(found: metadata.Distribution) -> str:
 
 
 def repository(url: str) -> str:
-    """The repository that an address on a known forge lies in, or ``""``."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").removeprefix("www.")

@@ -39,9 +39,6 @@ class PackageReader:
     modules. An object that several paths lead to is found under the shortest. What a class
     inherits from a private class is written as its own; of a public base, which has its own
     document, the names are listed. Each document ends with the place of its source.
-
-    Args:
-        spec: The part of the recipe that describes it.
     """
 
     type = "package"
@@ -51,12 +48,6 @@ class PackageReader:
         self._spec = spec
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the package.
-
-        Raises:
-            SourceError: There is no such package, it has no Python source, or it cannot be
-                imported where it is to be.
-        """
         root = load_package(self._spec.name)
         origin = origin_of(self._spec.name)
         made = 0

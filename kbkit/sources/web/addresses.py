@@ -68,16 +68,6 @@ _SLICE = 0.5  # seconds a read waits before it asks whether to stop
 
 
 def refusal(address: str, *, allow_private: Private) -> str:
-    """Say why an IP address may not be connected to.
-
-    Args:
-        address: An IPv4 or IPv6 address in text form, as a resolver gives it.
-        allow_private: Permit loopback and private addresses, or just those that it names, which
-            may be link-local or a cloud's metadata service too.
-
-    Returns:
-        What kind of address it is, or ``""`` when it may be used.
-    """
     parsed = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(allow_private, bool):
         return _refusal(parsed, allow_private, frozenset())
@@ -159,12 +149,6 @@ def _gives_keys(address: ipaddress.IPv4Address) -> bool:
 
 
 def resolve(host: str, port: int, *, allow_private: Private) -> list[str]:
-    """Resolve a host name to the addresses that may be connected to.
-
-    Raises:
-        ForbiddenAddressError: The name leads to refused addresses only.
-        OSError: The name cannot be resolved.
-    """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(item[4][0]) for item in found))
     refused = reason = ""
@@ -234,7 +218,6 @@ class GuardedBackend(httpcore.NetworkBackend):
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
     ) -> httpcore.NetworkStream:
-        """Refused: no URL leads here."""
         raise ForbiddenAddressError(f"unix socket {path}: refused")
 
     def sleep(self, seconds: float) -> None:

@@ -132,14 +132,6 @@ class Browser:
     """A running Chromium, driven by a thread of its own; pages may be rendered from several.
 
     It starts with the first page, and again when it went down.
-
-    Args:
-        user_agent: How it introduces itself to scripts.
-        program: Path of the browser; by default one that is on the path, else Playwright's own.
-        sandbox: Whether Chromium is to contain its pages; as root it cannot.
-
-    Raises:
-        MissingExtraError: Playwright is not installed.
     """
 
     def __init__(self, *, user_agent: str, program: str = "", sandbox: bool = True) -> None:
@@ -161,7 +153,6 @@ class Browser:
         self._thread.start()
 
     def close(self) -> None:
-        """End the browser."""
         with suppress(Exception):  # it goes down with this process anyway
             self._run(self._shut())
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -179,20 +170,7 @@ class Browser:
         limit: int,
         seconds: float,
     ) -> Rendered:
-        """Show a page, wait until it stands still, and read what it shows.
-
-        Args:
-            url: Its address; a fragment is a route of its scripts.
-            html: What the server sent.
-            fetch: Answers a request of the page: gets its address and kind (``script``,
-                ``stylesheet``, ``xhr``, ``fetch``); called in threads.
-            limit: Most characters of the page as it is shown.
-            seconds: Longest that it may take.
-
-        Raises:
-            RenderError: It cannot be shown.
-            SourceError: There is no browser.
-        """
+        """Show a page, wait until it stands still, and read what it shows."""
         for attempt in (0, 1):
             visit = _Visit(url, html, fetch, limit, seconds)
             try:

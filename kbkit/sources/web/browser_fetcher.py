@@ -46,29 +46,13 @@ def open_page_fetcher(
     robots: Robots,
     pace: RateLimiter,
 ) -> PageFetcher:
-    """What gets pages for a recipe: the fetcher, or a browser that has it fetch.
-
-    Raises:
-        MissingExtraError: A browser is to render, and Playwright is not installed.
-    """
     if not page_world.rendered(spec, context):
         return fetcher
     return BrowserFetcher(fetcher, robots, pace, spec, context)
 
 
 class BrowserFetcher:
-    """Fetches pages and has a browser render them; safe to use from several threads.
-
-    Args:
-        fetcher: Fetches what comes from a page's own host.
-        robots: Forbids.
-        pace: Delays.
-        spec: The part of the recipe that describes the source.
-        context: What the pipeline gives.
-
-    Raises:
-        MissingExtraError: Playwright is not installed.
-    """
+    """Fetches pages and has a browser render them; safe to use from several threads."""
 
     def __init__(
         self,
@@ -97,7 +81,6 @@ class BrowserFetcher:
         self._places: dict[str, int] = {}  # routes that showed nothing else
 
     def close(self) -> None:
-        """End the browser and close connections."""
         self._browser.close()
         self._public.close()
 
@@ -109,17 +92,7 @@ class BrowserFetcher:
         last_modified: str = "",
         check: Callable[[str], Response | None] | None = None,
     ) -> Response:
-        """Fetch and render a page; one that is no page comes as it is.
-
-        Args:
-            url: Its address; a fragment is a route of its scripts.
-            etag: Not sent: what the server sends says little about what scripts show.
-            last_modified: Not sent either.
-            check: Asked for every address behind a redirect; a response it gives ends the way.
-
-        Returns:
-            The outcome; the body is the page as it is shown.
-        """
+        """Fetch and render a page; one that is no page comes as it is."""
         address, route = urldefrag(url)
         if route and self._places.get(address, 0) >= _PLACES:
             return _place(url, address)
@@ -219,11 +192,6 @@ def illustrated(
     """The events of a source, with the pictures of its documents where its recipe wants them.
 
     Pictures are fetched under the rules of pages: no private addresses, robots.txt, delays.
-
-    Args:
-        events: What happened to the pages.
-        spec: The part of the recipe that describes the source.
-        context: What the pipeline gives.
     """
     if not spec.images:
         yield from events

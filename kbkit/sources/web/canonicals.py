@@ -8,11 +8,7 @@ from kbkit.sources.web.urls import index_alias
 
 
 class Canonicals:
-    """What the pages of one crawl call their own address.
-
-    Args:
-        memory: What earlier runs left.
-    """
+    """What the pages of one crawl call their own address."""
 
     def __init__(self, memory: CrawlMemory) -> None:
         self._memory = memory
@@ -21,13 +17,6 @@ class Canonicals:
         self._empty: set[str] = set()  # addresses that became no document
 
     def believed(self, named: str, uri: str, start: str) -> str:
-        """The other address that a page is a copy of, ``""`` where it is none.
-
-        Args:
-            named: What it calls its own address.
-            uri: Where it was read.
-            start: The start of the crawl.
-        """
         if named in (uri, index_alias(uri), start) or (named and self._of(named) == uri):
             return ""  # every page names the home page, or two pages name each other
         if named in self._empty or named.rstrip("/") == uri.rstrip("/"):
@@ -35,22 +24,14 @@ class Canonicals:
         return named
 
     def add(self, task: PageRequest, uri: str, own: str) -> None:
-        """Remember what a page is a copy of, or that it is none."""
         self._copies[uri] = own
         if own:
             self.wait_for(own, task)
 
     def wait_for(self, own: str, task: PageRequest) -> None:
-        """Remember that a page was skipped for the sake of another."""
         self._named_by.setdefault(own, []).append(task)
 
     def settle(self, url: str, own: str) -> list[PageRequest]:
-        """An address became no document: take the copies of it, which have to be read after all.
-
-        Args:
-            url: The address.
-            own: What its page is a copy of itself, or ``""``.
-        """
         waiting = self._named_by.pop(url, [])
         if own and own not in self._empty:
             self._named_by.setdefault(own, []).extend(waiting)

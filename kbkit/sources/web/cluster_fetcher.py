@@ -47,26 +47,17 @@ class RequestTask:
 
     @property
     def seconds(self) -> float:
-        """Longest that it may take."""
         return self.options.timeout + _MARGIN  # a `Fetcher` ends it itself, but for the system
 
     def perform(self) -> tuple[Response, str, bool]:
-        """Ask for it, here and now."""
         return _fetcher(self.options).once(self.url, dict(self.headers), self.limit, self.truncate)
 
     def broken(self, reason: str) -> tuple[Response, str, bool]:
-        """A request on which a worker ended."""
         return Response(self.url, Outcome.FAILED, reason), "", True
 
 
 class ClusterFetcher(Fetcher):
-    """A `Fetcher` whose requests the workers of a cluster make; cookies are each worker's own.
-
-    Args:
-        pool: Has the workers.
-        options: As `Fetcher` takes them.
-        stop: Ends the waiting.
-    """
+    """A `Fetcher` whose requests the workers of a cluster make; cookies are each worker's own."""
 
     def __init__(self, pool: Pool, options: FetchOptions, stop: Callable[[], bool]) -> None:
         super().__init__(**asdict(options), stop=stop)
@@ -76,11 +67,6 @@ class ClusterFetcher(Fetcher):
     def once(
         self, url: str, headers: dict[str, str], limit: int, truncate: bool
     ) -> tuple[Response, str, bool]:
-        """One request, by a worker.
-
-        Raises:
-            ClusterError: The cluster was lost.
-        """
         task = RequestTask(self._options, url, tuple(headers.items()), limit, truncate)
         result = self._pool.submit(task)
         while not self._stop():

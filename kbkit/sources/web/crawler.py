@@ -35,12 +35,7 @@ _STUB = 400  # characters of a page that only refreshes to another
 
 
 class CrawlRun:
-    """One crawl from its start to its end.
-
-    Args:
-        spec: The part of the recipe that describes it; the provider is ours.
-        context: What the pipeline gives.
-    """
+    """One crawl from its start to its end."""
 
     def __init__(self, spec: CrawlSource, context: SourceContext) -> None:
         self._spec = spec
@@ -170,7 +165,6 @@ class CrawlRun:
             self._downloads.start(task)
 
     def _next_event(self) -> SourceEvent | None:
-        """Take one thing that came: a response, or a page that was read."""
         came = self._downloads.poll(0)
         if came is None:
             backlog = len(self._frontier) if self._started else 0
@@ -314,12 +308,10 @@ class CrawlRun:
         return event
 
     def _settle_copies(self, url: str, own: str) -> None:
-        """An address became no document: what do the pages come to that call it their own?"""
         for task in self._canonicals.settle(url, own):
             self._frontier.append(task)
 
     def _start_done(self) -> None:
-        """The start page has been dealt with: the scope is known, so sitemaps can be read."""
         if not self._started:
             self._started = True
             if not self._dead:

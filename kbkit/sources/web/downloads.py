@@ -75,11 +75,6 @@ class RateLimiter:
         return max(self._delay, self._robots.delay(url))
 
     def wait(self, url: str) -> bool:
-        """Wait for one's turn.
-
-        Returns:
-            Whether it came; not so when the work is to stop.
-        """
         delay = self.delay(url)
         if not delay:
             return not self._stop()
@@ -92,16 +87,7 @@ class RateLimiter:
 
 
 class Downloads:
-    """Threads that fetch pages; they are daemons, so that a slow server never holds an exit.
-
-    Args:
-        fetcher: Fetches.
-        robots: Forbids.
-        pace: Delays.
-        check: Asked about every address behind a redirect, in some thread.
-        stop: Ends the threads.
-        concurrency: Requests at once.
-    """
+    """Threads that fetch pages; they are daemons, so that a slow server never holds an exit."""
 
     def __init__(
         self,
@@ -130,16 +116,10 @@ class Downloads:
             thread.start()
 
     def start(self, task: PageRequest) -> None:
-        """Have a page fetched."""
         self.running += 1
         self._tasks.put(task)
 
     def poll(self, timeout: float) -> tuple[PageRequest, Response] | None:
-        """A page that came, or ``None``.
-
-        Raises:
-            ClusterError: The cluster was lost, which says nothing of the page.
-        """
         try:
             task, came = (
                 self._results.get(timeout=timeout) if timeout else self._results.get_nowait()

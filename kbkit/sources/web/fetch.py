@@ -32,12 +32,7 @@ LOCATION = "kbkit-location"
 
 
 class GuardedTransport(httpx.BaseTransport):
-    """An httpx transport on a connection pool whose backend checks addresses.
-
-    Args:
-        backend: Opens connections.
-        connections: Most at once.
-    """
+    """An httpx transport on a connection pool whose backend checks addresses."""
 
     def __init__(self, backend: GuardedBackend, connections: int) -> None:
         self._pool = httpcore.ConnectionPool(
@@ -74,7 +69,6 @@ class GuardedTransport(httpx.BaseTransport):
         )
 
     def close(self) -> None:
-        """Close all connections."""
         self._pool.close()
 
 
@@ -90,12 +84,7 @@ class _Body(httpx.SyncByteStream):
 
 
 def decompressed(parts: Iterator[bytes], encoding: str, limit: int) -> Iterator[bytes]:
-    """Undo gzip or deflate, at most ``limit`` bytes at a time and in all.
-
-    Raises:
-        httpx.DecodingError: The encoding is another one.
-        zlib.error: The data is damaged.
-    """
+    """Undo gzip or deflate, at most ``limit`` bytes at a time and in all."""
     if encoding in ("", "identity"):
         yield from parts
         return
@@ -186,18 +175,7 @@ class Response:
 
 
 class Fetcher:
-    """Fetches pages; safe to use from several threads.
-
-    Args:
-        user_agent: How to introduce oneself.
-        timeout: Seconds for one request, redirects and retries apart.
-        max_bytes: Largest body after decompression.
-        allow_private: Permit loopback and private addresses, or those that are named.
-        stop: When it says true, requests end within about half a second.
-        connections: Most connections at once.
-        page_seconds: Seconds after which no request is begun any more for one page: its redirects,
-            retries and waits.
-    """
+    """Fetches pages; safe to use from several threads."""
 
     def __init__(
         self,
@@ -242,7 +220,6 @@ class Fetcher:
         self.close()
 
     def close(self) -> None:
-        """Close all connections."""
         self._client.close()
 
     def get(
@@ -256,20 +233,7 @@ class Fetcher:
         truncate: bool = False,
         span: tuple[int, int] | None = None,
     ) -> Response:
-        """Fetch one address, following redirects and retrying what is worth it.
-
-        Args:
-            url: An absolute http or https address.
-            etag: Validator of the last visit; makes the request conditional.
-            last_modified: Validator of the last visit; makes the request conditional.
-            check: Asked for every address behind a redirect; a response it gives ends the way.
-            max_bytes: Largest body here, instead of the fetcher's.
-            truncate: Cut a body that is too large instead of refusing it.
-            span: First byte and the one behind the last to ask for; a server may give all the same.
-
-        Returns:
-            The outcome; errors of the other side are outcomes, never exceptions.
-        """
+        """Fetch one address, following redirects and retrying what is worth it."""
         headers = {}
         if etag:
             headers["If-None-Match"] = etag
@@ -457,11 +421,7 @@ def refused_url(url: str) -> str:
 
 
 def pause(seconds: float, stop: Callable[[], bool]) -> bool:
-    """Wait, asking every fifth of a second whether to stop.
-
-    Returns:
-        Whether the whole time passed.
-    """
+    """Wait, asking every fifth of a second whether to stop."""
     end = time.monotonic() + seconds
     while not stop():
         left = end - time.monotonic()

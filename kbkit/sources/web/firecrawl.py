@@ -41,10 +41,6 @@ class FirecrawlCrawler:
     """Fetches through a Firecrawl service.
 
     ``FIRECRAWL_API_KEY`` names the account, ``FIRECRAWL_API_URL`` a service of one's own.
-
-    Args:
-        spec: The part of the recipe that describes the source.
-        context: What the pipeline gives.
     """
 
     def __init__(self, spec: CrawlSource | PageSource, context: SourceContext) -> None:
@@ -53,12 +49,7 @@ class FirecrawlCrawler:
         self._poll = _POLL
 
     def crawl(self, url: str, limit: int) -> Iterator[SourceEvent]:
-        """Have a site crawled by the service; pages come as they are done.
-
-        Raises:
-            MissingExtraError: The client is not installed.
-            SourceError: The service refuses or fails.
-        """
+        """Have a site crawled by the service; pages come as they are done."""
         start = canonical(url)
         if reason := self._refused(start or url):
             yield SourceEvent(url, Outcome.SKIPPED, reason=reason)
@@ -94,12 +85,6 @@ class FirecrawlCrawler:
                 self._cancel(client, str(job.id))
 
     def page(self, url: str) -> SourceEvent:
-        """Have one page fetched by the service.
-
-        Raises:
-            MissingExtraError: The client is not installed.
-            SourceError: The service refuses or fails.
-        """
         address = canonical(url)
         if reason := self._refused(address or url):
             return SourceEvent(url, Outcome.SKIPPED, reason=reason)
@@ -191,7 +176,6 @@ class FirecrawlCrawler:
         return self._context.memory.page(url) or PageRecord(url)
 
     def _refused(self, url: str) -> str:
-        """Say why an address is neither told to the service nor taken from it, or ``""``."""
         if reason := refused_url(url):
             return reason
         parts = urlsplit(url)
@@ -204,12 +188,7 @@ class FirecrawlCrawler:
         return ""
 
     def _ask(self, request: Callable[[], _T], *, only_page: bool = False) -> _T:
-        """Ask the service; busy, it is asked again.
-
-        Raises:
-            SourceError: It refuses or fails.
-            _PageError: It could not fetch this page.
-        """
+        """Ask the service; busy, it is asked again."""
         import requests
         from firecrawl.v2.utils.error_handler import FirecrawlError, RateLimitError
         from pydantic import ValidationError

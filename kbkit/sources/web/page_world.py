@@ -153,11 +153,7 @@ _MARK = "kbkit:"
 
 
 class Validators:
-    """Makes and compares the validators of records.
-
-    Args:
-        spec: The part of the recipe that shapes the documents.
-    """
+    """Makes and compares the validators of records."""
 
     def __init__(self, spec: CrawlSource | PageSource) -> None:
         shaping = [READER_VERSION, spec.document_type, spec.tags, spec.license, spec.attribution]
@@ -168,7 +164,6 @@ class Validators:
         self._options = _hash(json.dumps(shaping).encode())
 
     def make(self, response: Response) -> str:
-        """The validator to remember of a page that came."""
         return f"{_MARK}{self._options}:{_contents(response)} {response.etag}"
 
     def sent(self, record: PageRecord | None) -> tuple[str, str]:
@@ -195,7 +190,6 @@ def _hash(data: bytes) -> str:
 
 
 def open_fetcher(spec: CrawlSource | PageSource, context: SourceContext) -> Fetcher:
-    """A fetcher with the bounds of a recipe."""
     options = FetchOptions(context.user_agent, context.timeout, spec.max_bytes, spec.allow_private)
     if not context.engine.is_local:
         return ClusterFetcher(context.engine.pool(), options, context.stop)
@@ -204,18 +198,15 @@ def open_fetcher(spec: CrawlSource | PageSource, context: SourceContext) -> Fetc
 
 
 def rendered(spec: CrawlSource | PageSource, context: SourceContext) -> bool:
-    """Whether a browser renders the pages."""
     return (spec.provider or context.provider) == "browser"
 
 
 def robots_refusal(robots: Robots, url: str) -> Response | None:
-    """The response to a request that robots.txt forbids, or ``None``."""
     verdict = robots.verdict(url)
     return Response(url, verdict.outcome, verdict.reason) if verdict else None
 
 
 def body_refusal(response: Response, accepted: frozenset[str]) -> str:
-    """Say why a body is not worth reading, or ``""``."""
     if not response.body.strip():
         return "empty page"
     if response.media_type not in accepted:
@@ -224,7 +215,6 @@ def body_refusal(response: Response, accepted: frozenset[str]) -> str:
 
 
 def page_record(task: PageRequest, response: Response, validator: str) -> PageRecord:
-    """What to remember of a page that came, links and document apart."""
     uri = canonical(response.url, routes=True)
     return PageRecord(
         task.url,

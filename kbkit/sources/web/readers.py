@@ -36,24 +36,10 @@ class Crawler(Protocol):
     """Fetches pages of the web and reads them."""
 
     def crawl(self, url: str, limit: int) -> Iterator[SourceEvent]:
-        """Read a site from a page on; what becomes of each page is an event.
-
-        Args:
-            url: The page to start from.
-            limit: Most documents.
-
-        Raises:
-            SourceError: Nothing can be had at all, and not because of the site.
-        """
+        """Read a site from a page on; what becomes of each page is an event."""
         ...
 
-    def page(self, url: str) -> SourceEvent:
-        """Read one page.
-
-        Raises:
-            SourceError: Nothing can be had at all, and not because of the site.
-        """
-        ...
+    def page(self, url: str) -> SourceEvent: ...
 
 
 def open_crawler(spec: CrawlSource | PageSource, context: SourceContext) -> Crawler:
@@ -66,11 +52,7 @@ def open_crawler(spec: CrawlSource | PageSource, context: SourceContext) -> Craw
 
 
 class CrawlReader:
-    """A site, followed along its links and sitemaps.
-
-    Args:
-        spec: The part of the recipe that describes it.
-    """
+    """A site, followed along its links and sitemaps."""
 
     type = "crawl"
     exhaustive = False
@@ -79,22 +61,14 @@ class CrawlReader:
         self._spec = spec
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Crawl. A start page that cannot be had is an event like any other page.
-
-        Raises:
-            SourceError: The provider cannot be used.
-        """
+        """Crawl. A start page that cannot be had is an event like any other page."""
         crawler = open_crawler(self._spec, context)
         events = crawler.crawl(self._spec.url, self._spec.limit)
         yield from illustrated(events, self._spec, context)
 
 
 class PageReader:
-    """One page of the web.
-
-    Args:
-        spec: The part of the recipe that describes it.
-    """
+    """One page of the web."""
 
     type = "page"
     exhaustive = False
@@ -103,22 +77,13 @@ class PageReader:
         self._spec = spec
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the page; whatever happens is one event.
-
-        Raises:
-            SourceError: The provider cannot be used.
-        """
+        """Read the page; whatever happens is one event."""
         event = open_crawler(self._spec, context).page(self._spec.url)
         yield from illustrated(iter([event]), self._spec, context)
 
 
 class LocalCrawler:
-    """kbkit's own crawler, on this machine.
-
-    Args:
-        spec: The part of the recipe that describes the source.
-        context: What the pipeline gives.
-    """
+    """kbkit's own crawler, on this machine."""
 
     def __init__(self, spec: CrawlSource | PageSource, context: SourceContext) -> None:
         self._spec = spec

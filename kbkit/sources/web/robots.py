@@ -32,15 +32,6 @@ class Verdict:
 
 
 def directives(header: str, token: str) -> frozenset[str]:
-    """What X-Robots-Tag headers ask of a crawler.
-
-    Args:
-        header: The values of all such headers, in lower case, one a line.
-        token: The crawler's name; what is asked of other crawlers does not count.
-
-    Returns:
-        Directives such as ``noindex``, ``nofollow`` and ``none``.
-    """
     asked = set()
     for line in header.split("\n"):
         ours = True
@@ -55,12 +46,7 @@ def directives(header: str, token: str) -> frozenset[str]:
 
 
 class Robots:
-    """The rules of every host a crawl meets; safe to use from several threads.
-
-    Args:
-        fetcher: Fetches the files.
-        user_agent: How the crawler introduces itself; the part before ``/`` selects the group.
-    """
+    """The rules of every host a crawl meets; safe to use from several threads."""
 
     def __init__(self, fetcher: Fetcher, user_agent: str) -> None:
         self._fetcher = fetcher
@@ -69,7 +55,6 @@ class Robots:
         self._lock = threading.Lock()
 
     def verdict(self, url: str) -> Verdict | None:
-        """Say why an address may not be fetched, or ``None`` when it may."""
         rules = self._of(origin(url))
         if isinstance(rules, Verdict):
             return rules
@@ -92,12 +77,10 @@ class Robots:
         return min(max(seconds, 0.0), _LONGEST_DELAY)
 
     def sitemaps(self, url: str) -> list[str]:
-        """Addresses of the sitemaps that the host's robots.txt names."""
         rules = self._of(origin(url))
         return [] if rules is None or isinstance(rules, Verdict) else list(rules.sitemaps)[:100]
 
     def _of(self, host: str) -> Any:
-        """A Protego object, a verdict on the whole host, or ``None`` when all is allowed."""
         with self._lock:
             if host not in self._rules:
                 self._rules[host] = self._read(host)
@@ -139,17 +122,6 @@ def read_sitemaps(
 
     Sitemaps are hints: one that is missing or damaged is passed over. No XML parser reads
     them, so there are no entities to expand and nothing to go wrong on malformed ones.
-
-    Args:
-        fetcher: Fetches the files.
-        starts: Addresses of sitemaps or indexes.
-        wants: Gives the canonical form of an address in scope, or ``""``.
-        check: Says why an address may not be fetched, or ``None``.
-        wait: Waits until a host may be asked; false ends the reading.
-        stop: Ends the reading.
-
-    Returns:
-        Canonical addresses in scope, each once, in order.
     """
     waiting = deque(dict.fromkeys(starts))
     seen = set(waiting)

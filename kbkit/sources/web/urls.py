@@ -52,15 +52,6 @@ def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
     Scheme and host in lower case (international names in ASCII), no default port, no fragment,
     no dot segments, escapes in upper case and only where needed, no parameters that name a
     session or a campaign. The order of the other parameters is kept.
-
-    Args:
-        url: An address, absolute or relative to ``base``.
-        base: Where a relative address starts.
-        routes: Keep a fragment that is a route of the page's scripts (``#/guide``, ``#!/guide``),
-            without the place in that page that follows it (``?id=tea``).
-
-    Returns:
-        The canonical address, or ``""`` when it is malformed or neither http nor https.
     """
     try:
         url = url.strip().replace("\t", "").replace("\n", "").replace("\r", "")
@@ -127,7 +118,6 @@ def _without_dots(path: str) -> str:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port of a canonical address."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 
@@ -139,7 +129,6 @@ def folder(url: str) -> str:
 
 
 def index_alias(url: str) -> str:
-    """The other address of a folder's index page: ``x/`` for ``x/index.html`` and back."""
     if "?" in url:
         return ""
     head, _, name = url.rpartition("/")
@@ -167,7 +156,6 @@ class Scope:
         self.prefix = self.prefix or folder(self.start)
 
     def follow_start(self, target: str) -> None:
-        """The start page was redirected: its new place becomes the scope if it lies outside."""
         if not target.startswith(self.prefix):
             moved = origin(target) + urlsplit(self.prefix).path
             self.prefix = moved if target.startswith(moved) else folder(target)
@@ -177,11 +165,9 @@ class Scope:
         return url.startswith(self.prefix)
 
     def allows(self, url: str) -> bool:
-        """Say whether a page is to be read: in scope and let through by the globs."""
         return self.contains(url) and admits(urlsplit(url).path, self.include, self.exclude)
 
     def link(self, href: str, base: str) -> str:
-        """The canonical form of a link worth following, or ``""``."""
         url = canonical(href, base, routes=self.routes)
         if not url or not self.contains(url) or refused_url(url):
             return ""
@@ -251,7 +237,6 @@ class Refusals:
         self._good: set[str] = set()
 
     def __contains__(self, url: str) -> bool:
-        """Whether an address was refused for good."""
         return url in self._good
 
     def add(self, url: str, reason: str, *, for_good: bool = True) -> None:
@@ -267,7 +252,6 @@ class Refusals:
             self._good.add(url)
 
     def events(self, read: Collection[str]) -> Iterator[SourceEvent]:
-        """One event a reason, without the addresses that were read after all."""
         for reason, urls in self._urls.items():
             left = [url for url in urls if url not in read]
             count = len(left) + self._more[reason]

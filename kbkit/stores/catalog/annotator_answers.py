@@ -21,16 +21,6 @@ _columns = annotator_answers.c
 def put(
     transaction: Transaction, kb_id: str, answers: Mapping[str, tuple[str, Sequence[Any]]]
 ) -> None:
-    """Keep answers.
-
-    Args:
-        transaction: A writing transaction.
-        kb_id: The knowledge base.
-        answers: By a hash of what was asked: the id of the chunk, and its statements.
-
-    Raises:
-        NotFoundError: The knowledge base was deleted.
-    """
     knowledge_bases.get_by_id(transaction, kb_id)
     known = of(transaction, kb_id, answers)
     rows = [
@@ -43,7 +33,6 @@ def put(
 
 
 def of(transaction: Transaction, kb_id: str, keys: Collection[str]) -> dict[str, list[Any]]:
-    """Statements of answers that are there, by the hash of what was asked."""
     query = sa.select(_columns.key, _columns.statements).where(
         _columns.kb_id == kb_id, transaction.is_in(_columns.key, list(keys))
     )

@@ -20,17 +20,7 @@ def apply(
     found: Sequence[_T],
     put: Callable[[Transaction, Sequence[_T]], object],
 ) -> None:
-    """Have what was found written, in transactions of their own; nothing where it is nothing.
-
-    Args:
-        database: The catalog.
-        kb_id: The knowledge base that it is found for.
-        found: What is to be written.
-        put: Writes some of it. Others may have written since it was found.
-
-    Raises:
-        NotFoundError: The knowledge base was deleted.
-    """
+    """Have what was found written, in transactions of their own; nothing where it is nothing."""
     for start in range(0, len(found), _AT_ONCE):
         with database.write() as transaction:
             knowledge_bases.get_by_id(transaction, kb_id)

@@ -64,7 +64,6 @@ _LARGEST = 2**63
 
 
 def tables() -> list[Table]:
-    """The tables of a bundle, each behind those that it refers to or speaks of."""
     first = (knowledge_bases, name_uses, sources, runs, documents, chunks)
     rest = (table for table in copying.tables() if table not in first)
     return [*first, *(table for table in rest if table.name not in LEFT_OUT)]
@@ -73,13 +72,7 @@ def tables() -> list[Table]:
 def rows(
     transaction: Transaction, kb_ids: Sequence[str], *, whole: bool
 ) -> Iterator[tuple[str, Iterator[Values]]]:
-    """Name and rows of each table, in order of its key.
-
-    Args:
-        transaction: One that reads.
-        kb_ids: Of the knowledge bases.
-        whole: Whether they are all there are, so that what people said of the graph is theirs too.
-    """
+    """Name and rows of each table, in order of its key."""
     graph = _Graph.of(transaction, kb_ids, whole)
     for table in tables():
         yield table.name, _rows_of(transaction, table, kb_ids, graph)
@@ -197,11 +190,6 @@ def _value(value: Any) -> Any:
 
 
 def row_of(table: Table, values: Any) -> Row:
-    """A row as `copying.insert` takes it, out of what stands in a bundle.
-
-    Raises:
-        ValueError: It is none of that table.
-    """
     if not isinstance(values, dict) or values.keys() != set(table.c.keys()):
         raise ValueError(f"has not the columns {', '.join(table.c.keys())}")
     return tuple(_checked(column, values[column.name]) for column in table.c)

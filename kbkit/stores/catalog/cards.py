@@ -54,7 +54,6 @@ class CardVectors:
 
 
 def outdated(transaction: Transaction, kb_id: str, revision: int, limit: int) -> list[Document]:
-    """Some documents, not gone, that have no card of that revision or a later one."""
     there = sa.select(cards.c.document_id).where(
         cards.c.document_id == documents.c.id, cards.c.revision >= revision
     )
@@ -68,17 +67,7 @@ def outdated(transaction: Transaction, kb_id: str, revision: int, limit: int) ->
 
 
 def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, NewCard]) -> int:
-    """Keep cards, in place of those before.
-
-    Args:
-        transaction: A writing transaction.
-        kb_id: The knowledge base.
-        revision: Of the form that they have.
-        made: By document.
-
-    Returns:
-        How many were kept: not those of documents that changed or went meanwhile.
-    """
+    """Keep cards, in place of those before."""
     query = sa.select(documents.c.id, documents.c.content_hash).where(
         transaction.is_in(documents.c.id, list(made)), documents.c.state != DocumentState.GONE.value
     )
@@ -97,7 +86,6 @@ def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, 
 
 
 def remove(transaction: Transaction, document_ids: Collection[str]) -> None:
-    """Forget the cards of some documents."""
     if document_ids:
         transaction.execute(
             cards.delete().where(transaction.is_in(cards.c.document_id, document_ids))
@@ -115,7 +103,6 @@ def outdate(transaction: Transaction, document_ids: Collection[str]) -> None:
 
 
 def texts(transaction: Transaction, kb_id: str) -> dict[str, str]:
-    """The cards of a knowledge base, by document."""
     rows = transaction.execute(
         sa.select(cards.c.document_id, cards.c.text).where(cards.c.kb_id == kb_id)
     )
@@ -123,7 +110,6 @@ def texts(transaction: Transaction, kb_id: str) -> dict[str, str]:
 
 
 def lacking(transaction: Transaction, kb_id: str, embedder: str) -> dict[str, str]:
-    """What an embedder has not embedded yet: the texts of cards, by ``embed_hash``."""
     there = sa.exists().where(
         *_of(kb_id, embedder), card_vectors.c.embed_hash == cards.c.embed_hash
     )
@@ -134,7 +120,6 @@ def lacking(transaction: Transaction, kb_id: str, embedder: str) -> dict[str, st
 
 
 def counts(transaction: Transaction, kb_id: str, embedder: str) -> tuple[int, int]:
-    """Documents that are not gone, and how many of them have no card that an embedder embedded."""
     alive = sa.select(sa.func.count()).select_from(documents).where(*_alive(kb_id))
     held = sa.select(sa.func.count()).select_from(_joined()).where(*_of(kb_id, embedder))
     documents_ = int(transaction.execute(alive).scalar_one())
@@ -144,7 +129,6 @@ def counts(transaction: Transaction, kb_id: str, embedder: str) -> tuple[int, in
 def add_vectors(
     transaction: Transaction, kb_id: str, embedder: str, packed: Mapping[str, bytes]
 ) -> None:
-    """Keep packed vectors of cards, by ``embed_hash``."""
     known = sa.select(card_vectors.c.embed_hash).where(
         *_of(kb_id, embedder), transaction.is_in(card_vectors.c.embed_hash, list(packed))
     )
@@ -161,15 +145,6 @@ def add_vectors(
 
 
 def search_with(transaction: Transaction, kb_id: str, embedder: str, model: str) -> None:
-    """Note whose vectors are searched from now on, and that there may be more of them.
-
-    Args:
-        transaction: A writing transaction.
-        kb_id: The knowledge base.
-        embedder: Fingerprint of what made them.
-        model: Fingerprint of what is to make them. Where that is the same and has made all, vectors
-            of others go, and those of cards that are no more.
-    """
     transaction.execute(
         knowledge_bases.update()
         .where(knowledge_bases.c.id == kb_id)

@@ -34,19 +34,16 @@ _rows = knowledge_schema.annotations
 
 
 def count_lacking(transaction: Transaction, kb_id: str, annotator: str) -> int:
-    """How many chunks of a knowledge base an annotator has not annotated."""
     query = sa.select(sa.func.count()).select_from(chunks).where(_lacks(kb_id, annotator))
     return int(transaction.execute(query).scalar_one())
 
 
 def lacking(transaction: Transaction, kb_id: str, annotator: str, limit: int) -> list[int]:
-    """``seq`` of some chunks that an annotator has not annotated, ascending."""
     query = sa.select(chunks.c.seq).where(_lacks(kb_id, annotator)).order_by(chunks.c.seq)
     return list(transaction.execute(query.limit(limit)).scalars())
 
 
 def iter_texts(transaction: Transaction, kb_id: str, annotator: str) -> Iterator[tuple[int, str]]:
-    """``seq`` and text of the chunks that an annotator has annotated, read as one goes on."""
     query = (
         sa.select(chunks.c.seq, chunks.c.text)
         .where(chunks.c.kb_id == kb_id, ~_lacks(kb_id, annotator))
@@ -62,17 +59,7 @@ def put(
     made: Mapping[int, Sequence[Annotation]],
     key_of: Callable[[SubjectKind, str], str],
 ) -> int:
-    """Keep annotations of chunks in place of those before.
-
-    Args:
-        transaction: A writing transaction.
-        kb_id: The knowledge base.
-        made: By ``chunks.seq``.
-        key_of: Gives the normal form of a subject's name; ``""`` for what names nothing.
-
-    Returns:
-        Of how many chunks they were kept: not of those that went meanwhile.
-    """
+    """Keep annotations of chunks in place of those before."""
     there = _there(transaction, made)
     remove(transaction, there)
     rows: list[dict[str, Any]] = []
@@ -95,13 +82,6 @@ def put(
 def summaries(
     transaction: Transaction, chunk_ids: Sequence[str], limit: int = 3
 ) -> dict[str, ChunkSummary]:
-    """What annotated chunks say, by id.
-
-    Args:
-        transaction: Reads.
-        chunk_ids: Few of them: the hits of a search.
-        limit: Most entities of each.
-    """
     links, named = annotation_subjects.c, knowledge_schema.subjects.c
     frames = transaction.execute(
         sa.select(chunks.c.id, chunks.c.seq, _rows.c.frame)
@@ -128,7 +108,6 @@ def summaries(
 
 
 def remove(transaction: Transaction, seqs: Collection[int]) -> None:
-    """Forget the annotations of some chunks, and that their relations were read."""
     for part in in_parts(list(seqs)):
         for table in (annotation_subjects, _rows, knowledge_schema.related_chunks):
             transaction.execute(table.delete().where(table.c.chunk_seq.in_(part)))
@@ -136,7 +115,6 @@ def remove(transaction: Transaction, seqs: Collection[int]) -> None:
 
 
 def remove_of_documents(transaction: Transaction, document_ids: Collection[str]) -> None:
-    """Forget the annotations of all chunks of some documents."""
     if document_ids:
         query = sa.select(chunks.c.seq)
         own = query.where(transaction.is_in(chunks.c.document_id, document_ids))
@@ -162,7 +140,6 @@ def of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[Annotat
 
 
 def stated_relations(transaction: Transaction, kb_id: str) -> dict[int, list[StatedRelation]]:
-    """What the annotations of chunks say that entities are to each other, by ``chunks.seq``."""
     query = sa.select(_rows.c.chunk_seq, _rows.c.relations).where(
         _rows.c.kb_id == kb_id, _rows.c.relations != ""
     )
@@ -176,13 +153,7 @@ def stated_relations(transaction: Transaction, kb_id: str) -> dict[int, list[Sta
 def iter_all(
     transaction: Transaction, kb_id: str, *, after: tuple[str, int] = ("", -1)
 ) -> Iterator[AnnotatedChunk]:
-    """All annotated chunks of a knowledge base, in order of their documents' URIs.
-
-    Args:
-        transaction: Reads them as they are asked for.
-        kb_id: The knowledge base.
-        after: URI of a document and place in it that they come after.
-    """
+    """All annotated chunks of a knowledge base, in order of their documents' URIs."""
     query = (
         sa.select(chunks.c.seq)
         .join(documents, documents.c.id == chunks.c.document_id)
@@ -210,7 +181,6 @@ def iter_all(
 
 
 def count(transaction: Transaction, kb_id: str) -> int:
-    """How many annotations the chunks of a knowledge base have."""
     query = sa.select(sa.func.count()).select_from(_rows).where(_rows.c.kb_id == kb_id)
     return int(transaction.execute(query).scalar_one())
 
@@ -227,7 +197,6 @@ def frame_counts(transaction: Transaction, kb_id: str) -> dict[Frame, int]:
 
 
 def seqs_with_frame(transaction: Transaction, kb_id: str, frames: Collection[Frame]) -> list[int]:
-    """``seq`` of the chunks that make a statement of one of some frames, ascending."""
     query = sa.select(_rows.c.chunk_seq).where(
         _rows.c.kb_id == kb_id, _rows.c.frame.in_([frame.value for frame in frames])
     )
@@ -261,7 +230,6 @@ def _values(annotation: Annotation) -> dict[str, Any]:
 
 
 def _stated(annotation: Annotation) -> str:
-    """The relations of an annotation as they are kept."""
     told = [[each.source, each.name, each.target] for each in annotation.relations]
     return json.dumps(told, ensure_ascii=False) if told else ""
 

@@ -50,7 +50,6 @@ class Difference:
 
 
 def staying(transaction: Transaction, new_chunks: Sequence[NewChunk]) -> set[str]:
-    """Ids of the chunks that are stored as they are, and keep the vectors that they have."""
     same: set[str] = set()
     by_id = {new.chunk.id: new for new in new_chunks}
     for part in in_parts(list(by_id)):
@@ -107,14 +106,6 @@ _PLACE = ("position", "start", "end", "anchor", "page")
 def add(
     transaction: Transaction, kb_id: str, added: Sequence[NewChunk], packed: Mapping[str, bytes]
 ) -> None:
-    """Add chunks.
-
-    Args:
-        transaction: A writing transaction.
-        kb_id: The knowledge base.
-        added: Chunks that are not there.
-        packed: Their packed vectors by ``embed_hash``.
-    """
     if not added:
         return
     numbered = list(enumerate(added, transaction.reserve_seqs(len(added))))

@@ -23,11 +23,9 @@ def note(transaction: Transaction, token: str) -> None:
 
 
 def counts(transaction: Transaction, token: str) -> bool:
-    """Whether it does."""
     query = sa.select(name_uses.c.times).where(name_uses.c.name == _MARK + token)
     return transaction.execute(query).first() is not None
 
 
 def forget(transaction: Transaction, token: str) -> None:
-    """Forget a note, when all that it stands for is in its place."""
     transaction.execute(name_uses.delete().where(name_uses.c.name == _MARK + token))

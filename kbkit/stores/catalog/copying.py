@@ -45,7 +45,6 @@ _BATCH_ROWS = 5_000
 
 
 def tables() -> list[Table]:
-    """The tables that are copied, each behind those that it refers to."""
     return [table for table in metadata.sorted_tables if table.name not in _OF_AN_INDEX]
 
 
@@ -60,7 +59,6 @@ def numbered() -> list[Column[Any]]:
 
 
 def count(transaction: Transaction, table: Table) -> int:
-    """Number of rows."""
     return int(transaction.execute(sa.select(sa.func.count()).select_from(table)).scalar_one())
 
 
@@ -112,7 +110,6 @@ def insert(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None
 
 
 def refer(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
-    """Store what rows, which are all there, refer to in their own table."""
     at = {column.name: i for i, column in enumerate(table.c)}
     for column in _own_references(table):
         said = [row for row in batch if row[at[column.name]] is not None]
@@ -128,7 +125,6 @@ def refer(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
 
 
 def refers_to_itself(table: Table) -> bool:
-    """Whether `refer` has anything to do."""
     return bool(_own_references(table))
 
 
@@ -155,12 +151,10 @@ class Digest:
         self._hash = hashlib.blake2b(digest_size=16)
 
     def add(self, row: Row) -> None:
-        """Take a row in."""
         self.rows += 1
         self._hash.update(repr(comparable(row)).encode())
 
     def text(self) -> str:
-        """What it comes to, in hexadecimal digits."""
         return self._hash.hexdigest()
 
 
@@ -173,7 +167,6 @@ def comparable(row: Row) -> Row:
 
 
 def beginning(table: Table, row: Row) -> Row:
-    """What `insert` stores of a row, to compare."""
     later = _own_references(table)
     if not later:
         return comparable(row)
@@ -182,7 +175,6 @@ def beginning(table: Table, row: Row) -> Row:
 
 
 def is_empty(transaction: Transaction) -> bool:
-    """Whether a catalog holds nothing at all."""
     return not any(
         transaction.execute(sa.select(sa.literal(1)).select_from(table).limit(1)).first()
         for table in tables()
@@ -190,17 +182,10 @@ def is_empty(transaction: Transaction) -> bool:
 
 
 def mark(transaction: Transaction, source: str) -> None:
-    """Mark a catalog as one that is being filled.
-
-    Args:
-        transaction: A writing transaction.
-        source: What it is filled from; see `mark_of`.
-    """
     transaction.execute(VERSION.update().values(version_num=mark_of(source)))
 
 
 def mark_of(source: str) -> str:
-    """What marks a catalog that is being filled from another, by this revision of the tables."""
     digest = hashlib.blake2b(source.encode(), digest_size=6).hexdigest()
     return f"{UNFINISHED} {HEAD} {digest}"
 
@@ -212,7 +197,6 @@ def found_mark(transaction: Transaction) -> str:
 
 
 def empty(transaction: Transaction) -> None:
-    """Take away all that was copied."""
     for kb_id in transaction.execute(sa.select(bases.c.id)).scalars().all():
         transaction.lexical.drop(kb_id)
     for table in reversed(metadata.sorted_tables):

@@ -35,7 +35,6 @@ def seqs_by_id(transaction: Transaction, ids: Sequence[str]) -> dict[str, int]:
 
 
 def indexes(transaction: Transaction, kb_id: str) -> frozenset[str]:
-    """Ids of the documents that are mostly links."""
     query = sa.select(documents.c.id).where(documents.c.kb_id == kb_id, documents.c.is_index)
     return frozenset(transaction.execute(query).scalars())
 
@@ -76,7 +75,6 @@ def matching_documents(transaction: Transaction, kb_id: str, filters: Filters) -
 
 
 def versions(transaction: Transaction, kb_id: str) -> set[str]:
-    """The versions that documents are of which can be found."""
     rows = transaction.execute(
         sa.select(documents.c.uri, _VERSION).where(
             documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE
@@ -90,7 +88,6 @@ def _version(row: Any) -> str:
 
 
 def seqs_on_pages(transaction: Transaction, kb_id: str, pages: Collection[int]) -> list[int]:
-    """``seq`` of the chunks that stand on some pages of their sources, ascending."""
     query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id)
     return sorted(
         seq
@@ -109,7 +106,6 @@ def chunk_owners(transaction: Transaction, kb_id: str) -> Sequence[Sequence[Any]
 
 
 def headings_of(transaction: Transaction, seqs: Sequence[int]) -> list[tuple[str, str]]:
-    """The title of the document of each chunk, and the heading path above it without that title."""
     found: dict[int, tuple[str, str]] = {}
     for part in in_parts(seqs):
         rows = transaction.execute(
@@ -148,7 +144,6 @@ def vectors_by_id(
 
 
 def corpus_size(transaction: Transaction, kb_id: str) -> tuple[int, int]:
-    """Number of chunks, and of the terms of all of them."""
     row = transaction.execute(
         sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(chunks.c.length), 0)).where(
             chunks.c.kb_id == kb_id
@@ -203,7 +198,6 @@ def iter_indexed(
 def chunk_seqs(
     transaction: Transaction, kb_id: str, *, after: int = 0, until: int = LAST
 ) -> NDArray[np.int64]:
-    """``seq`` of the chunks that came after one, up to another, ascending."""
     query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id)
     query = query.where(chunks.c.seq > after, chunks.c.seq <= until)
     found = transaction.execute(query.order_by(chunks.c.seq)).scalars()
@@ -226,7 +220,6 @@ def last_chunks(
 def count_chunks(
     transaction: Transaction, kb_id: str, *, after: int = 0, until: int | None = None
 ) -> int:
-    """Number of chunks whose ``seq`` is greater than one, and not greater than another."""
     query = sa.select(sa.func.count()).select_from(chunks)
     query = query.where(chunks.c.kb_id == kb_id, chunks.c.seq > after)
     if until is not None:
@@ -235,7 +228,6 @@ def count_chunks(
 
 
 def some_chunks(transaction: Transaction, kb_id: str, most: int) -> int:
-    """Number of chunks, counted no further than to some number."""
     there = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).limit(most)
     query = sa.select(sa.func.count()).select_from(there.subquery())
     return int(transaction.execute(query).scalar_one())
@@ -262,15 +254,7 @@ def nearest_chunks(
     among: Collection[str],
     after: int,
 ) -> list[int]:
-    """``seq`` of some chunks and of those that came after one, by exact cosine, best first.
-
-    Args:
-        transaction: One that reads.
-        kb_id: The knowledge base.
-        query: Unit vector, shape ``(dimensions,)``.
-        among: Ids of chunks; those that are gone are left out.
-        after: ``seq`` that those which came since are greater than.
-    """
+    """``seq`` of some chunks and of those that came after one, by exact cosine, best first."""
     found = transaction.execute(
         sa.select(chunks.c.seq, vectors.c.vector)
         .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
@@ -288,11 +272,7 @@ def nearest_chunks(
 def sample(
     transaction: Transaction, kb_id: str, dimensions: int, limit: int, seed: int
 ) -> tuple[list[tuple[Chunk, Document]], NDArray[np.float32]]:
-    """At most ``limit`` chunks, each with its document (whose ``content`` is left empty).
-
-    Returns:
-        The chunks as they were stored, and their vectors, shape ``(n, dimensions)``.
-    """
+    """At most ``limit`` chunks, each with its document (whose ``content`` is left empty)."""
     query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).order_by(chunks.c.seq)
     seqs = transaction.execute(query).scalars().all()
     if len(seqs) > limit:

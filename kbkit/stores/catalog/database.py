@@ -59,12 +59,7 @@ class LexicalIndex(Protocol):
 
 
 class Transaction(ABC):
-    """One transaction; opaque to all that stands above `kbkit.stores`.
-
-    Args:
-        connection: Of SQLAlchemy, in a transaction.
-        lexical: The lexical indexes, in the same transaction.
-    """
+    """One transaction; opaque to all that stands above `kbkit.stores`."""
 
     def __init__(self, connection: sa.Connection, lexical: LexicalIndex) -> None:
         self._connection = connection
@@ -75,7 +70,6 @@ class Transaction(ABC):
         statement: sa.Executable,
         parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     ) -> sa.CursorResult[*tuple[Any, ...]]:
-        """Execute a statement, for each of several parameters where there are several."""
         return self._connection.execute(statement, parameters)
 
     @abstractmethod
@@ -91,11 +85,9 @@ class Transaction(ABC):
         """Have new rows of a table numbered from behind that one on, and behind all it has."""
 
     def is_in(self, column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:
-        """The condition that a column has one of some texts, however many."""
         return column.in_(list(values))
 
     def chunk_rows(self, seqs: Sequence[int]) -> Iterable[Sequence[Any]]:
-        """Rows of some chunks and their documents, as `reading.hydrated` takes them."""
         columns = [*(chunks.c[name] for name in _CHUNK), *(documents.c[name] for name in _DOCUMENT)]
         query = sa.select(*columns).join(documents, documents.c.id == chunks.c.document_id)
         for part in in_parts(seqs):

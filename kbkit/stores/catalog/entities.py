@@ -31,7 +31,6 @@ _KIND = SubjectKind.ENTITY.value
 
 
 def aliases_of(transaction: Transaction) -> dict[str, str]:
-    """What each other name of an entity is another name of, by the ids of both."""
     rows = transaction.execute(
         # only entities have other names; SQLite would read all subjects for a condition on their
         # kind, or for what is not null
@@ -41,13 +40,11 @@ def aliases_of(transaction: Transaction) -> dict[str, str]:
 
 
 def deleted(transaction: Transaction) -> set[str]:
-    """Ids of the entities that a person deleted."""
     query = sa.select(entities.c.subject_id).where(entities.c.deleted_at.is_not(None))
     return set(transaction.execute(query).scalars())
 
 
 def find(transaction: Transaction, named: SubjectName) -> str | None:
-    """The id of the entity that is meant by its id, or by one of its names."""
     rows = transaction.execute(
         sa.select(subjects.c.id, subjects.c.alias_of).where(
             subjects.c.kind == _KIND, subjects.c.id.in_([named.name, named.id])
@@ -61,17 +58,11 @@ def find(transaction: Transaction, named: SubjectName) -> str | None:
 
 
 def group(transaction: Transaction, ids: Collection[str]) -> set[str]:
-    """Ids of entities with those of all their other names."""
     below = sa.select(subjects.c.id).where(transaction.is_in(subjects.c.alias_of, list(ids)))
     return {*ids, *transaction.execute(below).scalars()}
 
 
 def get(transaction: Transaction, entity_id: str) -> Entity:
-    """One entity by its id.
-
-    Raises:
-        NotFoundError: There is none, or a person deleted it.
-    """
     found = of(transaction, [entity_id])
     if not found:
         raise NotFoundError(f"no entity with id {entity_id!r}")
@@ -79,13 +70,7 @@ def get(transaction: Transaction, entity_id: str) -> Entity:
 
 
 def of(transaction: Transaction, ids: Sequence[str], *, counted: bool = True) -> list[Entity]:
-    """Some entities by id, in that order; those that are not there are left out.
-
-    Args:
-        transaction: Reads.
-        ids: Of the entities.
-        counted: Whether it matters how many chunks and documents name them.
-    """
+    """Some entities by id, in that order; those that are not there are left out."""
     rows = {
         row.id: row
         for part in in_parts(ids)
@@ -103,15 +88,7 @@ def listed(
     kb_ids: Collection[str] | None = None,
     limit: int | None = None,
 ) -> list[Entity]:
-    """Entities, those first that most chunks name.
-
-    Args:
-        transaction: Reads.
-        like: Only those with this text in one of their names, in capitals or not.
-        types: Only of these types.
-        kb_ids: Only those that chunks of these knowledge bases name.
-        limit: Most entities.
-    """
+    """Entities, those first that most chunks name."""
     own = subjects.alias("own")
     # SQLite joins by an index of its own only what it knows to be text
     either = sa.func.coalesce(own.c.alias_of, own.c.id)
@@ -145,7 +122,6 @@ def listed(
 
 
 def by_hand(transaction: Transaction) -> list[Entity]:
-    """The entities that a person made or changed."""
     rows = transaction.execute(_LISTED.where(entities.c.by_hand).order_by(subjects.c.name)).all()
     return _with_counts(transaction, rows)
 
@@ -160,11 +136,7 @@ def create(
     aliases: Iterable[SubjectName],
     made_by: str,
 ) -> Entity:
-    """Make an entity by hand; one that was deleted comes back.
-
-    Raises:
-        ConflictError: The name, or an alias, is one of an entity that is there.
-    """
+    """Make an entity by hand; one that was deleted comes back."""
     there = find(transaction, named)
     if there is not None:
         name = get(transaction, there).name
@@ -197,23 +169,7 @@ def update(
     seen: Entity | None = None,
     made_by: str,
 ) -> Entity:
-    """Change what is said of an entity; what is ``None`` stays.
-
-    Args:
-        transaction: A writing transaction.
-        entity_id: Which.
-        named: What it is to be called; its old name stays another one of it.
-        type: What it is.
-        description: What it is, in a sentence.
-        properties: What else is known of it, in place of what was.
-        aliases: Its other names, in place of those that it has.
-        seen: It as it was looked at; ``None`` where that does not matter.
-        made_by: Who changes it.
-
-    Raises:
-        NotFoundError: There is no such entity.
-        ConflictError: Somebody else changed it meanwhile, or a name is one of another entity.
-    """
+    """Change what is said of an entity; what is ``None`` stays."""
     before = get(transaction, entity_id)
     if seen is not None:
         check_unchanged(before.name, before.updated_at, before.made_by, seen.updated_at)
@@ -235,12 +191,6 @@ def update(
 
 
 def delete(transaction: Transaction, entity_id: str, *, seen: Entity | None, made_by: str) -> None:
-    """Delete an entity for good: no rebuild brings it back, but `create` does.
-
-    Raises:
-        NotFoundError: There is no such entity.
-        ConflictError: Somebody else changed it meanwhile.
-    """
     before = get(transaction, entity_id)
     if seen is not None:
         check_unchanged(before.name, before.updated_at, before.made_by, seen.updated_at)
@@ -250,11 +200,6 @@ def delete(transaction: Transaction, entity_id: str, *, seen: Entity | None, mad
 def check_unchanged(
     what: str, changed: datetime | None, by: str, expected: datetime | None
 ) -> None:
-    """Whether something is as somebody saw it who wants to change it.
-
-    Raises:
-        ConflictError: It is not.
-    """
     if changed != expected:
         who = f" by {by}" if by else ""
         when = f" at {changed:%Y-%m-%d %H:%M:%S} UTC" if changed else ""
@@ -356,11 +301,7 @@ def _put(transaction: Transaction, entity_id: str, made_by: str, **values: Any) 
 
 
 def _add_subject(transaction: Transaction, named: SubjectName, alias_of: str | None) -> None:
-    """Have a subject of a name; one that has it already must not be another entity.
-
-    Raises:
-        ConflictError: It is.
-    """
+    """Have a subject of a name; one that has it already must not be another entity."""
     row = transaction.execute(
         sa.select(subjects.c.alias_of).where(subjects.c.id == named.id)
     ).first()
@@ -383,11 +324,6 @@ def _add_subject(transaction: Transaction, named: SubjectName, alias_of: str | N
 
 
 def _set_aliases(transaction: Transaction, entity_id: str, aliases: Iterable[SubjectName]) -> None:
-    """Give an entity these other names in place of those that it has.
-
-    Raises:
-        ConflictError: One names another entity, or one that goes came by a merge.
-    """
     wanted = {named.id: named for named in aliases if named.id != entity_id}
     query = sa.select(subjects.c.id, subjects.c.name).where(subjects.c.alias_of == entity_id)
     there = {row.id: row.name for row in transaction.execute(query)}

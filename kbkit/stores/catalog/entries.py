@@ -58,7 +58,6 @@ _COLUMNS = [entries.c[name] for name in EntryRecord._fields]
 
 
 def records(transaction: Transaction) -> dict[str, EntryRecord]:
-    """What is known of all entries, by slug."""
     rows = transaction.execute(sa.select(*_COLUMNS)).all()
     return {row[0]: EntryRecord(*row) for row in rows}
 
@@ -72,17 +71,7 @@ def listed(
     text: str,
     sort: str,
 ) -> list[EntryRecord]:
-    """Entries of a kind, in order.
-
-    Args:
-        transaction: Reads.
-        status: Only of this status.
-        category: Only of this category, in capitals or not.
-        tag: Only with this tag, in capitals or not.
-        text: Only those that have it anywhere but in their files, in capitals or not.
-        sort: ``rating`` (of the Bayesian average, the best first), ``updated`` (the last first) or
-            ``title``.
-    """
+    """Entries of a kind, in order."""
     mean = (entries.c.average * entries.c.votes + PRIOR_SCORE * PRIOR_VOTES) / (
         entries.c.votes + PRIOR_VOTES
     )
@@ -123,7 +112,6 @@ def best(transaction: Transaction) -> list[str]:
 
 
 def note(transaction: Transaction, found: Sequence[EntryRecord]) -> None:
-    """Keep what is known of entries now, in place of what was."""
     forget(transaction, [record.slug for record in found])
     if found:
         transaction.execute(entries.insert(), [record._asdict() for record in found])
@@ -181,7 +169,6 @@ def put_votes(transaction: Transaction, kb_id: str, entry_id: str, now: Sequence
 def document_ratings(
     transaction: Transaction, kb_id: str, document_ids: Iterable[str]
 ) -> dict[str, list[tuple[int, Vote]]]:
-    """Ratings of entries that were given to their documents, by the document's id."""
     wanted = set(document_ids)
     query = sa.select(
         ratings.c.id, ratings.c.target, ratings.c.created_at, ratings.c.rater, ratings.c.score
@@ -199,14 +186,12 @@ def document_ratings(
 
 
 def learned(transaction: Transaction) -> Mapping[str, Any]:
-    """What was learned of folders: rows with ``digest``, ``slug`` and ``problem``, by folder."""
     return {row.folder: row for row in transaction.execute(sa.select(learned_folders))}
 
 
 def note_learned(
     transaction: Transaction, folder: str, digest: str, slug: str, problem: str
 ) -> None:
-    """Note that a folder was learned, or why it was not."""
     transaction.execute(learned_folders.delete().where(learned_folders.c.folder == folder))
     values = {"folder": folder, "digest": digest, "slug": slug, "problem": problem}
     transaction.execute(learned_folders.insert().values(**values))

@@ -33,18 +33,6 @@ class ExpansionRow:
 def put(
     transaction: Transaction, kb_id: str, document: Document, row: ExpansionRow, description: str
 ) -> bool:
-    """Keep what a model wrote, in place of what there was, and have the document's card made again.
-
-    Args:
-        transaction: A writing transaction.
-        kb_id: The knowledge base.
-        document: As the model was given it.
-        row: What it wrote.
-        description: What the document is from now on, in a line, if it does not say so itself.
-
-    Returns:
-        Whether it was kept: not if the document changed or went meanwhile.
-    """
     same = (documents.c.id == document.id) & (documents.c.content_hash == document.content_hash)
     if transaction.execute(sa.select(documents.c.id).where(same)).first() is None:
         return False
@@ -68,7 +56,6 @@ def put(
 
 
 def of(transaction: Transaction, document_ids: Collection[str]) -> dict[str, ExpansionRow]:
-    """What was written of some documents, by document."""
     query = sa.select(expansions).where(transaction.is_in(expansions.c.document_id, document_ids))
     return {
         row.document_id: ExpansionRow(row.text_hash, row.model, row.card, tuple(row.questions))
@@ -77,23 +64,12 @@ def of(transaction: Transaction, document_ids: Collection[str]) -> dict[str, Exp
 
 
 def keys(transaction: Transaction, kb_id: str) -> dict[str, tuple[str, str]]:
-    """``text_hash`` and ``model`` of what was written in a knowledge base, by document."""
     query = sa.select(expansions.c.document_id, expansions.c.text_hash, expansions.c.model)
     rows = transaction.execute(query.where(expansions.c.kb_id == kb_id))
     return {row.document_id: (row.text_hash, row.model) for row in rows}
 
 
 def remove(transaction: Transaction, kb_id: str, described: Collection[str]) -> int:
-    """Forget what was written in a knowledge base, and have the documents' cards made again.
-
-    Args:
-        transaction: A writing transaction.
-        kb_id: The knowledge base.
-        described: Documents whose description goes too.
-
-    Returns:
-        Of how many documents something was written.
-    """
     known = list(keys(transaction, kb_id))
     transaction.execute(expansions.delete().where(expansions.c.kb_id == kb_id))
     cards.outdate(transaction, known)

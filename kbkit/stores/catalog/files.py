@@ -101,13 +101,11 @@ def _below(column: sa.Column[str], path: str) -> sa.ColumnElement[bool]:
 
 
 def records(transaction: Transaction, path: str = "") -> dict[str, FileRecord]:
-    """What is known of a file, or of all below a folder, by path."""
     rows = transaction.execute(sa.select(*_COLUMNS).where(_below(files.c.path, path))).all()
     return {row[0]: FileRecord(*row) for row in rows}
 
 
 def of(transaction: Transaction, paths: Sequence[str]) -> dict[str, FileRecord]:
-    """What is known of some files, by path."""
     found: dict[str, FileRecord] = {}
     for part in in_parts(paths):
         rows = transaction.execute(sa.select(*_COLUMNS).where(files.c.path.in_(part)))
@@ -116,7 +114,6 @@ def of(transaction: Transaction, paths: Sequence[str]) -> dict[str, FileRecord]:
 
 
 def listed(transaction: Transaction, folder: str) -> dict[str, tuple[int, int, str, int]]:
-    """Size, time of change, digest and time of creation of the files in a folder, by path."""
     start = len(folder) + 2 if folder else 1
     inside = place_of(sa.func.substr(files.c.path, start), "/") == 0
     columns = (files.c.size, files.c.changed, files.c.digest, files.c.created)
@@ -141,7 +138,6 @@ def oldest(transaction: Transaction, folder: str) -> dict[str, int]:
 
 
 def note(transaction: Transaction, found: Sequence[FileRecord]) -> None:
-    """Keep what is known of files now, in place of what was."""
     if not found:
         return
     _remove(transaction, files, [record.path for record in found])
@@ -149,7 +145,6 @@ def note(transaction: Transaction, found: Sequence[FileRecord]) -> None:
 
 
 def forget(transaction: Transaction, paths: Sequence[str]) -> None:
-    """Forget files that are gone."""
     for table in (files, file_names, file_links):
         _remove(transaction, table, paths)
 
@@ -188,7 +183,6 @@ def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None
 
 
 def names(transaction: Transaction, paths: Sequence[str]) -> set[str]:
-    """What links may call some files."""
     found: set[str] = set()
     for part in in_parts(paths):
         query = sa.select(file_names.c.key).where(file_names.c.path.in_(part))
@@ -197,7 +191,6 @@ def names(transaction: Transaction, paths: Sequence[str]) -> set[str]:
 
 
 def named(transaction: Transaction, keys: Collection[str]) -> dict[str, list[str]]:
-    """The files that links may call so, by name."""
     found: dict[str, list[str]] = {}
     for part in in_parts(sorted(keys)):
         query = sa.select(file_names.c.key, file_names.c.path).where(file_names.c.key.in_(part))
@@ -207,7 +200,6 @@ def named(transaction: Transaction, keys: Collection[str]) -> dict[str, list[str
 
 
 def put_names(transaction: Transaction, found: Mapping[str, Iterable[str]]) -> None:
-    """Keep what links may call files, in place of what they could."""
     _remove(transaction, file_names, list(found))
     rows = [{"path": path, "key": key} for path, keys in found.items() for key in set(keys)]
     if rows:
@@ -215,7 +207,6 @@ def put_names(transaction: Transaction, found: Mapping[str, Iterable[str]]) -> N
 
 
 def put_links(transaction: Transaction, found: Mapping[str, Iterable[Link]]) -> None:
-    """Keep the links of files, in place of those that they had."""
     _remove(transaction, file_links, list(found))
     rows = [link._asdict() for links in found.values() for link in links]
     if rows:
@@ -223,7 +214,6 @@ def put_links(transaction: Transaction, found: Mapping[str, Iterable[Link]]) -> 
 
 
 def links_by_key(transaction: Transaction, keys: Collection[str]) -> list[Link]:
-    """The links with some names in them."""
     found: list[Link] = []
     for part in in_parts(sorted(keys)):
         rows = transaction.execute(sa.select(file_links).where(file_links.c.key.in_(part)))
@@ -232,7 +222,6 @@ def links_by_key(transaction: Transaction, keys: Collection[str]) -> list[Link]:
 
 
 def lead(transaction: Transaction, links: Sequence[Link]) -> None:
-    """Note where links lead now."""
     if links:
         transaction.execute(
             file_links.update()
@@ -249,7 +238,6 @@ def lead(transaction: Transaction, links: Sequence[Link]) -> None:
 
 
 def backlinks(transaction: Transaction, path: str) -> list[str]:
-    """The files that link to one, sorted."""
     query = sa.select(file_links.c.path).where(file_links.c.leads_to == path).distinct()
     return sorted(transaction.execute(query).scalars())
 
@@ -273,7 +261,6 @@ def missing(transaction: Transaction) -> list[MissingNote]:
 
 
 def linked_documents(transaction: Transaction, kb_id: str) -> dict[str, dict[str, str]]:
-    """Which document each link of a document means, by the document's id and what is written."""
     if kb_id != FILES:
         return {}
     source, end = documents.alias("source"), documents.alias("end")
@@ -291,7 +278,6 @@ def linked_documents(transaction: Transaction, kb_id: str) -> dict[str, dict[str
 def chunks_with(
     transaction: Transaction, kb_id: str, uris: Sequence[str], text: str, limit: int
 ) -> list[str]:
-    """Ids of chunks, of some documents, in which a text stands."""
     query = (
         sa.select(chunks.c.id)
         .join(documents, documents.c.id == chunks.c.document_id)

@@ -123,7 +123,6 @@ def mentions(transaction: Transaction, kb_id: str) -> dict[int, list[str]]:
 
 
 def entity_names(transaction: Transaction) -> dict[str, str]:
-    """What the entities of a workspace are called, by id, other names included."""
     query = sa.select(subjects.c.id, subjects.c.name)
     rows = transaction.execute(query.where(subjects.c.kind == SubjectKind.ENTITY.value))
     return {row.id: row.name for row in rows}
@@ -147,7 +146,6 @@ def given_names(transaction: Transaction, kb_id: str) -> list[DefinedName]:
 
 
 def document_facts(transaction: Transaction, kb_id: str) -> dict[str, DocumentFacts]:
-    """The documents of a knowledge base, not gone, by id."""
     query = sa.select(
         documents.c.id, documents.c.uri, documents.c.title, documents.c.metadata
     ).where(documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value)
@@ -155,14 +153,12 @@ def document_facts(transaction: Transaction, kb_id: str) -> dict[str, DocumentFa
 
 
 def digests(transaction: Transaction, kb_id: str) -> dict[int, str]:
-    """With what each chunk was read whose relations are known."""
     query = sa.select(related_chunks.c.chunk_seq, related_chunks.c.digest)
     rows = transaction.execute(query.where(related_chunks.c.kb_id == kb_id))
     return {row.chunk_seq: row.digest for row in rows}
 
 
 def texts(transaction: Transaction, seqs: Sequence[int]) -> dict[int, str]:
-    """The texts of some chunks."""
     found: dict[int, str] = {}
     for part in in_parts(seqs):
         query = sa.select(chunks.c.seq, chunks.c.text).where(chunks.c.seq.in_(part))
@@ -187,13 +183,11 @@ def waits(transaction: Transaction, kb_id: str) -> bool:
 
 
 def count(transaction: Transaction, kb_id: str) -> int:
-    """How many chunks a knowledge base has."""
     query = sa.select(sa.func.count()).select_from(chunks).where(chunks.c.kb_id == kb_id)
     return int(transaction.execute(query).scalar_one())
 
 
 def version(transaction: Transaction, kb_id: str) -> int:
-    """What the version of a knowledge base is now."""
     query = sa.select(knowledge_bases.c.version).where(knowledge_bases.c.id == kb_id)
     return int(transaction.execute(query).scalar_one())
 
@@ -264,11 +258,7 @@ class BadQuery(NamedTuple):
 def named_entities(
     transaction: Transaction, kb_ids: Collection[str]
 ) -> tuple[list[NamedEntity], Mapping[str, set[str]]]:
-    """The entities of some knowledge bases, and those that people made, with their counts.
-
-    Returns:
-        Them, and the documents, no lists of links, in which each of them stands, by its id.
-    """
+    """The entities of some knowledge bases, and those that people made, with their counts."""
     told = (
         sa.select(
             annotation_subjects.c.subject_id,
@@ -314,7 +304,6 @@ def named_entities(
 
 
 def defining_documents(transaction: Transaction) -> dict[str, set[str]]:
-    """The documents that say what an entity is, by its id."""
     query = (
         sa.select(relations.c.source_id, relations.c.target_id)
         .where(relations.c.name == "defined_in", relations.c.deleted_at.is_(None))
@@ -327,7 +316,6 @@ def defining_documents(transaction: Transaction) -> dict[str, set[str]]:
 
 
 def headings(transaction: Transaction, kb_ids: Collection[str]) -> set[str]:
-    """The headings of some knowledge bases, and the titles of their documents."""
     of_chunks = sa.select(chunks.c.heading_path).where(chunks.c.kb_id.in_(list(kb_ids)))
     paths = transaction.execute(of_chunks.distinct()).scalars()
     titles = sa.select(documents.c.title).where(documents.c.kb_id.in_(list(kb_ids)))
@@ -341,7 +329,6 @@ def _lists(kb_ids: Collection[str]) -> sa.Select[tuple[str]]:
 
 
 def nameless_documents(transaction: Transaction, kb_ids: Collection[str]) -> list[NamelessDocument]:
-    """The documents, not gone and no lists of links, in which no entity stands."""
     named = (
         sa.exists()
         .where(annotation_subjects.c.chunk_seq == chunks.c.seq)
@@ -394,7 +381,6 @@ def bad_queries(transaction: Transaction, kb_ids: Collection[str], most: int) ->
 
 
 def first_chunks(transaction: Transaction, kind: TargetKind, known: str, limit: int) -> list[str]:
-    """Where to start: ids of chunks that name an entity most plainly, or begin a document."""
     query = sa.select(chunks.c.id).join(
         knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id
     ).where(knowledge_bases.c.deleted_at.is_(None))  # fmt: skip

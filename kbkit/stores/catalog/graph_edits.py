@@ -48,18 +48,7 @@ def noted(
     relation: tuple[str, ...] = (),
     pair: tuple[str, str] | None = None,
 ) -> Iterator[None]:
-    """Note what is changed meanwhile, so that `undo` can take it back.
-
-    Args:
-        transaction: A writing transaction.
-        what: The change, in words.
-        made_by: Who makes it.
-        entity: Id of the entity that is changed.
-        names: Ids of the subjects that are or become names of it.
-        relation: Kind and id of the source, name, kind and id of the target of the relation that
-            is changed.
-        pair: The entities that are merged, or are not to be.
-    """
+    """Note what is changed meanwhile, so that `undo` can take it back."""
     about = {
         "entity": entity,
         "names": sorted({entity, *names}) if entity else [],
@@ -87,17 +76,6 @@ def listed(
 
 
 def undo(transaction: Transaction, made_by: str, edit_id: int | None = None) -> GraphEdit:
-    """Take an edit back.
-
-    Args:
-        transaction: A writing transaction.
-        made_by: Whose last edit, where none is named.
-        edit_id: Which one.
-
-    Raises:
-        NotFoundError: There is no such edit.
-        ConflictError: What it changed was changed again since.
-    """
     query = sa.select(*graph_edits.c).order_by(graph_edits.c.id.desc()).limit(1)
     own = graph_edits.c.made_by == made_by if edit_id is None else graph_edits.c.id == edit_id
     row = transaction.execute(query.where(own)).first()
@@ -122,7 +100,6 @@ def undo(transaction: Transaction, made_by: str, edit_id: int | None = None) -> 
 
 
 def _rows(transaction: Transaction, about: Rows) -> dict[str, Any]:
-    """What an edit is about, as it is now."""
     found: dict[str, Any] = {}
     if about["entity"]:
         own = sa.select(*entities.c).where(entities.c.subject_id == about["entity"])
@@ -140,11 +117,6 @@ def _rows(transaction: Transaction, about: Rows) -> dict[str, Any]:
 
 
 def _check_unchanged(transaction: Transaction, row: Any) -> None:
-    """Whether what an edit changed is as it left it.
-
-    Raises:
-        ConflictError: It is not.
-    """
     now, after = _rows(transaction, row.before), row.after
     entity, relation = now.get("entity_row"), now.get("relation_row")
     by = ""

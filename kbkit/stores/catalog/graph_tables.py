@@ -112,7 +112,6 @@ class GraphTable:
 
 
 def signature(transaction: Transaction, kb_id: str) -> Signature:
-    """Numbers that are others when the graph of a knowledge base may be another one."""
     low, high = sa.func.min, sa.func.max
     return (
         *_numbers(
@@ -132,7 +131,6 @@ def signature(transaction: Transaction, kb_id: str) -> Signature:
 
 
 def edits(transaction: Transaction) -> Signature:
-    """Those numbers of a signature that are others when people have changed something."""
     return _numbers(transaction, sa.func.max(graph_edits.c.id))
 
 
@@ -195,7 +193,6 @@ def read(transaction: Transaction, kb_id: str) -> GraphTable:
 
 
 def name_chunks(transaction: Transaction, graph: GraphTable, rows: Collection[int]) -> None:
-    """Have a table know the chunks that name some of its entities."""
     missing = {row for row in rows if row not in graph.naming}
     if not missing:
         return
@@ -281,7 +278,6 @@ def _named(transaction: Transaction, kb_id: str) -> dict[str, EntityRow]:
 
 
 def _described(transaction: Transaction, ids: Collection[str]) -> dict[str, EntityRow]:
-    """Entities that no chunk names, by id."""
     query = (
         sa.select(*_DESCRIBED, sa.literal(0))
         .outerjoin(entity_rows, entity_rows.c.subject_id == subjects.c.id)

@@ -45,14 +45,6 @@ _Number = TypeVar("_Number", float, sa.ColumnElement[float])
 def put(
     transaction: Transaction, kb_id: str, read: Mapping[int, str], facts: Iterable[Fact]
 ) -> None:
-    """Keep what chunks say in place of what they said.
-
-    Args:
-        transaction: A writing transaction.
-        kb_id: The knowledge base.
-        read: With what each was read, by ``chunks.seq``; those that went meanwhile are left out.
-        facts: What they say, but for co-occurrence.
-    """
     there = _there(transaction, chunks.c.seq, read)
     for part in in_parts(sorted(read)):
         counted = sa.exists().where(
@@ -73,13 +65,6 @@ def put(
 def co_occurrence_changes(
     transaction: Transaction, kb_id: str, facts: Sequence[Fact]
 ) -> tuple[list[Evidence], list[Fact]]:
-    """Which evidence that entities of a knowledge base stand together is to go, and which to come.
-
-    Args:
-        transaction: Reads.
-        kb_id: The knowledge base.
-        facts: All of it as it should be.
-    """
     query = (
         sa.select(
             relation_evidence.c.relation_id,
@@ -104,7 +89,6 @@ def co_occurrence_changes(
 
 
 def drop_evidence(transaction: Transaction, gone: Sequence[Evidence]) -> None:
-    """Forget that chunks support relations."""
     table = relation_evidence.c
     transaction.execute(
         relation_evidence.delete().where(
@@ -121,7 +105,6 @@ def add_evidence(transaction: Transaction, facts: Sequence[Fact]) -> None:
 
 
 def unsettled(transaction: Transaction) -> list[int]:
-    """The relations that `settle` would change."""
     return [row.id for row in transaction.execute(_unsettled(transaction))]
 
 
@@ -129,10 +112,6 @@ def settle(transaction: Transaction, ids: Sequence[int] | None = None) -> None:
     """Have weights follow from the evidence that is left; what has none goes, unless by hand.
 
     Evidence in the trash weighs nothing, but is there when it comes back.
-
-    Args:
-        transaction: A writing transaction.
-        ids: Only of these relations; by default of all.
     """
     rows = transaction.execute(_unsettled(transaction, ids)).all()
     for part in in_parts([row.id for row in rows if row.total is None]):
@@ -152,7 +131,6 @@ def settle(transaction: Transaction, ids: Sequence[int] | None = None) -> None:
 def _unsettled(
     transaction: Transaction, ids: Sequence[int] | None = None
 ) -> sa.Select[tuple[int, float | None]]:
-    """Relations whose weight does not follow from their evidence, and what that adds up to."""
     deleted = sa.select(knowledge_bases.c.id).where(knowledge_bases.c.deleted_at.is_not(None))
     trashed = list(transaction.execute(deleted).scalars())
     weight: sa.ColumnElement[float] = relation_evidence.c.weight
@@ -174,7 +152,6 @@ def _unsettled(
 
 
 def weight_of(total: _Number) -> _Number:
-    """The weight of a relation whose evidence adds up to a number, 0 or above."""
     return total / (1 + total)
 
 
@@ -194,13 +171,6 @@ def put_entities(
     """Keep what the documents of a knowledge base say that entities are; what a person said stays.
 
     An entity that nothing names or defines any more is forgotten.
-
-    Args:
-        transaction: A writing transaction.
-        kb_id: The knowledge base.
-        described: Of each of its entities.
-        ids: The entities to look at.
-        names: Of those of them that its documents define, whether any chunk names them or not.
     """
     new, changed, gone = _entity_changes(transaction, kb_id, described, ids)
     add_subjects(transaction, names)
@@ -265,7 +235,6 @@ def _entity_changes(
 
 
 def put_aliases(transaction: Transaction, aliases: Sequence[tuple[SubjectName, str]]) -> None:
-    """Have other names lead to entities where `alias_changes` still says so."""
     changes = alias_changes(transaction, dict(aliases))
     add_subjects(transaction, changes)
     for name, known in changes.items():
@@ -280,10 +249,6 @@ def alias_changes(
 
     A name that is spoken of as something of its own is left, and so is an entity that a person
     changed: what that is called is theirs to say.
-
-    Args:
-        transaction: Reads.
-        aliases: The id of an entity by another name of it.
     """
     wanted = {name.id: (name, known) for name, known in aliases.items() if name.key}
     by_hand, taken = set[str](), set[str]()

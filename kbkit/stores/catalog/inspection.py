@@ -53,12 +53,7 @@ def known_names(transaction: Transaction) -> set[str]:
 
 
 def odd_jobs(transaction: Transaction, names: Collection[str]) -> Iterator[OddRow]:
-    """Jobs that cannot be read, and such as wait and that nobody can do.
-
-    Args:
-        transaction: One that reads.
-        names: See `known_names`.
-    """
+    """Jobs that cannot be read, and such as wait and that nobody can do."""
     for id_ in transaction.execute(sa.select(jobs.c.id).order_by(jobs.c.id)).scalars().all():
         try:
             job = job_table.get(transaction, id_)
@@ -85,12 +80,7 @@ def end_jobs(transaction: Transaction, odd: Collection[OddRow]) -> None:
 
 
 def odd_tokens(transaction: Transaction, names: Collection[str]) -> Iterator[OddRow]:
-    """Tokens that cannot be read, and such as are for knowledge bases that are gone.
-
-    Args:
-        transaction: One that reads.
-        names: See `known_names`.
-    """
+    """Tokens that cannot be read, and such as are for knowledge bases that are gone."""
     for id_ in transaction.execute(sa.select(tokens.c.id).order_by(tokens.c.name)).scalars().all():
         try:
             found = token_table.find(transaction, id_)
@@ -196,7 +186,6 @@ def _no_words(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
 
 
 def wrong_vectors(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
-    """Chunks of a knowledge base without a vector, and vectors that none can be."""
     query = (
         sa.select(chunks.c.seq, vectors.c.vector)
         .select_from(chunks.outerjoin(vectors, vectors.c.chunk_seq == chunks.c.seq))
@@ -223,7 +212,6 @@ def wrong_vectors(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[s
 
 
 def wrong_places(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
-    """Chunks that are not what stands at their place in their document."""
     wrong = 0
     texts = sa.select(documents.c.id, documents.c.content).where(documents.c.kb_id == row.id)
     for part in transaction.execute(texts.execution_options(yield_per=_TEXTS)).partitions(_TEXTS):
@@ -247,7 +235,6 @@ def wrong_config(row: KnowledgeBaseRow) -> Iterator[str]:
 
 
 def wrong_words(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
-    """Terms of which the lexical index does not know which chunks hold them, and how often."""
     wanted: defaultdict[str, int] = defaultdict(int)
     query = sa.select(chunks.c.seq, chunks.c.terms).where(chunks.c.kb_id == row.id)
     for seq, terms in transaction.execute(query.execution_options(yield_per=_AT_ONCE)):

@@ -19,7 +19,6 @@ _ENDED = [state.value for state in JobState if state.ended]
 
 
 def add(transaction: Transaction, job: Job, arguments: Mapping[str, Any]) -> None:
-    """Enter a job that was asked for."""
     transaction.execute(
         jobs.insert().values(
             id=job.id, kind=job.kind, kbs=list(job.kbs), owner=job.owner, state=job.state.value,
@@ -29,11 +28,6 @@ def add(transaction: Transaction, job: Job, arguments: Mapping[str, Any]) -> Non
 
 
 def get(transaction: Transaction, job_id: str) -> Job:
-    """A job.
-
-    Raises:
-        NotFoundError: There is none of that id.
-    """
     row = transaction.execute(sa.select(jobs).where(jobs.c.id == job_id)).first()
     if row is None:
         raise NotFoundError(f"no job {job_id!r}: it never was, or ended some days ago")
@@ -41,7 +35,6 @@ def get(transaction: Transaction, job_id: str) -> Job:
 
 
 def arguments_of(transaction: Transaction, job_id: str) -> Mapping[str, Any]:
-    """What a job is to work with."""
     query = sa.select(jobs.c.arguments).where(jobs.c.id == job_id)
     found: Mapping[str, Any] = transaction.execute(query).scalar_one()
     return found
@@ -69,7 +62,6 @@ def begin(transaction: Transaction, job_id: str) -> Job:
 
 
 def tell(transaction: Transaction, job_id: str, progress: JobProgress) -> None:
-    """Keep how far a job has come."""
     transaction.execute(
         jobs.update().where(jobs.c.id == job_id).values(progress=dict(progress.to_dict()))
     )
@@ -96,12 +88,10 @@ def end(
 
 
 def cancel(transaction: Transaction, job_id: str) -> None:
-    """Say that somebody wants a job to end."""
     transaction.execute(jobs.update().where(jobs.c.id == job_id).values(cancelled=True))
 
 
 def is_cancelled(transaction: Transaction, job_id: str) -> bool:
-    """Whether somebody wants a job to end."""
     query = sa.select(jobs.c.cancelled).where(jobs.c.id == job_id)
     return bool(transaction.execute(query).scalar_one_or_none())
 
@@ -118,11 +108,6 @@ def forget(transaction: Transaction, age: timedelta) -> list[str]:
 
 
 def _job(row: sa.Row[Any]) -> Job:
-    """What a row says.
-
-    Raises:
-        WorkspaceError: It cannot be read.
-    """
     try:
         if not is_list_of_texts(row.kbs) or not isinstance(row.arguments, Mapping):
             raise ValueError("of another shape")

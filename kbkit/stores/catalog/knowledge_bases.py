@@ -78,25 +78,15 @@ class KnowledgeBaseRow:
 
     @property
     def embedded_text(self) -> str:
-        """What is to be embedded of its chunks, as a recipe calls it."""
         return str(self.config.get("embedding", {}).get("text", statement_vectors.CHUNK))
 
     @property
     def revision(self) -> str:
-        """Another one as soon as what it is called, how it works or what it holds is."""
         told = [self.id, self.name, self.description, self.config, self.version]
         text = json.dumps(told, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def check_revision(self, expected: str | None) -> None:
-        """Whether it is as somebody saw it.
-
-        Args:
-            expected: Its revision then; ``None`` for any.
-
-        Raises:
-            VersionConflictError: It is not.
-        """
         if expected is not None and expected != self.revision:
             raise VersionConflictError(
                 f"{self.name}: was changed since it was looked at; look at it again, and change "
@@ -120,20 +110,7 @@ def create(
     dimensions: int,
     known_as: str = "",
 ) -> KnowledgeBaseRow:
-    """Enter a new knowledge base and make its lexical index.
-
-    Args:
-        transaction: A writing transaction.
-        name: Its slug.
-        description: What it is about.
-        config: How it works.
-        embedder: Fingerprint of what makes the vectors of its chunks.
-        dimensions: Of those.
-        known_as: Its id, for one that is built in; by default a new one.
-
-    Raises:
-        ConflictError: The name is taken.
-    """
+    """Enter a new knowledge base and make its lexical index."""
     taken = transaction.execute(
         sa.select(knowledge_bases.c.id).where(knowledge_bases.c.name == name)
     ).first()
@@ -178,11 +155,6 @@ def new_id(transaction: Transaction, name: str) -> str:
 
 
 def get(transaction: Transaction, name: str) -> KnowledgeBaseRow:
-    """Look a knowledge base up by name.
-
-    Raises:
-        NotFoundError: There is none; the message names those there are.
-    """
     row = transaction.execute(
         sa.select(knowledge_bases).where(knowledge_bases.c.name == valid(name), _HERE)
     ).first()
@@ -194,11 +166,6 @@ def get(transaction: Transaction, name: str) -> KnowledgeBaseRow:
 
 
 def get_by_id(transaction: Transaction, kb_id: str) -> KnowledgeBaseRow:
-    """Look a knowledge base up by id.
-
-    Raises:
-        NotFoundError: It was deleted.
-    """
     row = transaction.execute(_BY_ID, {"kb": kb_id}).first()
     if row is None:
         raise NotFoundError("this knowledge base was deleted; open another one")
@@ -211,23 +178,15 @@ _BY_ID = sa.select(knowledge_bases).where(knowledge_bases.c.id == sa.bindparam("
 
 
 def ids(transaction: Transaction) -> set[str]:
-    """Ids of all knowledge bases."""
     return set(transaction.execute(sa.select(knowledge_bases.c.id).where(_HERE)).scalars())
 
 
 def names(transaction: Transaction) -> list[str]:
-    """Names of all knowledge bases, sorted."""
     query = sa.select(knowledge_bases.c.name).where(_HERE).order_by(knowledge_bases.c.name)
     return list(transaction.execute(query).scalars())
 
 
 def state(transaction: Transaction, name: str) -> str:
-    """What is another text when one of them changed, or one came or went.
-
-    Args:
-        transaction: The caller's.
-        name: The one whose documents and ratings count; that of the others only which there are.
-    """
     found = names(transaction)
     own: tuple[int, ...] = ()
     if name in found:
@@ -240,7 +199,6 @@ def state(transaction: Transaction, name: str) -> str:
 def update(
     transaction: Transaction, kb_id: str, *, description: str, config: Mapping[str, Any]
 ) -> None:
-    """Change what a recipe says of a knowledge base."""
     transaction.execute(
         knowledge_bases.update()
         .where(knowledge_bases.c.id == kb_id)
@@ -249,11 +207,6 @@ def update(
 
 
 def rename(transaction: Transaction, kb_id: str, name: str) -> None:
-    """Give a knowledge base another name.
-
-    Raises:
-        ConflictError: The name is taken.
-    """
     if get_by_id(transaction, kb_id).name == name:
         return
     if name in names(transaction):
@@ -265,7 +218,6 @@ def rename(transaction: Transaction, kb_id: str, name: str) -> None:
 
 
 def touch(transaction: Transaction, kb_id: str) -> None:
-    """Count a change of its content."""
     transaction.execute(
         knowledge_bases.update()
         .where(knowledge_bases.c.id == kb_id)
@@ -284,18 +236,13 @@ def set_embedder(transaction: Transaction, kb_id: str, embedder: str, dimensions
 
 
 def set_analyzer(transaction: Transaction, kb_id: str) -> None:
-    """Note that its terms are those of the present analyzer."""
     transaction.execute(
         knowledge_bases.update().where(knowledge_bases.c.id == kb_id).values(analyzer=REVISION)
     )
 
 
 def delete(transaction: Transaction, kb_id: str) -> None:
-    """Delete a knowledge base and all that belongs to it; its collection is marked to be dropped.
-
-    Raises:
-        NotFoundError: It was deleted already.
-    """
+    """Delete a knowledge base with its rows, and mark its collection to be dropped."""
     row = get_by_id(transaction, kb_id)
     transaction.lexical.drop(kb_id)
     transaction.execute(dropped_collections.insert().values(name=row.collection))
@@ -304,7 +251,6 @@ def delete(transaction: Transaction, kb_id: str) -> None:
 
 
 def describe(transaction: Transaction, row: KnowledgeBaseRow) -> KnowledgeBaseInfo:
-    """Figures of a knowledge base."""
     return _figures(transaction, [row])[0]
 
 
@@ -397,7 +343,6 @@ def _annotations_waiting(transaction: Transaction, row: KnowledgeBaseRow, count:
 
 
 def _chunks_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:
-    """How many chunks have not been embedded by the model, or as the text, that their spec says."""
     if not row.waits:
         return statement_vectors.count_lacking(transaction, row.id, row.embedded_text)
     held = transaction.execute(
@@ -458,11 +403,7 @@ BUILT_IN: Mapping[str, BuiltIn] = {
 
 
 def spec_of(row: KnowledgeBaseRow) -> KnowledgeBaseSpec:
-    """The parts of a recipe that shape a knowledge base.
-
-    Raises:
-        WorkspaceVersionError: It has what this kbkit does not know.
-    """
+    """The parts of a recipe that shape a knowledge base."""
     try:
         return KnowledgeBaseSpec.model_validate(row.config)
     except ValidationError as error:

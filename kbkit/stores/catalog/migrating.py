@@ -20,18 +20,7 @@ _REVISION = re.compile(rf"\d{{4,}}|{UNFINISHED}")
 
 
 def is_current(connection: sa.Connection, place: object, *, to_fill: bool = False) -> bool:
-    """Whether the tables are those that this kbkit knows.
-
-    Args:
-        connection: In a transaction.
-        place: Where the workspace is, for the message.
-        to_fill: Whether another catalog is to be copied into it, so that it may be unfinished, and
-            must not be of an older kbkit.
-
-    Raises:
-        WorkspaceVersionError: A newer kbkit made them.
-        WorkspaceError: It is unfinished; or it is to be filled, and of an older kbkit.
-    """
+    """Whether the tables are those that this kbkit knows."""
     try:
         revision = revision_of(connection)
         unknown = revision is None and sa.inspect(connection).has_table(knowledge_bases.name)
@@ -71,11 +60,7 @@ def is_current(connection: sa.Connection, place: object, *, to_fill: bool = Fals
 
 
 def revision_of(connection: sa.Connection) -> str | None:
-    """The revision of the tables; ``None`` where there are none.
-
-    Raises:
-        ValueError: What says it is damaged.
-    """
+    """The revision of the tables; ``None`` where there are none."""
     if not sa.inspect(connection).has_table(VERSION.name):
         return None
     try:
@@ -101,7 +86,6 @@ def migrate(connection: sa.Connection) -> None:
 
 
 def create(connection: sa.Connection) -> None:
-    """Create the tables of an empty catalog."""
     VERSION.drop(connection, checkfirst=True)
     for statement in _statements(connection.dialect.name):
         connection.exec_driver_sql(statement)
@@ -110,7 +94,6 @@ def create(connection: sa.Connection) -> None:
 
 @cache
 def _statements(dialect: str) -> list[str]:
-    """What makes the tables, in a database's SQL: writing that takes longer than making them."""
     from kbkit.stores.catalog import entries_schema, files_schema, knowledge_schema, server_schema  # noqa: F401 - each adds its tables
 
     statements: list[str] = []
@@ -125,7 +108,6 @@ def _statements(dialect: str) -> list[str]:
 
 
 def upgrade(connection: sa.Connection) -> None:
-    """Run the migrations that the tables lack."""
     from alembic import command
     from alembic.config import Config
 

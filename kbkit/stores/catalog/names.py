@@ -51,7 +51,6 @@ class GivenName(NamedTuple):
 
 
 def unread(transaction: Transaction, kb_id: str, revision: int, limit: int) -> list[Document]:
-    """Some documents, not gone, whose names that revision of the reader has not read."""
     there = sa.select(named_documents.c.document_id).where(
         named_documents.c.document_id == documents.c.id, named_documents.c.revision == revision
     )
@@ -62,7 +61,6 @@ def unread(transaction: Transaction, kb_id: str, revision: int, limit: int) -> l
 
 
 def count_unread(transaction: Transaction, kb_id: str, revision: int) -> int:
-    """How many documents, not gone, have names that were not read."""
     read = sa.select(sa.func.count()).where(
         named_documents.c.kb_id == kb_id, named_documents.c.revision == revision
     )
@@ -77,15 +75,7 @@ def put(
     revision: int,
     read: Iterable[tuple[Document, Sequence[Name]]],
 ) -> None:
-    """Keep the names of documents in place of those before.
-
-    Args:
-        transaction: A writing transaction.
-        kb_id: The knowledge base.
-        revision: Of what read them.
-        read: Documents as they were read, with their names. Those that changed or went meanwhile
-            are left for the next time.
-    """
+    """Keep the names of documents in place of those before."""
     given = {document.id: (document.content_hash, found) for document, found in read}
     rows = transaction.execute(
         sa.select(documents.c.id, documents.c.content_hash).where(
@@ -112,7 +102,6 @@ def put(
 
 
 def remove(transaction: Transaction, document_ids: Collection[str]) -> None:
-    """Forget the names that some documents give, and that they were read."""
     if document_ids:
         for table in (document_names, named_documents):
             transaction.execute(
@@ -151,7 +140,6 @@ def given(transaction: Transaction, kb_id: str) -> list[GivenName]:
 
 
 def defining(transaction: Transaction, kb_id: str, names: Collection[str]) -> set[str]:
-    """Ids of the documents that say what one of some names is, in capitals or not."""
     table = document_names.c
     wanted = [name.lower() for name in names]
     rows = transaction.execute(
@@ -165,14 +153,6 @@ def defining(transaction: Transaction, kb_id: str, names: Collection[str]) -> se
 def defined_in(
     transaction: Transaction, kb_ids: Collection[str], names: Collection[str], limit: int
 ) -> list[tuple[str, int, str]]:
-    """Names with ``seq`` and knowledge base of chunks where documents say what they name.
-
-    Args:
-        transaction: Reads.
-        kb_ids: Only of these knowledge bases.
-        names: As they are written.
-        limit: Most chunks: those with the shortest headings.
-    """
     table = document_names.c
     headings = sa.cast(chunks.c.heading_path, sa.Text)
     below = [
@@ -207,13 +187,11 @@ def annotated_with(transaction: Transaction, kb_id: str) -> dict[str, tuple[str,
 
 
 def packed(surfaces: Mapping[str, Sequence[str]]) -> bytes:
-    """What chunks were searched for, as it is kept."""
     text = _ROWS.join(_FIELDS.join((written, *meant)) for written, meant in surfaces.items())
     return zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
 
 
 def note_annotated(transaction: Transaction, kb_id: str, surfaces: bytes) -> None:
-    """Note what the chunks of a knowledge base have been searched for, `packed`."""
     transaction.execute(gazetteers.delete().where(gazetteers.c.kb_id == kb_id))
     transaction.execute(gazetteers.insert().values(kb_id=kb_id, names=surfaces))
 
@@ -223,12 +201,7 @@ def _alive(kb_id: str) -> tuple[sa.ColumnElement[bool], ...]:
 
 
 def merge(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
-    """Make an entity another name of a second one.
-
-    Raises:
-        NotFoundError: One of them is not there.
-        ConflictError: They are one already.
-    """
+    """Make an entity another name of a second one."""
     _check(transaction, kept_id, merged_id)
     below = sa.select(subjects.c.id).where(subjects.c.alias_of == merged_id)
     moved = sorted(transaction.execute(below).scalars())
@@ -239,22 +212,12 @@ def merge(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: st
 
 
 def refuse(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
-    """Note that two entities are not one, so that nobody is asked again.
-
-    Raises:
-        NotFoundError: One of them is not there.
-        ConflictError: They were merged; undo that first.
-    """
+    """Note that two entities are not one, so that nobody is asked again."""
     _check(transaction, kept_id, merged_id)
     _decide(transaction, kept_id, merged_id, applied=False, moved=[], made_by=made_by)
 
 
 def undo(transaction: Transaction, pair: tuple[str, str]) -> None:
-    """Take back what was decided about two entities.
-
-    Raises:
-        ConflictError: What was kept has itself become part of another entity since.
-    """
     for row in of_pair(transaction, pair):
         if row.applied:
             kept = transaction.execute(
@@ -278,7 +241,6 @@ def undo(transaction: Transaction, pair: tuple[str, str]) -> None:
 
 
 def of_pair(transaction: Transaction, pair: Sequence[str]) -> list[Any]:
-    """The rows of what was decided about two entities, whichever stayed."""
     both = merges.c.kept_id.in_(pair) & merges.c.merged_id.in_(pair)
     return list(transaction.execute(sa.select(*merges.c).where(both)).all())
 
@@ -290,7 +252,6 @@ def put_back(transaction: Transaction, rows: Sequence[Mapping[str, Any]]) -> Non
 
 
 def decided(transaction: Transaction) -> set[frozenset[str]]:
-    """The pairs of entities that people decided about."""
     rows = transaction.execute(sa.select(merges.c.kept_id, merges.c.merged_id))
     return {frozenset((row.kept_id, row.merged_id)) for row in rows}
 
@@ -348,11 +309,7 @@ _TABLES = {
 
 
 def check_target(transaction: Transaction, target: Target) -> None:
-    """Whether there is a target; files are taken at their word.
-
-    Raises:
-        NotFoundError: There is none.
-    """
+    """Whether there is a target; files are taken at their word."""
     if target.kind is TargetKind.ENTITY:
         entities.get(transaction, target.id)
         return

@@ -44,25 +44,21 @@ class OutboxEntry:
 
 
 def add(transaction: Transaction, kb_id: str, chunks: Mapping[str, int | None]) -> None:
-    """Note chunks by id, with their ``seq``, or ``None`` for those that went."""
     if chunks:
         rows = [{"kb_id": kb_id, "chunk_seq": s, "chunk_id": known} for known, s in chunks.items()]
         transaction.execute(outbox.insert(), rows)
 
 
 def is_empty(transaction: Transaction, kb_id: str) -> bool:
-    """Whether the index knows all that there is."""
     return not holds(transaction, kb_id, 1)
 
 
 def holds(transaction: Transaction, kb_id: str, count: int) -> bool:
-    """Whether so many entries wait, or more."""
     query = sa.select(outbox.c.id).where(outbox.c.kb_id == kb_id)
     return transaction.execute(query.limit(1).offset(count - 1)).first() is not None
 
 
 def waiting(transaction: Transaction, kb_id: str) -> set[str]:
-    """Ids of the chunks that the index has not taken over."""
     query = sa.select(outbox.c.chunk_id).where(outbox.c.kb_id == kb_id)
     return set(transaction.execute(query).scalars())
 
@@ -70,14 +66,7 @@ def waiting(transaction: Transaction, kb_id: str) -> set[str]:
 def oldest(
     transaction: Transaction, kb_id: str, limit: int, *, payloads: bool
 ) -> list[OutboxEntry]:
-    """The oldest entries, in order.
-
-    Args:
-        transaction: One that reads.
-        kb_id: The knowledge base.
-        limit: Most entries.
-        payloads: Whether to read what is kept beside vectors.
-    """
+    """The oldest entries, in order."""
     columns: list[sa.ColumnElement[Any]] = [
         outbox.c.id, outbox.c.chunk_id, outbox.c.chunk_seq, vectors.c.vector,
     ]  # fmt: skip
@@ -118,11 +107,7 @@ def _payload(row: Any) -> VectorPayload:
 
 
 def take(transaction: Transaction, row: KnowledgeBaseRow, entries: Sequence[OutboxEntry]) -> int:
-    """Remove entries, the oldest ones, that the index has taken over.
-
-    Returns:
-        The greatest ``chunks.seq`` that it knows now.
-    """
+    """Remove entries, the oldest ones, that the index has taken over."""
     applied = max([row.applied_seq, *(entry.seq or 0 for entry in entries)])
     transaction.execute(
         outbox.delete().where(outbox.c.kb_id == row.id, outbox.c.id <= entries[-1].id)
@@ -134,7 +119,6 @@ def take(transaction: Transaction, row: KnowledgeBaseRow, entries: Sequence[Outb
 
 
 def applied_seqs(transaction: Transaction) -> dict[str, int]:
-    """The greatest ``chunks.seq`` that the index knows, by collection."""
     query = sa.select(knowledge_bases.c.collection, knowledge_bases.c.applied_seq)
     return {row.collection: row.applied_seq for row in transaction.execute(query)}
 
@@ -144,11 +128,6 @@ def restart(transaction: Transaction, row: KnowledgeBaseRow, suffix: str | None 
 
     Its name is new too, so that other processes notice that theirs is the old one, which is marked
     to be dropped.
-
-    Args:
-        transaction: One that writes.
-        row: The knowledge base.
-        suffix: Of the store that is to have it; by default that of the one that has it.
     """
     if suffix is None:
         suffix = suffix_of(row.collection)
@@ -176,11 +155,9 @@ def begin(transaction: Transaction, row: KnowledgeBaseRow, suffix: str = "") -> 
 
 
 def dropped_names(transaction: Transaction) -> list[str]:
-    """Collections that nothing needs any more and that are still to be dropped."""
     return list(transaction.execute(sa.select(dropped_collections.c.name)).scalars())
 
 
 def forget_dropped(transaction: Transaction, names: Sequence[str]) -> None:
-    """Note that collections were dropped."""
     column = dropped_collections.c.name
     transaction.execute(dropped_collections.delete().where(column.in_(names)))

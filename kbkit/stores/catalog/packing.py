@@ -17,16 +17,11 @@ _VARIABLES = 5_000
 
 
 def pack(matrix: NDArray[np.float32]) -> list[bytes]:
-    """Vectors as the catalog keeps them: float16, little endian."""
     return [row.tobytes() for row in matrix.astype("<f2")]
 
 
 def unpack(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
-    """Vectors as they are computed with, shape ``(len(blobs), dimensions)``.
-
-    Raises:
-        WorkspaceError: One is of another length.
-    """
+    """Vectors as they are computed with, shape ``(len(blobs), dimensions)``."""
     try:
         flat = np.frombuffer(b"".join(blobs), dtype="<f2")
         return flat.reshape(len(blobs), dimensions).astype(np.float32)
@@ -38,11 +33,9 @@ def unpack(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
 
 
 def in_parts(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
-    """Parts of a list, each short enough for the variables of one statement."""
     for start in range(0, len(values), _VARIABLES):
         yield values[start : start + _VARIABLES]
 
 
 def is_list_of_texts(value: object) -> bool:
-    """Whether a value of JSON is a list of texts."""
     return isinstance(value, list) and all(isinstance(each, str) for each in value)

@@ -19,7 +19,6 @@ from kbkit.stores.catalog.statement_vectors import EMBED_HASH
 
 
 def known(transaction: Transaction, kb_id: str, hashes: Collection[str]) -> dict[str, bytes]:
-    """Packed vectors of the texts of chunks, by ``embed_hash``."""
     rows = transaction.execute(
         sa.select(chunks.c.embed_hash, vectors.c.vector)
         .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
@@ -35,7 +34,6 @@ def known(transaction: Transaction, kb_id: str, hashes: Collection[str]) -> dict
 def waiting(
     transaction: Transaction, kb_id: str, embedder: str, hashes: Collection[str]
 ) -> dict[str, bytes]:
-    """Packed vectors that wait for their chunks, by ``embed_hash``."""
     rows = transaction.execute(
         sa.select(embedded.c.embed_hash, embedded.c.vector).where(
             *_of(kb_id, embedder), transaction.is_in(embedded.c.embed_hash, hashes)
@@ -57,7 +55,6 @@ def add(transaction: Transaction, kb_id: str, embedder: str, packed: Mapping[str
 
 
 def remove(transaction: Transaction, kb_id: str, embedder: str, hashes: Collection[str]) -> None:
-    """Forget vectors that chunks have by now."""
     transaction.execute(
         embedded.delete().where(
             *_of(kb_id, embedder), transaction.is_in(embedded.c.embed_hash, hashes)
@@ -68,18 +65,7 @@ def remove(transaction: Transaction, kb_id: str, embedder: str, hashes: Collecti
 def without(
     transaction: Transaction, kb_id: str, embedder: str, *, after: int, limit: int
 ) -> list[Any]:
-    """Chunks that have no waiting vector of an embedder, in order of ``seq``.
-
-    Args:
-        transaction: A reading transaction.
-        kb_id: The knowledge base.
-        embedder: Fingerprint.
-        after: ``chunks.seq`` that the first is greater than.
-        limit: Most chunks.
-
-    Returns:
-        Rows with ``seq`` and ``embed_hash``, of what is embedded of them.
-    """
+    """Chunks that have no waiting vector of an embedder, in order of ``seq``."""
     query = sa.select(chunks.c.seq, EMBED_HASH.label("embed_hash")).where(
         chunks.c.seq > after, *_lacking(kb_id, embedder)
     )
@@ -87,7 +73,6 @@ def without(
 
 
 def count_without(transaction: Transaction, kb_id: str, embedder: str) -> int:
-    """Number of chunks that have no waiting vector of an embedder."""
     query = sa.select(sa.func.count()).select_from(chunks).where(*_lacking(kb_id, embedder))
     return int(transaction.execute(query).scalar_one())
 

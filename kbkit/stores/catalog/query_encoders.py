@@ -63,7 +63,6 @@ class EncoderRow:
 def state(
     transaction: Transaction, kb_id: str, target: EncoderTarget = "chunks"
 ) -> EncoderState | None:
-    """What the encoder of a knowledge base was fitted to, without reading its table."""
     table = _TABLES[target]
     columns = [table.c[name] for name in _STATE]
     row = transaction.execute(sa.select(*columns).where(table.c.kb_id == kb_id)).one_or_none()
@@ -85,11 +84,6 @@ _FITTED_TO = sa.select(query_encoders.c.embedder, query_encoders.c.fitted_at).wh
 def load(
     transaction: Transaction, kb_id: str, target: EncoderTarget = "chunks"
 ) -> EncoderRow | None:
-    """The encoder of a knowledge base, or ``None`` where none was fitted.
-
-    Raises:
-        WorkspaceError: Terms and table do not belong together.
-    """
     table = _TABLES[target]
     row = transaction.execute(sa.select(table).where(table.c.kb_id == kb_id)).one_or_none()
     if row is None:
@@ -117,22 +111,7 @@ def save(
     report: Mapping[str, Any],
     target: EncoderTarget = "chunks",
 ) -> None:
-    """Keep the encoder of a knowledge base, in place of the one before.
-
-    Args:
-        transaction: A writing transaction.
-        kb_id: The knowledge base.
-        embedder: Fingerprint of the model whose vectors it was fitted to.
-        version: Of the knowledge base when its chunks were read.
-        chunks: Their number.
-        terms: One or more terms, without spaces.
-        vectors: A row a term, shape ``(len(terms), dimensions)``, absolute values below 65,504.
-        report: JSON values.
-        target: What it is for.
-
-    Raises:
-        WorkspaceError: A term has a space in it, or terms and rows differ in number.
-    """
+    """Keep the encoder of a knowledge base, in place of the one before."""
     joined = " ".join(terms)
     if len(joined.split(" ")) != len(vectors) or len(terms) != len(vectors):
         raise WorkspaceError(
@@ -153,6 +132,5 @@ def save(
 
 
 def remove(transaction: Transaction, kb_id: str, target: EncoderTarget = "chunks") -> None:
-    """Forget the encoder of a knowledge base."""
     table = _TABLES[target]
     transaction.execute(table.delete().where(table.c.kb_id == kb_id))

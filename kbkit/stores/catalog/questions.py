@@ -66,7 +66,6 @@ def learned(transaction: Transaction, kb_id: str) -> dict[str, tuple[int, ...]]:
 
 
 def lacking(transaction: Transaction, kb_id: str, embedder: str) -> list[str]:
-    """Questions that somebody rated a chunk well for, and that embedder has not embedded."""
     asked = sa.select(ratings.c.query).where(
         ratings.c.kb_id == kb_id,
         ratings.c.target_type == TargetKind.CHUNK.value,
@@ -86,15 +85,7 @@ def put(
     questions: Sequence[str],
     vectors: NDArray[np.float32],
 ) -> None:
-    """Keep the vectors of questions, in place of those before.
-
-    Args:
-        transaction: A writing transaction.
-        kb_id: The knowledge base.
-        embedder: Fingerprint of what embedded them.
-        questions: As `lacking` gives them.
-        vectors: One a question, shape ``(len(questions), dimensions)``.
-    """
+    """Keep the vectors of questions, in place of those before."""
     for question, vector in zip(questions, pack(vectors), strict=True):
         forget(transaction, kb_id, question)
         transaction.execute(
@@ -105,7 +96,6 @@ def put(
 
 
 def forget(transaction: Transaction, kb_id: str, question: str) -> None:
-    """Forget the vector of a question, as `fold_query` gives it."""
     transaction.execute(
         question_vectors.delete().where(
             question_vectors.c.kb_id == kb_id, question_vectors.c.question == question
@@ -114,13 +104,11 @@ def forget(transaction: Transaction, kb_id: str, question: str) -> None:
 
 
 def count(transaction: Transaction, kb_id: str) -> int:
-    """How many questions have vectors."""
     query = sa.select(sa.func.count()).where(question_vectors.c.kb_id == kb_id)
     return int(transaction.execute(query).scalar_one())
 
 
 def vectors_of(transaction: Transaction, kb_id: str) -> QuestionVectors:
-    """The vectors of those questions that the same embedder made as most of them."""
     counted = sa.func.count()
     most = transaction.execute(
         sa.select(question_vectors.c.embedder)

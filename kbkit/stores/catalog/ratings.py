@@ -118,7 +118,6 @@ _CHUNK_SCORES = (
 
 
 def extent(transaction: Transaction, kb_id: str) -> tuple[int, int]:
-    """Largest id of a rating of a knowledge base, and number of ratings."""
     last, count = transaction.execute(
         sa.select(sa.func.coalesce(sa.func.max(ratings.c.id), 0), sa.func.count()).where(
             ratings.c.kb_id == kb_id
@@ -149,7 +148,6 @@ class Totals:
 
 
 def totals(transaction: Transaction, kb_id: str) -> Totals:
-    """Totals of what was rated and is there."""
     of_chunks: dict[int, RatingTotal] = {}
     of_documents: dict[str, RatingTotal] = {}
     for target, raters, average, seq, document in transaction.execute(_TOTALS, {"kb": kb_id}):
@@ -175,7 +173,6 @@ _TOTALS = (
 
 
 def total(transaction: Transaction, kb_id: str, target: str) -> RatingTotal | None:
-    """The total of one chunk or document, ``None`` where nobody rated it."""
     row = transaction.execute(
         sa.select(rating_totals.c.raters, rating_totals.c.average).where(
             rating_totals.c.kb_id == kb_id, rating_totals.c.target == target
@@ -185,7 +182,6 @@ def total(transaction: Transaction, kb_id: str, target: str) -> RatingTotal | No
 
 
 def add_up(transaction: Transaction, kb_id: str, target: str) -> None:
-    """Keep the total of a target level with its ratings."""
     of_target = (ratings.c.kb_id == kb_id, ratings.c.target == target)
     newest = (ratings.c.created_at.desc(), ratings.c.id.desc())
     place = sa.func.row_number().over(partition_by=ratings.c.rater, order_by=newest)

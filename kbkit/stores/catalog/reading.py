@@ -40,7 +40,6 @@ DOCUMENT_COLUMNS = [
 
 
 def document_of(row: Any) -> Document:
-    """The document of a row of `DOCUMENT_COLUMNS`."""
     values = dict(row._mapping)
     values["document_type"] = DocumentType(values["document_type"])
     values["state"] = DocumentState(values["state"])
@@ -49,11 +48,6 @@ def document_of(row: Any) -> Document:
 
 
 def get_document(transaction: Transaction, kb_id: str, document_id: str) -> Document:
-    """Look a document up by id or by URI.
-
-    Raises:
-        NotFoundError: There is no such document.
-    """
     row = transaction.execute(
         sa.select(*DOCUMENT_COLUMNS).where(
             documents.c.kb_id == kb_id,
@@ -68,14 +62,7 @@ def get_document(transaction: Transaction, kb_id: str, document_id: str) -> Docu
 def beginnings(
     transaction: Transaction, kb_id: str, limit: int = 200, length: int = 1_000
 ) -> list[str]:
-    """How some documents begin, not gone: those with the first ids, which are as if by lot.
-
-    Args:
-        transaction: Reads.
-        kb_id: The knowledge base.
-        limit: Most documents.
-        length: Most characters of each.
-    """
+    """How some documents begin, not gone: those with the first ids, which are as if by lot."""
     alive = (documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value)
     text = sa.func.substr(documents.c.content, 1, length)
     query = sa.select(text).where(*alive).order_by(documents.c.id).limit(limit)
@@ -83,7 +70,6 @@ def beginnings(
 
 
 def image_names(transaction: Transaction) -> set[str]:
-    """The pictures that documents of any knowledge base show, those in the trash included."""
     names: set[str] = set()
     for table in (documents, deleted_documents):
         column = table.c.metadata
@@ -105,13 +91,11 @@ def iter_documents(
 
 
 def documents_of(transaction: Transaction, document_ids: Collection[str]) -> list[Document]:
-    """Those of some documents that are there."""
     query = sa.select(*DOCUMENT_COLUMNS).where(transaction.is_in(documents.c.id, document_ids))
     return [document_of(row) for row in transaction.execute(query)]
 
 
 def undescribed(transaction: Transaction, kb_id: str, limit: int) -> list[Document]:
-    """Some documents that nobody has described."""
     query = sa.select(*DOCUMENT_COLUMNS).where(
         documents.c.kb_id == kb_id, documents.c.is_index.is_(None)
     )
@@ -177,15 +161,7 @@ def iter_chunks(
     after: tuple[str, int] = ("", -1),
     limit: int | None = None,
 ) -> Iterator[Chunk]:
-    """Chunks of a knowledge base or of one document, in document order.
-
-    Args:
-        transaction: Reads them as they are asked for.
-        kb_id: The knowledge base.
-        document_id: Only those of this document.
-        after: URI of a document and place in it that they come after.
-        limit: Most chunks.
-    """
+    """Chunks of a knowledge base or of one document, in document order."""
     query = (
         sa.select(*_CHUNK_COLUMNS)
         .join(documents, documents.c.id == chunks.c.document_id)
@@ -205,11 +181,7 @@ def iter_chunks(
 def neighbours(
     transaction: Transaction, kb_id: str, chunk_id: str, before: int, after: int
 ) -> list[Chunk]:
-    """A chunk between those that stand before and after it in its document.
-
-    Raises:
-        NotFoundError: There is no such chunk.
-    """
+    """A chunk between those that stand before and after it in its document."""
     own = transaction.execute(
         sa.select(chunks.c.document_id, chunks.c.position).where(
             chunks.c.id == chunk_id, chunks.c.kb_id == kb_id
@@ -250,14 +222,7 @@ def get_chunks(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple
 
 
 def hydrated(rows: Iterable[Sequence[Any]]) -> dict[int, tuple[Chunk, Document]]:
-    """Chunks and documents of rows, by ``seq``; every search ends with it.
-
-    Args:
-        rows: ``seq``, ``id``, ``document_id``, ``position``, ``start``, ``end``, ``text``,
-            ``heading_path``, ``anchor`` and ``page`` of the chunk; ``uri``, ``title``,
-            ``document_type``, ``tags``, ``metadata``, ``state``, ``fetched_at``, ``content_hash``
-            and ``description`` of its document.
-    """
+    """Chunks and documents of rows, by ``seq``; every search ends with it."""
     found_documents: dict[str, Document] = {}
     found: dict[int, tuple[Chunk, Document]] = {}
     for row in rows:
@@ -288,15 +253,7 @@ def documents_after(
     *,
     content: bool = False,
 ) -> Iterator[Document]:
-    """Documents whose URIs come after one, in order of URI.
-
-    Args:
-        transaction: Reads them as they are asked for.
-        kb_id: The knowledge base.
-        uri: The one that they come after; ``""`` for all.
-        among: Only those of these ids.
-        content: Whether to read their text, which is left empty otherwise.
-    """
+    """Documents whose URIs come after one, in order of URI."""
     columns = [
         column if content or column.name != "content" else sa.literal("").label("content")
         for column in DOCUMENT_COLUMNS
@@ -329,7 +286,6 @@ def _listed(document_id: str, row: Sequence[Any]) -> Document:
 
 
 def searched_uris(transaction: Transaction, kb_id: str) -> list[str]:
-    """URIs of all documents that are not gone, sorted."""
     query = sa.select(documents.c.uri).where(
         documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
     )
@@ -337,7 +293,6 @@ def searched_uris(transaction: Transaction, kb_id: str) -> list[str]:
 
 
 def folder_counts(transaction: Transaction, kb_id: str, depth: int) -> dict[str, int]:
-    """How many searched documents lie in each folder of their URIs, sorted by folder."""
     rows = transaction.execute(
         sa.select(documents.c.uri).where(
             documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
@@ -351,7 +306,6 @@ def folder_counts(transaction: Transaction, kb_id: str, depth: int) -> dict[str,
 
 
 def uri_path(uri: str) -> str:
-    """The path of a URI without query and fragment, or what stands behind its scheme."""
     try:
         return urlsplit(uri).path.lstrip("/")
     except ValueError:
@@ -370,7 +324,6 @@ def tag_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
 
 
 def uris_of(transaction: Transaction, document_ids: Collection[str]) -> dict[str, str]:
-    """URIs of documents, by id."""
     found: dict[str, str] = {}
     for part in in_parts(list(document_ids)):
         rows = transaction.execute(
@@ -381,7 +334,6 @@ def uris_of(transaction: Transaction, document_ids: Collection[str]) -> dict[str
 
 
 def places_of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[str, str]]:
-    """Anchors of chunks, and the words by which pages find them, by ``seq``."""
     found: dict[int, tuple[str, str]] = {}
     for part in in_parts(seqs):
         columns = chunks.c.seq, chunks.c.anchor, chunks.c.text
@@ -397,7 +349,6 @@ def chunk_lengths(transaction: Transaction, kb_id: str) -> list[int]:
 
 
 def heading_text(title: str, heading_path: Sequence[str]) -> str:
-    """A heading path on one line, without the document's title where it begins with that."""
     return " > ".join(heading_path[1:] if list(heading_path[:1]) == [title] else heading_path)
 
 
@@ -459,7 +410,6 @@ def graph_state(transaction: Transaction, kb_id: str) -> str:
 
 
 def iter_frames(transaction: Transaction, kb_id: str) -> Iterator[tuple[int, int, Frame]]:
-    """``chunks.seq``, place among the chunk's annotations, and frame, of those that have one."""
     query = (
         sa.select(_rows.c.chunk_seq, _rows.c.position, _rows.c.frame)
         .where(_rows.c.kb_id == kb_id, _rows.c.frame != "")
@@ -470,7 +420,6 @@ def iter_frames(transaction: Transaction, kb_id: str) -> Iterator[tuple[int, int
 
 
 def mentions(transaction: Transaction, kb_id: str) -> dict[str, list[int]]:
-    """``chunks.seq`` of the chunks that speak of each subject, ascending, by the subject's id."""
     query = (
         sa.select(annotation_subjects.c.subject_id, annotation_subjects.c.chunk_seq)
         .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
@@ -486,7 +435,6 @@ def mentions(transaction: Transaction, kb_id: str) -> dict[str, list[int]]:
 
 
 def names(transaction: Transaction) -> dict[str, NamedSubject]:
-    """All names of subjects of a workspace by their ids."""
     table = subjects.c
     query = sa.select(table.id, table.kind, table.key, table.name, table.alias_of)
     kinds = {kind.value: kind for kind in SubjectKind}

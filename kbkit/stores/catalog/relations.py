@@ -40,7 +40,6 @@ _EDGE = [
 
 
 def visible_ids(transaction: Transaction, ids: Sequence[int]) -> set[int]:
-    """Those of some relations, by number, that are between what is there."""
     rows = [
         row
         for part in in_parts(ids)
@@ -50,7 +49,6 @@ def visible_ids(transaction: Transaction, ids: Sequence[int]) -> set[int]:
 
 
 def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
-    """Rows as edges between what is there, other names as what they name."""
     aliases = entities.aliases_of(transaction)
     kinds = {kind.value: kind for kind in TargetKind}
     targets: dict[tuple[str, str], Target] = {}
@@ -75,7 +73,6 @@ def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
 
 
 def at_targets(transaction: Transaction, targets: Collection[Target]) -> sa.ColumnElement[bool]:
-    """The condition that a relation begins or ends at one of some targets."""
     return sa.or_(*_ends(transaction, targets))
 
 
@@ -124,13 +121,6 @@ def edges(
 
     Ends that are other names of an entity stand as that entity; of relations that become one so,
     the strongest counts. Those whose ends are not there are left out.
-
-    Args:
-        transaction: Reads.
-        at: Only those that begin or end at one of these.
-        among: Only those that begin and end at two of these.
-        names: Only of these names; by default of any.
-        kb_ids: Only those that chunks of these knowledge bases support, or that a person made.
     """
     query = sa.select(*_EDGE).where(relations.c.deleted_at.is_(None))
     if at is not None:
@@ -155,12 +145,7 @@ Pair = tuple[tuple[str, str], tuple[str, str]]
 
 
 def pairs(transaction: Transaction, name: str = "") -> set[Pair]:
-    """What is related to what, as `edges` sees it, with nothing else of the relations.
-
-    Args:
-        transaction: Reads.
-        name: Only by relations of this name, by default by any.
-    """
+    """What is related to what, as `edges` sees it, with nothing else of the relations."""
     aliases = entities.aliases_of(transaction)
     columns = ("source_kind", "source_id", "target_kind", "target_id")
     query = sa.select(*(relations.c[each] for each in columns)).distinct()
@@ -191,12 +176,6 @@ def strengths(
     """How much is related to targets of some kinds: the sum of the weights of their relations.
 
     Other names of an entity count as that entity. Among them may be what is not there any more.
-
-    Args:
-        transaction: Reads.
-        kinds: Of the targets, and of what they are related to.
-        names: Only relations of these names; by default of any.
-        kb_ids: Only relations that `edges` gives for these knowledge bases.
     """
     values = [kind.value for kind in kinds]
     counted = sa.and_(
@@ -232,22 +211,7 @@ def relate(
     made_by: str,
     expected: datetime | None = None,
 ) -> Relation:
-    """Make a relation by hand, or change what is said of one; a deleted one comes back.
-
-    Args:
-        transaction: A writing transaction.
-        source: Where it begins.
-        name: What it says of the two.
-        target: Where it ends.
-        weight: How strong it is, above 0 to 1.
-        note: Anything else to say.
-        made_by: Who makes it.
-        expected: Its ``seen_at`` when it was looked at.
-
-    Raises:
-        NotFoundError: An end is not there.
-        ConflictError: A person made it already, and ``expected`` is not when that was.
-    """
+    """Make a relation by hand, or change what is said of one; a deleted one comes back."""
     for end in (source, target):
         check_target(transaction, end)
     values = {
@@ -280,11 +244,6 @@ def relate(
 
 
 def get(transaction: Transaction, relation_id: int) -> Relation:
-    """One relation by its number.
-
-    Raises:
-        NotFoundError: There is none, or a person deleted it.
-    """
     found = of(transaction, [relation_id])
     if not found:
         raise NotFoundError(f"no relation with id {relation_id!r}")
@@ -328,15 +287,7 @@ def listed(
     made_by: str | None = None,
     limit: int | None = None,
 ) -> list[Relation]:
-    """Relations, the strongest first.
-
-    Args:
-        transaction: Reads.
-        target: Only those that begin or end there, or at what was merged into it.
-        name: Only of this name.
-        made_by: Only by this person, or by what finds them.
-        limit: Most relations.
-    """
+    """Relations, the strongest first."""
     query = sa.select(relations.c.id).where(_THERE)
     if target is not None:
         query = query.where(at_targets(transaction, [target]))
@@ -352,12 +303,6 @@ def listed(
 
 
 def delete(transaction: Transaction, seen: Relation, *, made_by: str) -> None:
-    """Delete a relation, as it was seen, for good: no rebuild brings it back, but `relate` does.
-
-    Raises:
-        NotFoundError: There is no such relation.
-        ConflictError: Somebody changed it meanwhile.
-    """
     before = get(transaction, seen.id)
     entities.check_unchanged(before.name, before.seen_at, before.made_by, seen.seen_at)
     now = datetime.now(UTC)
@@ -369,11 +314,7 @@ def delete(transaction: Transaction, seen: Relation, *, made_by: str) -> None:
 
 
 def ends(transaction: Transaction, relation_id: int) -> tuple[str, ...]:
-    """Kind and id of the source, name, kind and id of the target of a relation as it is kept.
-
-    Raises:
-        NotFoundError: There is none, or a person deleted it.
-    """
+    """Kind and id of the source, name, kind and id of the target of a relation as it is kept."""
     get(transaction, relation_id)
     columns = ("source_kind", "source_id", "name", "target_kind", "target_id")
     query = sa.select(*(relations.c[name] for name in columns))

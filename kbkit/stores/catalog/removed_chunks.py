@@ -32,7 +32,6 @@ class Removed:
 
 
 def add(transaction: Transaction, kb_id: str, seqs: Collection[int]) -> None:
-    """Note that chunks have gone."""
     if seqs:
         transaction.execute(rows.insert(), [{"kb_id": kb_id, "chunk_seq": seq} for seq in seqs])
 
@@ -53,7 +52,6 @@ def last(transaction: Transaction, kb_id: str) -> int:
 
 
 def is_known(transaction: Transaction, kb_id: str, last: int) -> bool:
-    """Whether there is an entry of that number, as there is not in a catalog of another history."""
     if not last:
         return True
     query = sa.select(rows.c.id).where(rows.c.kb_id == kb_id, rows.c.id == last)

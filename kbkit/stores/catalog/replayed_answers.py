@@ -30,7 +30,6 @@ class ReplayedAnswer(NamedTuple):
 
 
 def find(transaction: Transaction, key: str) -> ReplayedAnswer | None:
-    """What was answered to a key within the time that answers are kept."""
     columns = [table.c[name] for name in ReplayedAnswer._fields]
     query = sa.select(*columns).where(
         table.c.key == key, table.c.created_at > datetime.now(UTC) - KEPT
@@ -40,7 +39,6 @@ def find(transaction: Transaction, key: str) -> ReplayedAnswer | None:
 
 
 def keep(transaction: Transaction, key: str, answer: ReplayedAnswer) -> None:
-    """Keep an answer, and forget those that are too old."""
     now = datetime.now(UTC)
     transaction.execute(
         table.delete().where(sa.or_(table.c.key == key, table.c.created_at <= now - KEPT))

@@ -77,15 +77,7 @@ class _Base:
 
 
 class Restorer:
-    """Stores the rows of one bundle.
-
-    Args:
-        transaction: A writing one.
-        rows: The rows of a table, by its name.
-        chunk_id: Makes ids of chunks.
-        name: What the knowledge base is to be called; ``""`` for as it was.
-        enabled: Whether a refresh is to read a source, which was read before.
-    """
+    """Stores the rows of one bundle."""
 
     def __init__(
         self,
@@ -115,13 +107,6 @@ class Restorer:
         self._numbers: dict[Table, int] = {}
 
     def run(self) -> tuple[RestoredKnowledgeBase, ...]:
-        """Store them.
-
-        Raises:
-            BundleError: A row cannot be one.
-            ConflictError: The name is taken, or that knowledge base is in the trash, or works in
-                another way.
-        """
         steps: dict[str, Callable[[Values], Values | None]] = {
             "name_uses": self._use, "sources": self._source, "runs": self._run,
             "documents": self._document, "deleted_documents": self._deleted,
@@ -392,7 +377,6 @@ class Restorer:
         return self._documents.get(known_as, known_as) if kind == "document" else known_as
 
     def _find_aliases(self, table: Table) -> None:
-        """What names mean that come, and those that are there, which stay as they are."""
         self._aliases = {row["id"]: row["alias_of"] for row in self._checked(table)}
         query = sa.select(table.c.id, table.c.alias_of)
         self._aliases |= {row.id: row.alias_of for row in self._transaction.execute(query)}
@@ -462,7 +446,6 @@ class Restorer:
         return {tuple(row) for row in self._transaction.execute(query)}
 
     def _renamed(self, base: _Base, known_as: str) -> str:
-        """An id of a copy: another one, always the same."""
         if not base.copied:
             return known_as
         text = f"{base.id}\0{known_as}".encode()

@@ -46,13 +46,11 @@ class SourceRow:
 
     @property
     def location(self) -> str:
-        """Where it reads, as it was said: an address, a path, or a name."""
         names = (self.spec.get(name) for name in ("url", "path", "name"))
         return next((str(one) for one in names if one), self.type)
 
     @property
     def version(self) -> str:
-        """Another one as soon as what it reads, or how, or whether, is."""
         told = [self.id, self.spec, self.base, self.from_recipe, self.name, self.enabled]
         text = json.dumps(told, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -64,7 +62,6 @@ class SourceRow:
 
     @property
     def place(self) -> str:
-        """Where it reads, without where that is on this machine."""
         return (self.name or ".") if self.spec.get("path") else self.location
 
 
@@ -108,11 +105,7 @@ def change_source(
     name: str | None = None,
     enabled: bool | None = None,
 ) -> None:
-    """Change a source; what is not named stays.
-
-    Raises:
-        ConflictError: Another source of the knowledge base has that key.
-    """
+    """Change a source; what is not named stays."""
     given = {"key": key, "spec": spec and dict(spec), "name": name, "enabled": enabled}
     values = {column: value for column, value in given.items() if value is not None}
     others = sa.select(sources.c.id).where(
@@ -124,17 +117,7 @@ def change_source(
 
 
 def check_version(transaction: Transaction, source_id: str, expected: str | None) -> None:
-    """Whether a source is as somebody saw it.
-
-    Args:
-        transaction: That changes it then.
-        source_id: Its id.
-        expected: Its version then; ``None`` for any.
-
-    Raises:
-        NotFoundError: It is gone.
-        VersionConflictError: It is another one.
-    """
+    """Whether a source is as somebody saw it."""
     if expected is None:
         return
     found = transaction.execute(sa.select(sources).where(sources.c.id == source_id)).first()
@@ -174,11 +157,7 @@ def delete_source(transaction: Transaction, source_id: str) -> None:
 
 
 def begin_run(transaction: Transaction, source: SourceRow) -> tuple[int, bool]:
-    """Begin a run, or take up the last one if it never ended.
-
-    Returns:
-        Id of the run, and whether it was taken up.
-    """
+    """Begin a run, or take up the last one if it never ended."""
     last = transaction.execute(
         sa.select(runs.c.id, runs.c.finished_at)
         .where(runs.c.source_id == source.id)
@@ -196,7 +175,6 @@ def begin_run(transaction: Transaction, source: SourceRow) -> tuple[int, bool]:
 
 
 def end_run(transaction: Transaction, run_id: int, report: Mapping[str, Any]) -> None:
-    """Mark a run as complete."""
     transaction.execute(
         runs.update()
         .where(runs.c.id == run_id)
@@ -207,11 +185,7 @@ def end_run(transaction: Transaction, run_id: int, report: Mapping[str, Any]) ->
 def history(
     transaction: Transaction, kb_id: str
 ) -> list[tuple[str, datetime, datetime | None, Mapping[str, Any]]]:
-    """The runs of a knowledge base, the last first.
-
-    Returns:
-        Id of the source, when it began and ended, and its report.
-    """
+    """The runs of a knowledge base, the last first."""
     query = sa.select(runs.c.source_id, runs.c.started_at, runs.c.finished_at, runs.c.report)
     rows = transaction.execute(query.where(runs.c.kb_id == kb_id).order_by(runs.c.id.desc()))
     return [(row.source_id, row.started_at, row.finished_at, row.report or {}) for row in rows]
@@ -289,7 +263,6 @@ class RunMemory:
         return next(iter(self._visits(pages.c.url == url)), None)
 
     def known(self) -> Iterable[PageRecord]:
-        """Every page that any run visited and found."""
         return self._visits(pages.c.outcome != "gone")
 
     def _visits(self, condition: sa.ColumnElement[bool]) -> list[PageRecord]:

@@ -46,22 +46,14 @@ class UtcDateTime(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Store UTC without the zone."""
         return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
-        """Give the zone back."""
         return None if value is None else value.replace(tzinfo=UTC)
 
 
 class Json(TypeDecorator[Any]):
-    """JSON values of one shape; others are damage, and are refused where they are read.
-
-    Args:
-        shape: ``dict``, ``list`` for one of texts, or ``object`` for any.
-        optional: Whether there may be none.
-        none_as_null: Whether ``None`` is stored as NULL rather than as JSON.
-    """
+    """JSON values of one shape; others are damage, and are refused where they are read."""
 
     impl = JSON
     cache_ok = True
@@ -77,11 +69,7 @@ class Json(TypeDecorator[Any]):
 
 
 def checked_shape(value: Any, shape: type) -> Any:
-    """A JSON value of a shape that `Json` knows.
-
-    Raises:
-        ValueError: It is of another.
-    """
+    """A JSON value of a shape that `Json` knows."""
     wrong = not isinstance(value, shape) or value is None
     if wrong or (shape is list and not all(isinstance(each, str) for each in value)):
         raise ValueError("JSON of another shape")
@@ -414,7 +402,6 @@ question_vectors = Table(
 
 
 def _encoders(name: str) -> Table:
-    """A table of query encoders, one a knowledge base: a vector for each analyzer term."""
     return Table(
         name,
         metadata,

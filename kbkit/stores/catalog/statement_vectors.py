@@ -58,7 +58,6 @@ def lacking(transaction: Transaction, kb_id: str, text: str, limit: int) -> list
 
 
 def sources(transaction: Transaction, seqs: Sequence[int]) -> dict[int, Source]:
-    """What the vectors of chunks that are there are made of, by ``seq``."""
     found: dict[int, Source] = {}
     for part in in_parts(seqs):
         said: dict[int, list[str]] = {}
@@ -89,16 +88,6 @@ def put(
     text: str,
     version: int,
 ) -> None:
-    """Give chunks other vectors.
-
-    Args:
-        transaction: A writing transaction.
-        kb_id: The knowledge base.
-        made: By ``chunks.seq``, the hash of what was embedded.
-        packed: By that hash, those vectors that are others than before.
-        text: What a recipe calls what was embedded.
-        version: Of the knowledge base, with these vectors.
-    """
     held: dict[int, int] = {}
     for part in in_parts(list(made)):
         query = sa.select(rows.c.chunk_seq, rows.c.version).where(rows.c.chunk_seq.in_(part))
@@ -127,7 +116,6 @@ def put(
 
 
 def outdate(transaction: Transaction, seqs: Collection[int]) -> None:
-    """Note that the annotations of some chunks are others than those that were embedded."""
     transaction.execute(rows.update().where(rows.c.chunk_seq.in_(seqs)).values(text=""))
 
 

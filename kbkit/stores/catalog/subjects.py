@@ -41,14 +41,12 @@ class SubjectName(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The id of the subject: the same in every workspace."""
         text = f"{self.kind.value}\0{self.key}"
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
 
 
 @lru_cache(maxsize=200_000)
 def entity_id(name: str) -> str:
-    """The id of the entity of that name, whether there is one or not."""
     return SubjectName(SubjectKind.ENTITY, subject_key(SubjectKind.ENTITY, name), name).id
 
 
@@ -68,12 +66,10 @@ def add(transaction: Transaction, names: Iterable[SubjectName]) -> None:
 
 
 def unused(transaction: Transaction) -> list[str]:
-    """Ids of the subjects that `sweep` would forget."""
     return list(transaction.execute(sa.select(subjects.c.id).where(_is_unused())).scalars())
 
 
 def sweep(transaction: Transaction, ids: Sequence[str]) -> None:
-    """Forget those of some subjects that nothing speaks of and nobody said anything of."""
     for part in in_parts(ids):
         own = subjects.c.id.in_(part)
         transaction.execute(subjects.delete().where(own, _is_unused(part)))
@@ -92,7 +88,6 @@ def _is_unused(ids: Sequence[str] | None = None) -> sa.ColumnElement[bool]:
 
 
 def ends_by_hand(ids: Sequence[str] | None = None) -> sa.CompoundSelect[tuple[str]]:
-    """Ids of the entities, or of some of them, that relations lead to which a person made."""
     kind, table = SubjectKind.ENTITY.value, relations.c
     made = table.by_hand & table.deleted_at.is_(None)
     ends = (table.source_kind, table.source_id), (table.target_kind, table.target_id)
@@ -112,16 +107,7 @@ def listed(
     kb_ids: Collection[str] | None = None,
     limit: int | None = None,
 ) -> list[Subject]:
-    """Subjects that chunks speak of, those that most speak of first; aliases count for theirs.
-
-    Args:
-        transaction: Reads.
-        kinds: Only of these kinds; empty for any.
-        like: Only those with this text in a name, in capitals or not.
-        ids: Only these.
-        kb_ids: Only by chunks of these knowledge bases; by default of all that are not deleted.
-        limit: Most subjects.
-    """
+    """Subjects that chunks speak of, those that most speak of first; aliases count for theirs."""
     own = subjects.alias("own")
     canonical = sa.func.coalesce(own.c.alias_of, own.c.id).label("canonical")
     counted = (
@@ -172,12 +158,6 @@ def beside(
 
     By ``n / sqrt(N)``, where so many of the chunks name an entity, and so many of all: what all
     chunks name tells nothing.
-
-    Args:
-        transaction: Reads.
-        seqs: Of the chunks.
-        without: Subjects to leave out.
-        limit: Most entities.
     """
     table = annotation_subjects.c
     here: Counter[str] = Counter()
@@ -198,7 +178,6 @@ def beside(
 
 
 def chunk_counts(transaction: Transaction, ids: Collection[str]) -> dict[str, int]:
-    """How many chunks speak of each of some subjects by that name."""
     table = annotation_subjects.c
     query = (
         sa.select(table.subject_id, sa.func.count(sa.distinct(table.chunk_seq)))
@@ -209,7 +188,6 @@ def chunk_counts(transaction: Transaction, ids: Collection[str]) -> dict[str, in
 
 
 def aliases(transaction: Transaction, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Other names of subjects, by the subject's id."""
     found: dict[str, list[str]] = {}
     for part in in_parts(ids):
         query = sa.select(subjects.c.alias_of, subjects.c.name).where(subjects.c.alias_of.in_(part))
@@ -219,7 +197,6 @@ def aliases(transaction: Transaction, ids: Sequence[str]) -> dict[str, tuple[str
 
 
 def ids_of(transaction: Transaction, ids: Collection[str]) -> set[str]:
-    """Some subjects, what they are aliases of, and all aliases of those."""
     known = set(ids)
     query = sa.select(subjects.c.id, subjects.c.alias_of)
     rows = transaction.execute(query.where(transaction.is_in(subjects.c.id, known)))
@@ -231,7 +208,6 @@ def ids_of(transaction: Transaction, ids: Collection[str]) -> set[str]:
 def chunk_seqs(
     transaction: Transaction, ids: Collection[str], *, kb_id: str | None = None
 ) -> list[int]:
-    """``seq`` of the chunks that speak of one of some subjects, or of an alias, ascending."""
     table = annotation_subjects.c
     query = sa.select(table.chunk_seq).where(
         transaction.is_in(table.subject_id, ids_of(transaction, ids))
@@ -267,15 +243,6 @@ def related(
     The score is the sum of ``ln(N / n)`` over the subjects that both speak of, N being the number
     of chunks, n that of those that speak of the subject; chunks of one document share their
     subjects anyway and count half.
-
-    Args:
-        transaction: Reads.
-        kb_id: The knowledge base.
-        chunk_id: The chunk.
-        limit: Most chunks.
-
-    Returns:
-        ``chunks.seq``, the score, and what both speak of, the rarest first; the best chunk first.
     """
     table = annotation_subjects.c
     here = transaction.execute(

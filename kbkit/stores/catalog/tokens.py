@@ -20,11 +20,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def add(transaction: Transaction, info: TokenInfo, digest: str) -> None:
-    """Enter a token.
-
-    Raises:
-        ConflictError: Another one has its name.
-    """
+    """Enter a token."""
     if transaction.execute(sa.select(tokens.c.id).where(tokens.c.name == info.name)).first():
         raise ConflictError(
             f"a token named {info.name!r} exists; choose another name, or revoke it first"
@@ -38,11 +34,7 @@ def add(transaction: Transaction, info: TokenInfo, digest: str) -> None:
 
 
 def find(transaction: Transaction, token_id: str) -> tuple[TokenInfo, str] | None:
-    """A token by its id, with its digest.
-
-    Raises:
-        WorkspaceError: It cannot be read.
-    """
+    """A token by its id, with its digest."""
     row = transaction.execute(sa.select(tokens).where(tokens.c.id == token_id)).first()
     return None if row is None else (_info(row), row.digest)
 
@@ -53,11 +45,7 @@ def listed(transaction: Transaction) -> list[TokenInfo]:
 
 
 def delete(transaction: Transaction, name: str) -> TokenInfo:
-    """Take a token away, by its name or id.
-
-    Raises:
-        NotFoundError: There is none.
-    """
+    """Take a token away, by its name or id."""
     # the rest of a row may be damaged, and it can be taken away all the same
     query = sa.select(tokens.c.id, tokens.c.name, tokens.c.scope)
     row = transaction.execute(
@@ -81,11 +69,7 @@ def note_uses(transaction: Transaction, used: Mapping[str, datetime]) -> None:
 
 
 def _info(row: sa.Row[Any]) -> TokenInfo:
-    """What a row says: never more than was permitted, whatever has become of it.
-
-    Raises:
-        WorkspaceError: It cannot be read.
-    """
+    """What a row says: never more than was permitted, whatever has become of it."""
     whole = is_list_of_texts(row.kbs) and row.scope in _SCOPES and _DIGEST.fullmatch(row.digest)
     if not whole:
         raise WorkspaceError(f"the token {row.id} cannot be read; `kbkit doctor` says what to do")

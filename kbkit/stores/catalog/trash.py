@@ -52,7 +52,6 @@ class TrashedDocument:
 
 
 def put(transaction: Transaction, kb_id: str, document_id: str) -> None:
-    """Keep a document that is about to be deleted, in place of what was kept under its URI."""
     row = transaction.execute(
         sa.select(*(documents.c[name] for name in _KEPT)).where(documents.c.id == document_id)
     ).one()
@@ -62,7 +61,6 @@ def put(transaction: Transaction, kb_id: str, document_id: str) -> None:
 
 
 def forget(transaction: Transaction, kb_id: str, uris: Collection[str]) -> None:
-    """Take documents out of the trash for good."""
     if uris:
         transaction.execute(
             deleted_documents.delete().where(
@@ -96,11 +94,6 @@ def listed(transaction: Transaction, kb_id: str) -> list[DeletedDocument]:
 
 
 def get(transaction: Transaction, kb_id: str, document: str) -> TrashedDocument:
-    """A deleted document by id or URI.
-
-    Raises:
-        NotFoundError: It is not in the trash.
-    """
     columns = deleted_documents.c
     row = transaction.execute(
         sa.select(deleted_documents, sources.c.id.label("source"))
@@ -164,17 +157,7 @@ def knowledge_bases_in_trash(transaction: Transaction) -> list[DeletedKnowledgeB
 
 
 def undelete_knowledge_base(transaction: Transaction, name: str, to: str) -> KnowledgeBaseRow:
-    """Bring a deleted knowledge base back, the last of its name.
-
-    Args:
-        transaction: A writing transaction.
-        name: What it was called, or its id, of which the beginning will do.
-        to: What it is to be called; ``""`` for as before.
-
-    Raises:
-        NotFoundError: The trash holds none of that name.
-        ConflictError: The name is taken.
-    """
+    """Bring a deleted knowledge base back, the last of its name."""
     there = knowledge_bases_in_trash(transaction)
     found = next((kb for kb in there if kb.name == name), None)
     found = found or next((kb for kb in there if len(name) > 7 and kb.id.startswith(name)), None)
@@ -203,9 +186,6 @@ def empty(transaction: Transaction) -> tuple[int, list[str]]:
 
     Of a document whose source is still read, its place stays, so that the source does not bring it
     back; its text goes.
-
-    Returns:
-        Number of documents, and ids of knowledge bases.
     """
     gone = [kb.id for kb in knowledge_bases_in_trash(transaction)]
     for kb_id in gone:

@@ -67,7 +67,6 @@ class ChunkChanges:
 
 
 def states(transaction: Transaction, document_ids: Sequence[str]) -> dict[str, DocumentState]:
-    """The states of those documents that are there, by id."""
     query = sa.select(documents.c.id, documents.c.state)
     rows = transaction.execute(query.where(documents.c.id.in_(document_ids)))
     return {row.id: DocumentState(row.state) for row in rows}
@@ -87,7 +86,6 @@ def ids_by_uri(transaction: Transaction, kb_id: str, uris: Collection[str]) -> d
 def stored_versions(
     transaction: Transaction, document_ids: Collection[str]
 ) -> dict[str, StoredVersion]:
-    """Those documents that are there, by id."""
     columns = documents.c
     rows = transaction.execute(
         sa.select(
@@ -123,12 +121,6 @@ def replace_documents(
     """Store documents and their chunks in place of what was there.
 
     Chunks that stay keep their row, and with it their vector and their place in Chroma.
-
-    Args:
-        transaction: A writing transaction.
-        kb_id: The knowledge base.
-        new: Different documents.
-        packed: Packed vectors by ``embed_hash``; must have those of chunks that are new.
     """
     if not new:
         return ChunkChanges()
@@ -217,7 +209,6 @@ class Touch:
 def touch_documents(
     transaction: Transaction, touches: Iterable[Touch], *, run_id: int | None
 ) -> None:
-    """Note that documents were looked at and their text stays."""
     rows = [
         {
             "touched": touch.document_id,
@@ -261,11 +252,6 @@ def describe_documents(
     """Say anew what documents are, but for those that changed meanwhile.
 
     Their cards say so too, and have to be made again.
-
-    Args:
-        transaction: A writing transaction.
-        kb_id: The knowledge base.
-        found: By document.
     """
     if not found:
         return
@@ -303,11 +289,6 @@ def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> C
 
 
 def delete_document(transaction: Transaction, kb_id: str, document_id: str) -> None:
-    """Put a document into the trash, without its chunks.
-
-    Raises:
-        NotFoundError: There is no such document.
-    """
     reading.get_document(transaction, kb_id, document_id)
     trash.put(transaction, kb_id, document_id)
     retire_document(transaction, kb_id, document_id)
@@ -315,7 +296,6 @@ def delete_document(transaction: Transaction, kb_id: str, document_id: str) -> N
 
 
 def document_ids(transaction: Transaction, kb_id: str, source_id: str | None = None) -> list[str]:
-    """Documents that are not gone, of a knowledge base or of one of its sources."""
     query = sa.select(documents.c.id).where(
         documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
     )

@@ -31,12 +31,10 @@ class ChromaAddress:
 
     @property
     def secure(self) -> bool:
-        """Whether the connection is encrypted."""
         return self.url.startswith("https:")
 
     @property
     def port(self) -> int:
-        """Of the server."""
         return urlsplit(self.url).port or (443 if self.secure else 80)
 
     @property
@@ -52,17 +50,7 @@ class ChromaAddress:
 
     @classmethod
     def parse(cls, url: str, token: str = "") -> ChromaAddress:
-        """Read an address.
-
-        Args:
-            url: ``http://HOST:PORT`` or ``https://HOST[:PORT][/PATH]``, with
-                ``?tenant=NAME&database=NAME`` where they are not the server's defaults.
-            token: What the server, or the proxy before it, wants to be shown.
-
-        Raises:
-            ConfigError: It is none, or the token cannot be sent there; says nothing that may be
-                secret.
-        """
+        """Read an address."""
         try:
             parts = urlsplit(url)
             usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -55,9 +55,6 @@ class FolderChecksums:
         """What is wrong with the files, in words; empty where they are as they were left.
 
         A file that this process has read, and that has not been touched since, is not read again.
-
-        Raises:
-            OSError: The folder cannot be read.
         """
         files = self._files()
         if not files:
@@ -78,9 +75,6 @@ class FolderChecksums:
         """Names of the collections that are not as they were left, or were being written.
 
         ``None`` where more than some collections may be harmed, or it cannot be told which.
-
-        Raises:
-            OSError: The folder cannot be read.
         """
         known, writing = self._known(), self.being_written()
         if known is None:
@@ -101,27 +95,16 @@ class FolderChecksums:
         return writing | {of_folder[folder] for folder in folders if folder in of_folder}
 
     def discard(self, names: frozenset[str]) -> None:
-        """Remove the files of collections, and those of none.
-
-        Raises:
-            OSError: They cannot be removed.
-        """
         of_folder = self._collections() or {}
         for path in self.folder.iterdir():
             if path.is_dir() and of_folder.get(path.name) in {None, *names}:
                 shutil.rmtree(path)
 
     def begin(self, name: str) -> None:
-        """Note that a collection is about to change.
-
-        Raises:
-            OSError: That cannot be noted.
-        """
         with (self.folder / _WRITING).open("a", encoding="utf-8") as file:
             file.write(f"{name}\n")
 
     def being_written(self) -> frozenset[str]:
-        """Names of the collections that somebody began to change, and did not end."""
         try:
             return frozenset((self.folder / _WRITING).read_text(encoding="utf-8").split())
         except (FileNotFoundError, UnicodeDecodeError):
@@ -159,11 +142,6 @@ class FolderChecksums:
             return None
 
     def keep(self) -> None:
-        """Note what the files hold now.
-
-        Raises:
-            OSError: They cannot be read, or the list not be written.
-        """
         values = {}
         for name in self._files():
             left_out = _left_out(self.folder / name) if name == _DATABASE else ()

@@ -47,11 +47,9 @@ class ChromaCollections(ABC):
         """Turn the errors of Chroma, which are of many kinds, into those of kbkit."""
 
     def _changing(self, name: str) -> AbstractContextManager[None]:
-        """`_explained`, around what writes to a collection."""
         return self._explained()
 
     def damage(self) -> Damage | None:
-        """See `VectorStore.damage`: a server sees to its own files."""
         return None
 
     @abstractmethod
@@ -75,7 +73,6 @@ class ChromaCollections(ABC):
         """Delete one, if it is there."""
 
     def _fitting(self, payload: VectorPayload) -> VectorPayload:
-        """As much of it as is taken."""
         return payload
 
     def create(self, name: str, dimensions: int) -> None:
@@ -90,12 +87,10 @@ class ChromaCollections(ABC):
             self._dropped(name)
 
     def count(self, name: str) -> int:
-        """Number of vectors in a collection."""
         with self._explained():
             return self._collection(name).count()
 
     def items(self, name: str) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
-        """All that a collection holds, some ids and their vectors at a time."""
         with self._explained():
             collection, most = self._collection(name), min(_READ, self._most())
             start = 0
@@ -158,7 +153,6 @@ class ChromaCollections(ABC):
 
 
 def _metadata(payload: VectorPayload) -> dict[str, Any]:
-    """What Chroma takes: it refuses empty lists."""
     return {name: value for name, value in payload.metadata.items() if value != []}
 
 

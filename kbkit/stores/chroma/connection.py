@@ -62,21 +62,17 @@ class ChromaConnection:
             raise
 
     def close(self) -> None:
-        """Close it."""
         self._session.close()
 
     def create(self, name: str) -> Collection:
-        """Make a collection."""
         # this layer wants the key that the one above would add
         wanted = {**HNSW, "embedding_function": None}
         return self._wrapped(self._api.create_collection(name, configuration=wanted, **self._place))
 
     def get(self, name: str) -> Collection:
-        """One that is there."""
         return self._wrapped(self._api.get_collection(name, **self._place))
 
     def drop(self, name: str) -> None:
-        """Delete one, if it is there."""
         with suppress(self._missing):
             self._api.delete_collection(name, **self._place)
 

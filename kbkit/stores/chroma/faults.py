@@ -14,16 +14,6 @@ _LONGEST = 200
 
 
 def fault_of(error: Exception, address: ChromaAddress) -> WorkspaceError:
-    """The error to raise in place of one of chromadb or httpx.
-
-    Args:
-        error: What was raised.
-        address: Of the server that was asked.
-
-    Returns:
-        A `StoreUnreachableError` where the server is not there, is none or refuses; another where
-        a collection is not as it should be.
-    """
     told = " ".join(str(error).split())
     if address.token:
         told = told.replace(address.token, "...")
@@ -65,7 +55,6 @@ def _reason(error: Exception, told: str, address: ChromaAddress) -> str:
 
 
 def _status(error: Exception) -> int | None:
-    """What the server answered, where it was no success."""
     if type(error).__module__ == "chromadb.errors":
         code: int = error.code()  # type: ignore[attr-defined]
         return code

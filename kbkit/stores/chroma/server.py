@@ -34,11 +34,6 @@ _METADATA_BYTES = 4_096
 class ChromaServer(ChromaCollections):
     """A `kbkit.stores.vector_store.VectorStore` on a server.
 
-    Args:
-        address: Of the server.
-        workspace: Identity of the workspace; others that share the server, copies of this one too,
-            have another.
-
     Attributes:
         suffix: Ends the names of all its collections.
     """
@@ -57,11 +52,7 @@ class ChromaServer(ChromaCollections):
             self._connection = None
 
     def reopen(self) -> None:
-        """Ask anew which collections there are; a connection, once made, mends itself.
-
-        Raises:
-            StoreUnreachableError: There is no Chroma, or it refuses.
-        """
+        """Ask anew which collections there are; a connection, once made, mends itself."""
         self._collections.clear()
         with self._explained():
             self._connected()

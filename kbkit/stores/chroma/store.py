@@ -42,9 +42,6 @@ class ChromaStore(ChromaCollections):
 
     chromadb itself shares one system for each folder and process, so there is one of these for
     each folder: `ChromaStore.of` gives it.
-
-    Args:
-        folder: Of the collections.
     """
 
     suffix = ""
@@ -59,7 +56,6 @@ class ChromaStore(ChromaCollections):
 
     @classmethod
     def of(cls, folder: Path) -> ChromaStore:
-        """The one of a folder, as long as anybody has it."""
         with _stores_mutex:
             found = _stores.get(folder)
             if found is None:
@@ -113,7 +109,6 @@ class ChromaStore(ChromaCollections):
             self._checksums.keep()
 
     def damage(self) -> Damage | None:
-        """See `kbkit.stores.vector_store.VectorStore.damage`."""
         with self._explained():
             return self._damage()
 

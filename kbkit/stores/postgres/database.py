@@ -40,19 +40,7 @@ class PostgresDatabase:
     """
 
     def __init__(self, url: str, *, to_fill: bool = False) -> None:
-        """Open the catalog, making or migrating it where needed.
-
-        Args:
-            url: ``postgresql+psycopg://USER:PASSWORD@HOST:PORT/DATABASE``; the tables are in the
-                first schema of the connection's ``search_path``.
-            to_fill: Whether another catalog is to be copied into it; see `is_current`.
-
-        Raises:
-            ConfigError: The address cannot be read.
-            MissingExtraError: The driver is not installed.
-            WorkspaceVersionError: A newer kbkit made it.
-            WorkspaceError: The server cannot be reached, is too old, refuses, or has other tables.
-        """
+        """Open the catalog, making or migrating it where needed."""
         parsed = _parsed(url)
         self.address = without_password(url)
         self._place = parsed.render_as_string(hide_password=True)
@@ -111,24 +99,16 @@ class PostgresDatabase:
 
     @cached_property
     def identity(self) -> str:
-        """Of this schema: the same from all machines, another for each that is restored."""
         with explained(self._place), self._alone.connect() as connection:
             return f"postgresql {connection.execute(_IDENTITY).scalar_one()}"
 
     def vector_store(self) -> PgVectorStore | None:
-        """Where the server keeps vectors beside the catalog, if it has pgvector."""
         return pgvector_on(self._writing, self._place)
 
     def image_store(self, before: ImageStore | None) -> PostgresImages:
-        """Where the server keeps pictures of documents.
-
-        Args:
-            before: Where an older kbkit kept them on this machine, if it did.
-        """
         return PostgresImages(self._writing, self._place, before)
 
     def faults(self) -> list[str]:
-        """None: the server sees to its files and constraints, and each row is read anyway."""
         return []
 
     def compact(self) -> int:
@@ -143,7 +123,6 @@ class PostgresDatabase:
         return 0
 
     def close(self) -> None:
-        """Close all connections."""
         with self._watching:
             if self._watcher is not None:
                 self._watcher.close()
@@ -169,7 +148,6 @@ class PostgresDatabase:
             return count(self._watcher)
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
-        """Chunks by ``seq``, each with its document, whose ``content`` is left empty."""
         with explained(self._place), self._alone.connect() as connection:
             return reading.get_chunks(PostgresTransaction(connection), seqs)
 
@@ -202,11 +180,6 @@ def without_password(url: str) -> str:
 
 
 def _parsed(url: str) -> sa.URL:
-    """An address as SQLAlchemy reads it.
-
-    Raises:
-        ConfigError: It is none of PostgreSQL; says nothing of what may be a password.
-    """
     advice = f"write {_DRIVER}://USER:PASSWORD@HOST:PORT/DATABASE"
     try:
         parsed = sa.make_url(url)

@@ -33,11 +33,6 @@ _SIGNS = {
 
 @contextmanager
 def explained(place: str) -> Iterator[None]:
-    """Turn what the server says, or that it says nothing, into a `WorkspaceError`.
-
-    Args:
-        place: What the database is called, without its password.
-    """
     try:
         yield
     except TimeoutError as error:

@@ -25,13 +25,6 @@ def other_home(database: Database, folder: Path) -> str:
     """Where files and entries are kept, if that is not this folder.
 
     A folder with some becomes their home where they have none yet.
-
-    Args:
-        database: The catalog, of which a server keeps one.
-        folder: Of the workspace, on this machine.
-
-    Raises:
-        WorkspaceError: The folder cannot be written.
     """
     mark = _mark(folder)
     with database.read() as transaction:

@@ -21,11 +21,6 @@ class PostgresImages:
     """A `kbkit.stores.images.ImageStore` in the schema of the catalog.
 
     Errors of the server are `kbkit.errors.WorkspaceError`.
-
-    Args:
-        engine: Of the catalog's database, whose transactions write.
-        place: What the database is called in messages.
-        before: Where an older kbkit kept them on this machine, if it did: read, never written.
     """
 
     def __init__(self, engine: sa.Engine, place: str, before: ImageStore | None = None) -> None:
@@ -44,7 +39,6 @@ class PostgresImages:
             self._execute(_ADD, **known, data=image.data)
 
     def names(self) -> set[str]:
-        """Names of all that are kept."""
         return set(self._execute(_NAMES)).union(self._before.names() if self._before else ())
 
     def now(self) -> float:
@@ -57,7 +51,6 @@ class PostgresImages:
         return len(sizes), sum(sizes)
 
     def read(self, name: str) -> bytes | None:
-        """A picture by its name, if it is there."""
         found = self._execute(_READ, name=name)
         if found:
             return bytes(found[0])
@@ -89,11 +82,6 @@ class PostgresLocks(Locks):
     """The locks of one workspace.
 
     The server frees a lock when the connection of its holder ends, however it ends.
-
-    Args:
-        engine: Whose connections commit by themselves.
-        schema: Where the tables are.
-        place: What the database is called in messages.
     """
 
     def __init__(self, engine: sa.Engine, schema: str, place: str) -> None:
@@ -103,18 +91,7 @@ class PostgresLocks(Locks):
 
     @contextmanager
     def hold(self, name: str, *, wait: float, task: str = "", poll: float = 0.05) -> Iterator[None]:
-        """Hold a lock.
-
-        Args:
-            name: Of the lock.
-            wait: Seconds to wait for another holder.
-            task: What the holder does, for the message to others.
-            poll: Seconds between two tries.
-
-        Raises:
-            ConflictError: Another process still holds it after that time.
-            WorkspaceError: The server cannot be asked.
-        """
+        """Hold a lock."""
         number = {"number": lock_number(self._schema, name)}
         deadline = time.monotonic() + wait
         with explained(self._place):

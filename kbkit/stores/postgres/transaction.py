@@ -35,33 +35,25 @@ def _lexeme(term: str) -> str:
 
 
 def _query(lexeme: str) -> str:
-    """As text that PostgreSQL reads as a query for this lexeme alone."""
     return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 class TextSearchIndex:
-    """A `kbkit.stores.catalog.database.LexicalIndex`.
-
-    Args:
-        connection: In a transaction.
-    """
+    """A `kbkit.stores.catalog.database.LexicalIndex`."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def create(self, kb_id: str) -> None:
-        """Make the index of a new knowledge base."""
         table = _table(kb_id)
         columns = "seq bigint PRIMARY KEY, terms tsvector NOT NULL, repeated json"
         self._connection.exec_driver_sql(f"CREATE TABLE {table} ({columns})")
         self._connection.exec_driver_sql(f"CREATE INDEX {table}_terms ON {table} USING gin (terms)")
 
     def drop(self, kb_id: str) -> None:
-        """Drop the index of a knowledge base."""
         self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {_table(kb_id)}")
 
     def add(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
-        """Index chunks: ``chunks.seq`` and ``chunks.terms`` of each."""
         if rows:
             self._connection.exec_driver_sql(
                 f"INSERT INTO {_table(kb_id)} VALUES"  # noqa: S608 - own name
@@ -107,11 +99,7 @@ def _counted(terms: str) -> tuple[list[str], str | None]:
 
 
 class PostgresTransaction(Transaction):
-    """A transaction in PostgreSQL.
-
-    Args:
-        connection: Of SQLAlchemy, in a transaction.
-    """
+    """A transaction in PostgreSQL."""
 
     def __init__(self, connection: sa.Connection) -> None:
         super().__init__(connection, TextSearchIndex(connection))
@@ -135,7 +123,6 @@ class PostgresTransaction(Transaction):
         return int(self.execute(query).scalar_one())
 
     def number_after(self, column: sa.Column[Any], last: int) -> None:
-        """Have new rows of a table numbered from behind that one on, and behind all it has."""
         last = max(last, self.last_number(column))
         if last:
             self.execute(sa.select(sa.func.setval(_sequence(column), last)))
@@ -154,18 +141,6 @@ OLDEST = 15
 
 
 def prepare(connection: sa.Connection, place: str, lock: int, *, to_fill: bool = False) -> None:
-    """Make the tables, or migrate them, where they are not those of this kbkit.
-
-    Args:
-        connection: In no transaction.
-        place: What the database is called in messages.
-        lock: Number of the advisory lock of those who write.
-        to_fill: Whether another catalog is to be copied into it; see `is_current`.
-
-    Raises:
-        WorkspaceVersionError: A newer kbkit made them.
-        WorkspaceError: There are tables of something else.
-    """
     with connection.begin():
         names = _check(connection, place)
         if is_current(connection, place, to_fill=to_fill) and names.issuperset(_OWN):
@@ -179,7 +154,6 @@ def prepare(connection: sa.Connection, place: str, lock: int, *, to_fill: bool =
 
 
 def count(connection: sa.Connection) -> int:
-    """Number of transactions that wrote something."""
     number: int = connection.execute(_COUNT).scalar_one()
     return number
 
@@ -231,7 +205,6 @@ _OWN = {
 
 
 def _adapt(connection: sa.Connection) -> None:
-    """Have texts compare by code points and numbers have 64 bits, as they do in SQLite."""
     columns: dict[str, list[str]] = {}
     quote = connection.dialect.identifier_preparer.quote_identifier
     for table, column, kind in connection.execute(_OTHERS):

@@ -41,13 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class PgVectorStore:
-    """A `kbkit.stores.vector_store.VectorStore` in the schema of the catalog.
-
-    Args:
-        engine: Of the catalog's database, whose transactions write.
-        place: What the database is called in messages.
-        schema: Where the extension is, quoted.
-    """
+    """A `kbkit.stores.vector_store.VectorStore` in the schema of the catalog."""
 
     suffix = "pgvector"
 
@@ -72,7 +66,6 @@ class PgVectorStore:
         """Without effect: connections are those of the catalog."""
 
     def create(self, name: str, dimensions: int) -> None:
-        """Make an empty collection."""
         table, told = _table(name), name.replace("'", "''")
         columns = f'id text COLLATE "C" PRIMARY KEY, embedding {self._type}({dimensions}) NOT NULL'
         with self._begun() as connection:
@@ -86,12 +79,10 @@ class PgVectorStore:
         self._with_graph.discard(name)
 
     def count(self, name: str) -> int:
-        """Number of vectors in a collection."""
         with self._begun() as connection:
             return _count(connection, name)
 
     def items(self, name: str) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
-        """All that a collection holds, some ids and their vectors at a time."""
         # pgvector sends the number of dimensions, two bytes that are empty, and the numbers
         query = (
             f"SELECT id, {self._schema}.halfvec_send(embedding) FROM {_table(name)}"  # noqa: S608
@@ -183,7 +174,6 @@ _SCAN_ON = sa.text(
 
 
 def _table(name: str) -> str:
-    """Of a collection: names of these may be longer than those of tables."""
     return f"vectors_{hashlib.blake2b(name.encode(), digest_size=12).hexdigest()}"
 
 
@@ -197,15 +187,6 @@ def _text(vector: NDArray[np.float32]) -> str:
 
 
 def pgvector_on(engine: sa.Engine, place: str) -> PgVectorStore | None:
-    """The store of vectors of a database that has pgvector, or can be given it.
-
-    Args:
-        engine: Of the database, whose transactions write.
-        place: What the database is called in messages.
-
-    Raises:
-        WorkspaceError: The server cannot be asked.
-    """
     with explained(place):
         with engine.begin() as connection:
             found = connection.execute(_FOUND).first()

@@ -37,12 +37,10 @@ def _held(segment: Segment) -> Segment:
 
 
 def shown(row: KnowledgeBaseRow, removed: int) -> SegmentsVersion:
-    """What segments show that are level with the catalog."""
     return SegmentsVersion(row.version, row.embedder, row.cards_version, row.card_embedder, removed)
 
 
 def follows(transaction: Transaction, row: KnowledgeBaseRow, held: SegmentedSnapshot) -> bool:
-    """Whether segments are of this catalog's history, and of no later version."""
     if held.embedder != row.embedder or held.version > row.version:
         return False
     if not removed_chunks.is_known(transaction, row.id, held.removed):
@@ -61,15 +59,7 @@ def advanced(
     quickly: bool = False,
     keep: Keep = _held,
 ) -> SegmentedSnapshot | None:
-    """Segments as a transaction sees them now; ``None`` where they have to be made anew.
-
-    Args:
-        transaction: One that reads.
-        row: The knowledge base as it sees it.
-        held: An older version.
-        quickly: Do nothing that takes longer than milliseconds; ``None`` where that is not enough.
-        keep: Told of each segment of many chunks.
-    """
+    """Segments as a transaction sees them now; ``None`` where they have to be made anew."""
     if not follows(transaction, row, held):
         return None
     gone = removed_chunks.since(transaction, row.id, held.removed)
@@ -131,7 +121,6 @@ def _with_later(
 def slices(
     transaction: Transaction, row: KnowledgeBaseRow, after: int
 ) -> Iterator[tuple[int, int]]:
-    """The chunks that came after one, in parts for a segment each."""
     seqs = corpus.chunk_seqs(transaction, row.id, after=after)
     for end in range(SLICE, len(seqs), SLICE):
         yield after, int(seqs[end - 1])
@@ -170,13 +159,7 @@ def _cards(
 def anew(
     transaction: Transaction, row: KnowledgeBaseRow, *, keep: Keep = _held
 ) -> SegmentedSnapshot:
-    """Segments of what a transaction sees, made of nothing but the catalog.
-
-    Args:
-        transaction: One that reads.
-        row: The knowledge base as it sees it.
-        keep: Told of each segment.
-    """
+    """Segments of what a transaction sees, made of nothing but the catalog."""
     last = removed_chunks.last(transaction, row.id)
     made = [
         keep(Segment(make(transaction, row, None, after=low, until=high)))

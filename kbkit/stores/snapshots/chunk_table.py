@@ -70,7 +70,6 @@ class ChunkTable:
         return found
 
     def shows(self, row: KnowledgeBaseRow) -> bool:
-        """Whether it is of a knowledge base as the catalog has it there."""
         return self.version == row.version and self.embedder == row.embedder
 
 
@@ -115,14 +114,7 @@ def card_columns(
     *,
     some: bool = False,
 ) -> dict[str, Any]:
-    """What a table holds of the cards of its documents; zeros for those that have none.
-
-    Args:
-        transaction: One that reads.
-        row: The knowledge base.
-        ordinals: Place of each document.
-        some: Whether these are but some of its documents.
-    """
+    """What a table holds of the cards of its documents; zeros for those that have none."""
     found = cards.vectors_of(transaction, row, ordinals if some else None)
     vectors = np.zeros((len(ordinals), found.vectors.shape[1]), np.float32)
     there = [i for i, known in enumerate(found.document_ids) if known in ordinals]
@@ -146,16 +138,7 @@ _DTYPES = {"F32": "<f4", "I64": "<i8", "I32": "<i4", "U16": "<u2", "U8": "|u1"}
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], about: dict[str, str]) -> None:
-    """Write arrays; whoever reads meanwhile has the file before.
-
-    Args:
-        path: Of the file; its folder is made.
-        arrays: By name.
-        about: What else the file says.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Write arrays; whoever reads meanwhile has the file before."""
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
@@ -179,12 +162,6 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], about: dict[str
 
 
 def check(path: Path) -> None:
-    """Compare a file with the checksum at its end.
-
-    Raises:
-        OSError: It cannot be read.
-        ValueError: It is not as it was written.
-    """
     with path.open("rb") as file:
         before = os.fstat(file.fileno()).st_size - len(_MARK) - 4
         if before < 0:
@@ -208,10 +185,6 @@ def read_arrays(path: Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
 
     The file is mapped rather than read, so that only the pages a search touches are, and several
     processes share them. It begins with the length of a JSON header, 8 bytes little endian.
-
-    Raises:
-        OSError: It cannot be read.
-        KeyError, TypeError, ValueError, IndexError, RecursionError: It is damaged.
     """
     _check_once(path)
     data = np.memmap(path, np.uint8, "r")

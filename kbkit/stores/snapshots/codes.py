@@ -36,7 +36,6 @@ _SAME = 0.9
 
 @cache
 def available() -> bool:
-    """Whether faiss is installed."""
     return importlib.util.find_spec("faiss") is not None
 
 
@@ -69,7 +68,6 @@ class VectorCodes:
     def nearest(
         self, vector: NDArray[np.float32], most: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The rows that are nearest to a vector, about, and about what their cosines are."""
         wanted = min(most, self._index.ntotal)
         found, rows = self._index.search(np.ascontiguousarray(vector[None], np.float32), wanted)
         return rows[0], found[0]
@@ -99,22 +97,13 @@ class JoinedCodes:
     def nearest(
         self, vector: NDArray[np.float32], most: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """As `VectorCodes.nearest`, of all parts."""
         wanted = min(most, int(self.firsts[-1]))
         found, rows = self._index.search(np.ascontiguousarray(vector[None], np.float32), wanted)
         return rows[0], found[0]
 
 
 def write(path: Path, vectors: NDArray[np.float32]) -> None:
-    """Make the codes of vectors; nothing is done where it is not worth it or faiss is missing.
-
-    Args:
-        path: Of the file of codes.
-        vectors: Unit vectors, shape ``(n, dimensions)``.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Make the codes of vectors; nothing is done where it is not worth it or faiss is missing."""
     number, dimensions = vectors.shape
     if number < FEWEST or dimensions % 4 or not available():
         return
@@ -139,7 +128,6 @@ def write(path: Path, vectors: NDArray[np.float32]) -> None:
 
 
 def path_of(file: Path, *, cards: bool = False) -> Path:
-    """Where the codes of the vectors in a file are, or of a segment's cards."""
     return file.with_suffix(f".{'cards.' * cards}codes{file.suffix}")
 
 

@@ -18,13 +18,7 @@ from kbkit.stores.snapshots.snapshot import Snapshot
 
 
 def faults(files: SegmentFiles, transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
-    """What is wrong with the snapshot of a knowledge base, in words; nothing where there is none.
-
-    Args:
-        files: Of which nothing is mapped yet.
-        transaction: One that reads.
-        row: The knowledge base as it sees it.
-    """
+    """List the defects of a knowledge base's snapshot; none if it has no snapshot."""
     if files.stamp(row.id) is None:
         return
     damaged = False
@@ -66,7 +60,6 @@ def _seqs(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[int]:
 
 
 def _same(found: SegmentedSnapshot, made: Snapshot) -> bool:
-    """Whether a part of a snapshot is as it would be made now."""
     if not len(made):
         return True
     first = int(np.searchsorted(found.seqs, made.seqs[0]))

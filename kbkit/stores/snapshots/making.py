@@ -51,15 +51,7 @@ def make(
     after: int = 0,
     until: int = corpus.LAST,
 ) -> Snapshot:
-    """The snapshot of what a transaction sees, out of an older one and what is new since.
-
-    Args:
-        transaction: One that reads.
-        row: The knowledge base as it sees it.
-        before: The older one.
-        after: Only chunks with a greater ``seq`` are in either.
-        until: And none with a greater one than this.
-    """
+    """The snapshot of what a transaction sees, out of an older one and what is new since."""
     alive = corpus.chunk_seqs(transaction, row.id, after=after, until=until)
     titles_by_id = corpus.titles(transaction, row.id, after=after, until=until)
     ordinals = {known: i for i, known in enumerate(titles_by_id)}
@@ -261,12 +253,7 @@ _GONE = 0.3
 
 
 def to_merge(segments: Sequence[Segment], most: int = LARGEST) -> slice | None:
-    """The next segments to merge, neighbours; ``None`` where it is well as it is.
-
-    Args:
-        segments: In order of ``seq``.
-        most: Chunks that they may have in all.
-    """
+    """The next segments to merge, neighbours; ``None`` where it is well as it is."""
     for i, segment in enumerate(segments):
         if len(segment) <= most and len(segment.gone) > _GONE * len(segment.snapshot):
             return slice(i, i + 1)
@@ -284,7 +271,6 @@ def to_merge(segments: Sequence[Segment], most: int = LARGEST) -> slice | None:
 
 
 def is_worn(found: SegmentedSnapshot) -> bool:
-    """Whether it is time to merge segments, behind what is searched."""
     return to_merge(found.segments) is not None
 
 
@@ -297,11 +283,7 @@ def _tier(size: int) -> int:
 
 
 def merged(segments: Sequence[Segment]) -> Snapshot:
-    """Segments as one snapshot, of what is left of them.
-
-    Args:
-        segments: One at least, in order of ``seq``, whose vectors are of one embedder.
-    """
+    """Segments as one snapshot, of what is left of them."""
     newest = max((segment.snapshot for segment in segments), key=lambda s: s.version)
     oldest = min((segment.snapshot for segment in segments), key=lambda s: s.cards_version)
     kept = [segment.kept for segment in segments]

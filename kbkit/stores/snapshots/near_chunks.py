@@ -29,14 +29,6 @@ def is_coded(snapshot: SegmentedSnapshot) -> bool:
 def near_chunks(
     snapshot: SegmentedSnapshot, vector: NDArray[np.float32], most: int, score: Score
 ) -> tuple[Rows, NDArray[np.float32]]:
-    """Rows of chunks that are about the nearest to a vector, and about what their scores are.
-
-    Args:
-        snapshot: Of the chunks.
-        vector: Of the query.
-        most: How many of the segments that have codes; of the others, all come.
-        score: Gives the scores of some vectors, for segments that have no codes.
-    """
     rows, scores = [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
     for i, held, near in _by_segment(snapshot, vector, most, score):
         places = snapshot.places[i]
@@ -107,13 +99,6 @@ class NearCards:
     mean: NDArray[np.float32]
 
     def nearest(self, vector: NDArray[np.float32], most: int, score: Score) -> Numbers:
-        """The documents whose cards are about the nearest to a vector, ascending.
-
-        Args:
-            vector: Of the query.
-            most: How many of the parts that have codes, and of each of the others.
-            score: Gives the scores of some vectors, for parts that have no codes.
-        """
         rows, _ = self.coded.nearest(vector, most)
         found = [self.numbers[rows]]
         for part in self.uncoded:
@@ -141,7 +126,6 @@ def near_cards(snapshot: SegmentedSnapshot) -> NearCards | None:
 
 
 def forget(snapshot: SegmentedSnapshot) -> None:
-    """Look for codes anew, which were written."""
     snapshot.kept.pop(_CARDS_KEPT, None)
     for part in snapshot.card_parts():
         part.forget_codes()

@@ -56,11 +56,7 @@ class SegmentFiles:
     _mapped: dict[str, Snapshot] = field(default_factory=dict)
 
     def kept(self, kb_id: str, segment: Segment) -> Segment:
-        """A segment as a file has it, which is written unless it is there.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """A segment as a file has it, which is written unless it is there."""
         if segment.file:
             return segment
         name = f"{kb_id}.{uuid4().hex}{_FILE}"
@@ -78,11 +74,6 @@ class SegmentFiles:
         return snapshot
 
     def write_codes(self, found: SegmentedSnapshot) -> None:
-        """Keep the codes of vectors that files keep and that have none: of chunks and of cards.
-
-        Raises:
-            OSError: They cannot be written.
-        """
         for segment in found.segments:
             if not segment.file or codes.codes_of(segment.snapshot) is not None:
                 continue
@@ -98,14 +89,7 @@ class SegmentFiles:
         near_chunks.forget(found)
 
     def write(self, kb_id: str, found: SegmentedSnapshot) -> SegmentedSnapshot:
-        """Keep a version, in place of the one before.
-
-        Returns:
-            The same, read from files.
-
-        Raises:
-            OSError: It cannot be written.
-        """
+        """Keep a version, in place of the one before."""
         segments = [self.kept(kb_id, segment) for segment in found.segments]
         behind = sorted({number for cards in found.cards for number in cards.numbers.tolist()})
         cards: tuple[CardVectors, ...] = ()
@@ -220,11 +204,9 @@ class SegmentFiles:
         return Segment(snapshot, name, rows)
 
     def path(self, kb_id: str) -> Path:
-        """Where the list of a knowledge base is."""
         return self.folder / f"{kb_id}{_LIST}"
 
     def stamp(self, kb_id: str) -> tuple[int, int] | None:
-        """Something that is another as soon as the list is."""
         try:
             found = self.path(kb_id).stat()
         except OSError:
@@ -232,14 +214,12 @@ class SegmentFiles:
         return found.st_ino, found.st_mtime_ns
 
     def drop(self, kb_id: str) -> None:
-        """Remove the files of a knowledge base."""
         with contextlib.suppress(OSError):
             for file in list(self.folder.glob(f"{kb_id}.*")):
                 self._mapped.pop(file.name, None)
                 file.unlink(missing_ok=True)
 
     def sweep(self, kb_ids: Collection[str]) -> None:
-        """Remove what nobody needs: of knowledge bases that are none of these, and what is old."""
         with contextlib.suppress(OSError):
             used = {self.path(known).name for known in kb_ids}
             used = used.union(*map(self._listed, kb_ids))
@@ -252,7 +232,6 @@ class SegmentFiles:
                 file.unlink(missing_ok=True)
 
     def named(self, kb_id: str) -> list[Path]:
-        """The files of arrays that the list of a knowledge base names, there or not."""
         return [self.folder / name for name in sorted(self._listed(kb_id)) if name.endswith(_FILE)]
 
     def _listed(self, kb_id: str) -> set[str]:

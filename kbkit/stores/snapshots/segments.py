@@ -51,7 +51,6 @@ class CardVectors:
         return found
 
     def forget_codes(self) -> None:
-        """Read them anew."""
         self.kept.pop("card codes", None)
 
 
@@ -78,17 +77,11 @@ class Segment:
 
     @property
     def kept(self) -> Rows:
-        """Its rows that are left, ascending."""
         left = np.ones(len(self.snapshot), np.bool_)
         left[self.gone] = False
         return np.flatnonzero(left)
 
     def without(self, seqs: Rows) -> Segment:
-        """What is left when chunks have gone: some of these, it may be, and of others.
-
-        Args:
-            seqs: ``chunks.seq`` of what has gone, ascending.
-        """
         held = self.snapshot.seqs
         if not len(held) or not len(seqs) or seqs[-1] < held[0] or seqs[0] > held[-1]:
             return self
@@ -97,7 +90,6 @@ class Segment:
         return replace(self, gone=np.union1d(self.gone, found)) if len(found) else self
 
     def with_vectors(self, changed: dict[int, NDArray[np.float32]]) -> Segment:
-        """With other vectors of some chunks, by ``seq``, and so no more as its file has it."""
         held = self.snapshot.seqs
         seqs = np.array(sorted(changed), np.int64)
         if not len(held):
@@ -121,7 +113,6 @@ class DocumentNumbers:
     _mutex: Lock = field(default_factory=Lock)
 
     def of(self, snapshot: Snapshot) -> NDArray[np.int32]:
-        """The numbers of a snapshot's documents."""
         with self._mutex:
             held = self._of_snapshots.get(id(snapshot))
             if held is None:
@@ -135,11 +126,9 @@ class DocumentNumbers:
             return held[1]
 
     def find(self, ids: Iterable[str]) -> dict[str, int]:
-        """The numbers of those documents that have one."""
         return {known: self._numbers[known] for known in ids if known in self._numbers}
 
     def forget(self, held: Sequence[Segment]) -> None:
-        """Forget what is known of other snapshots than these."""
         alive = {id(segment.snapshot) for segment in held}
         with self._mutex:
             self._of_snapshots = {k: v for k, v in self._of_snapshots.items() if k in alive}
@@ -187,14 +176,12 @@ class SegmentedSnapshot(ChunkTable):
 
     @property
     def about(self) -> SegmentsVersion:
-        """What it shows."""
         return SegmentsVersion(
             self.version, self.embedder, self.cards_version, self.card_embedder, self.removed
         )
 
     @property
     def later(self) -> int:
-        """How many chunks no file has."""
         return sum(len(segment) for segment in self.segments if not segment.file)
 
     def rows_of(self, ids: Sequence[str]) -> Rows:
@@ -233,15 +220,12 @@ class SegmentedSnapshot(ChunkTable):
         }
 
     def scored(self, score: Score) -> NDArray[np.float32]:
-        """What a function of vectors, a number for each, says of all."""
         return self._together(lambda snapshot: score(snapshot.vectors), np.float32)
 
     def headed(self, has: Callable[[str], bool]) -> NDArray[np.bool_]:
-        """Which chunks have headings of which something is true."""
         return self._together(lambda snapshot: snapshot.headed(has), np.bool_)
 
     def vectors_of(self, rows: Rows) -> NDArray[np.float32]:
-        """The vectors of some chunks."""
         width = max((s.snapshot.vectors.shape[1] for s in self.segments), default=0)
         found = np.empty((len(rows), width), np.float32)
         for of, snapshot, own in self._apart(rows):
@@ -249,14 +233,12 @@ class SegmentedSnapshot(ChunkTable):
         return found
 
     def scores_of(self, rows: Rows, score: Score) -> NDArray[np.float32]:
-        """What a function of vectors, a number for each, says of some chunks."""
         found = np.empty(len(rows), np.float32)
         for of, snapshot, own in self._apart(rows):
             found[of] = snapshot.scores_of(own, score)
         return found
 
     def coverage(self, rows: Rows, terms: Iterable[str]) -> tuple[Rows, Rows]:
-        """How many of some terms the title of some chunks has, and the headings of each."""
         wanted = tuple(terms)
         titles, headings = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         for of, snapshot, own in self._apart(rows):
@@ -279,7 +261,6 @@ class SegmentedSnapshot(ChunkTable):
         return found
 
     def cards_of(self, ids: Sequence[str]) -> NDArray[np.float32]:
-        """The vectors of the cards of some documents, all of which it has."""
         known = list(self.numbers.find(ids).values())
         places = np.full(len(self.sizes), -1, np.int64)
         places[known] = np.arange(len(known))
@@ -339,14 +320,7 @@ def joined(
     numbers: DocumentNumbers,
     cards: Sequence[CardVectors] = (),
 ) -> SegmentedSnapshot:
-    """Segments as one snapshot.
-
-    Args:
-        about: What they show.
-        segments: In order of ``seq``.
-        numbers: Of documents, which may be known already.
-        cards: Vectors of cards that came behind.
-    """
+    """Segments as one snapshot."""
     parts = tuple(segment for segment in segments if len(segment)) or tuple(segments[:1])
     placed = [numbers.of(segment.snapshot) for segment in parts]
     there = len(numbers.ids)

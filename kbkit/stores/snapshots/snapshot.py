@@ -73,7 +73,6 @@ class Texts(Sequence[str]):
         return [self[i].encode() for i in range(0, len(self), _BLOCK)]
 
     def place(self, text: str) -> int:
-        """Where a text is, or would be, if they are sorted."""
         sought = text.encode()
         first = (bisect_right(self._firsts, sought) - 1) * _BLOCK
         if first < 0:
@@ -145,11 +144,9 @@ class Snapshot(ChunkTable):
         return {term: self.postings(number) for term, number in self.numbers(terms).items()}
 
     def scored(self, score: Score) -> NDArray[np.float32]:
-        """What a function of vectors, a number for each, says of all."""
         return score(self.vectors)
 
     def vectors_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors of some chunks."""
         return self.vectors[rows]
 
     def scores_of(self, rows: NDArray[np.int64], score: Score) -> NDArray[np.float32]:
@@ -169,7 +166,6 @@ class Snapshot(ChunkTable):
     def coverage(
         self, rows: NDArray[np.int64], terms: Iterable[str]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """How many of some terms the title of some chunks has, and the headings of each."""
         held = self.numbers(terms).values()
         return (
             self.title_terms.holding(held, self.owners[rows]),
@@ -177,7 +173,6 @@ class Snapshot(ChunkTable):
         )
 
     def headed(self, has: Callable[[str], bool]) -> NDArray[np.bool_]:
-        """Which chunks have headings of which something is true."""
         known = np.array([has(text) for text in self.heading_texts], np.bool_)
         return known[self.headings] if len(known) else np.zeros(len(self), np.bool_)
 
@@ -201,7 +196,6 @@ class Snapshot(ChunkTable):
         return place if place < len(known) and known[place] == term else None
 
     def postings(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
-        """The chunks that hold the term of that place, by row, and how often each does."""
         part = slice(int(self.starts[number]), int(self.starts[number + 1]))
         return self.rows[part], self.counts[part]
 
@@ -218,11 +212,7 @@ _OF_LISTS = ("starts", "values")
 
 
 def save(snapshot: Snapshot, path: Path) -> None:
-    """Write a snapshot; whoever reads meanwhile has the file before.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Write a snapshot; whoever reads meanwhile has the file before."""
     tensors: dict[str, NDArray[Any]] = {name: getattr(snapshot, name) for name in _ARRAYS}
     for name in _LISTS:
         lists = getattr(snapshot, name)
@@ -243,11 +233,6 @@ def save(snapshot: Snapshot, path: Path) -> None:
 def save_cards(
     path: Path, embedder: str, document_ids: Sequence[str], vectors: NDArray[np.float32]
 ) -> None:
-    """Write vectors of cards, as `save` writes a snapshot.
-
-    Raises:
-        OSError: They cannot be written.
-    """
     tensors: dict[str, NDArray[Any]] = {"document_ids": _packed(document_ids), "vectors": vectors}
     write_arrays(path, tensors, {"format": _FORMAT, "embedder": embedder})
 

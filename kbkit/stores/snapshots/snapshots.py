@@ -100,7 +100,6 @@ class Snapshots:
         return found
 
     def _newest(self, transaction: Transaction, row: KnowledgeBaseRow) -> SegmentedSnapshot | None:
-        """What there is already, of that version or an older one: in memory, or by another."""
         held = self._held.get(row.id)
         if held is not None and held.version == row.version:
             return held
@@ -138,11 +137,7 @@ class Snapshots:
             return make(transaction, row, before)
 
     def renew(self, kb_id: str) -> SegmentedSnapshot:
-        """Bring memory level with the catalog, whatever there is to do.
-
-        Raises:
-            NotFoundError: The knowledge base was deleted.
-        """
+        """Bring memory level with the catalog, whatever there is to do."""
         with self._making:
             return self._renewed(kb_id)
 
@@ -168,15 +163,6 @@ class Snapshots:
         return segment
 
     def save(self, kb_id: str, *, merging: bool = False) -> None:
-        """Bring memory and disk level with the catalog.
-
-        Args:
-            kb_id: Id of the knowledge base.
-            merging: Whether to merge segments however long it takes.
-
-        Raises:
-            NotFoundError: The knowledge base was deleted.
-        """
         with self._making, contextlib.suppress(OSError):  # a full or read-only disk costs speed
             found = self._renewed(kb_id)
             most = LARGEST if merging else _SOON + 2 * found.later
@@ -218,21 +204,12 @@ class Snapshots:
         return found
 
     def faults(self, kb_id: str) -> list[str]:
-        """What of its files is not as the catalog has it, in words; all of them are read.
-
-        Raises:
-            NotFoundError: The knowledge base was deleted.
-        """
+        """What of its files is not as the catalog has it, in words; all of them are read."""
         with self.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, kb_id)
             return list(examining.faults(SegmentFiles(self.folder), transaction, row))
 
     def make_anew(self, kb_id: str) -> None:
-        """Make the snapshot of nothing but the catalog.
-
-        Raises:
-            NotFoundError: The knowledge base was deleted.
-        """
         with self._making:
             self.drop(kb_id)
         self.save(kb_id, merging=True)
@@ -243,12 +220,10 @@ class Snapshots:
         return stamp is not None and shown is None
 
     def is_coded(self, kb_id: str) -> bool:
-        """Whether codes of vectors answer for all of the snapshot in memory."""
         held = self._held.get(kb_id)
         return held is not None and near_chunks.is_coded(held)
 
     def drop(self, kb_id: str) -> None:
-        """Forget a knowledge base that was deleted."""
         for known in (self._held, self._tables, self._kept):
             known.pop(kb_id, None)
         self._files.drop(kb_id)
@@ -288,11 +263,6 @@ class Warmer:
 
         The first one does where the snapshot on disk cannot be used, as after kbkit was upgraded:
         else each process that searches once would do without.
-
-        Args:
-            kb_id: Id of the knowledge base.
-            ready: Whether nothing would have made it faster.
-            worn: Whether it was answered by a snapshot in many segments.
         """
         if ready and not worn:
             return
@@ -311,7 +281,6 @@ class Warmer:
             self._thread.start()
 
     def close(self) -> None:
-        """Wait for what is under way."""
         with self._mutex:
             thread = self._thread
         if thread is not None:

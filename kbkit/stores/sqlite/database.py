@@ -98,17 +98,7 @@ class SqliteDatabase:
     """
 
     def __init__(self, path: Path, locks: Locks, *, to_fill: bool = False) -> None:
-        """Open the file, making or migrating it where needed.
-
-        Args:
-            path: Of the file.
-            locks: Between processes.
-            to_fill: Whether another catalog is to be copied into it; see `is_current`.
-
-        Raises:
-            WorkspaceVersionError: A newer kbkit made it.
-            WorkspaceError: It is not a database, or cannot be written.
-        """
+        """Open the file, making or migrating it where needed."""
         self.path = path
         self._watcher: sqlite3.Connection | None = None
         self._watching = threading.Lock()
@@ -156,7 +146,6 @@ class SqliteDatabase:
 
     @property
     def identity(self) -> str:
-        """Of this file: another for each copy, the same wherever it is moved on its disk."""
         return f"sqlite {self.path.stat().st_ino}"
 
     def faults(self) -> list[str]:
@@ -178,7 +167,6 @@ class SqliteDatabase:
         return max(0, before - self.path.stat().st_size)
 
     def close(self) -> None:
-        """Close all connections."""
         with self._watching:
             if self._watcher is not None:
                 self._watcher.close()
@@ -201,7 +189,6 @@ class SqliteDatabase:
             return number
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
-        """Chunks by ``seq``, each with its document, whose ``content`` is left empty."""
         with explained(self.path):
             return hydrated(chunk_rows(self._fetch, seqs))
 
@@ -246,7 +233,6 @@ class SqliteDatabase:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn what SQLite says of a bad file or folder into a `WorkspaceError`."""
     try:
         yield
     except (DatabaseError, sqlite3.DatabaseError) as error:
@@ -263,11 +249,6 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def _check(path: Path, error: Exception) -> None:
-    """Whether an error that nobody expected comes of a damaged file.
-
-    Raises:
-        WorkspaceError: It does.
-    """
     try:
         found = faults(path) or _unreadable(path)
     except Exception as another:  # what cannot even be examined is damaged
@@ -277,7 +258,6 @@ def _check(path: Path, error: Exception) -> None:
 
 
 def faults(path: Path) -> list[str]:
-    """What SQLite finds wrong with a file, in words."""
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         connection.text_factory = lambda data: data.decode(errors="replace")
         told = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]

@@ -29,17 +29,12 @@ def _table(kb_id: str) -> str:
 
 
 class Fts5Index:
-    """A `kbkit.stores.catalog.database.LexicalIndex`.
-
-    Args:
-        connection: In a transaction.
-    """
+    """A `kbkit.stores.catalog.database.LexicalIndex`."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self._connection = connection
 
     def create(self, kb_id: str) -> None:
-        """Make the index of a new knowledge base."""
         table = _table(kb_id)
         tokenizer = _TOKENIZER.replace("'", "''")
         self._connection.exec_driver_sql(
@@ -47,19 +42,12 @@ class Fts5Index:
         )
 
     def drop(self, kb_id: str) -> None:
-        """Drop the index of a knowledge base."""
         table = _table(kb_id)
         # of an older kbkit
         self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}_terms")
         self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
 
     def add(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
-        """Index chunks.
-
-        Args:
-            kb_id: The knowledge base.
-            rows: ``chunks.seq`` and ``chunks.terms`` of each.
-        """
         if rows:
             self._connection.exec_driver_sql(
                 f"INSERT INTO {_table(kb_id)}(rowid, terms) VALUES (?, ?)",  # noqa: S608 - own name
@@ -101,11 +89,7 @@ Fetch = Callable[[str, tuple[Any, ...]], Iterable[tuple[Any, ...]]]
 
 
 class SqliteTransaction(Transaction):
-    """A transaction in SQLite.
-
-    Args:
-        connection: Of SQLAlchemy, in a transaction.
-    """
+    """A transaction in SQLite."""
 
     def __init__(self, connection: sa.Connection) -> None:
         super().__init__(connection, Fts5Index(connection))
@@ -124,7 +108,6 @@ class SqliteTransaction(Transaction):
         return found.scalar_one_or_none() or 0
 
     def number_after(self, column: sa.Column[Any], last: int) -> None:
-        """Have new rows of a table numbered from behind that one on, and behind all it has."""
         name, known = column.table.name, self.last_number(column)
         self._connection.exec_driver_sql("DELETE FROM sqlite_sequence WHERE name = ?", (name,))
         self._connection.exec_driver_sql(
@@ -137,7 +120,6 @@ class SqliteTransaction(Transaction):
         return column.in_(sa.select(each.c.value))
 
     def chunk_rows(self, seqs: Sequence[int]) -> Iterable[Sequence[Any]]:
-        """Rows of some chunks and their documents, as `reading.hydrated` takes them."""
         return chunk_rows(self._connection.exec_driver_sql, seqs)
 
     def document_rows(self, kb_id: str) -> Iterable[Sequence[Any]]:
@@ -147,7 +129,6 @@ class SqliteTransaction(Transaction):
 
 
 def chunk_rows(fetch: Fetch, seqs: Sequence[int]) -> Iterator[Sequence[Any]]:
-    """Rows of some chunks and their documents, as `reading.hydrated` takes them."""
     for part in in_parts(seqs):
         for row in fetch(_CHUNKS.format(",".join("?" * len(part))), tuple(part)):
             if tuple(map(type, row[:9])) != _CHUNK_TYPES or type(row[9]) not in _PAGE_TYPES:

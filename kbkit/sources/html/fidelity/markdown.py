@@ -54,12 +54,6 @@ class Written:
 
 
 def written(markdown: str, *, links_last: bool = False) -> Written:
-    """Read what the extractor wrote.
-
-    Args:
-        markdown: The page's Markdown.
-        links_last: Its links stand in a list at its end, which says nothing again.
-    """
     found = Written()
     whole = markdown.rstrip().split("\n")
     while links_last and whole and _LISTED.fullmatch(whole[-1]):
@@ -178,17 +172,11 @@ class PageContent:
 
 
 def survey(html: str) -> frozenset[int]:
-    """Keys of a page's texts, for `recurring`."""
     runs = read(html)
     return frozenset() if runs is None else frozenset(run.key for run in runs.runs)
 
 
 def recurring(surveys: Collection[frozenset[int]]) -> frozenset[int]:
-    """Keys of texts that so many pages of a site have that they belong to its template.
-
-    Args:
-        surveys: Of some pages; of fewer than four nothing is said.
-    """
     if len(surveys) < _FEW_PAGES:
         return frozenset()
     counts = Counter(key for one in surveys for key in one)
@@ -197,16 +185,6 @@ def recurring(surveys: Collection[frozenset[int]]) -> frozenset[int]:
 
 
 def content(html: str, url: str, template: Collection[int] = ()) -> PageContent | None:
-    """Read a page.
-
-    Args:
-        html: The page.
-        url: Its address.
-        template: What `recurring` says of the site.
-
-    Returns:
-        Its content, or ``None`` where it has no text.
-    """
     runs = read(html)
     if runs is None or not runs.runs:
         return None
@@ -326,7 +304,6 @@ class _Reading:
                 yield text, address
 
     def _in_fence(self, block: Element) -> bool:
-        """Whether a block is in code, which has no links in Markdown."""
         return any(around in self._fences for around in (block, *block.iterancestors()))
 
     def _leads_to_itself(self, link: Element, address: str) -> bool:

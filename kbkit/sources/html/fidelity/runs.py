@@ -63,7 +63,6 @@ def words(text: str) -> list[str]:
 
 
 def squashed(text: str) -> str:
-    """A text as its letters and digits, to compare what is written with other marks."""
     return "".join(words(text))
 
 
@@ -114,7 +113,6 @@ class Runs:
 
 
 def parse(html: str) -> Element | None:
-    """A page's tree, or ``None`` where there is none."""
     text = re.sub("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]", "", html)
     # the head of a saved answer
     text = re.sub(
@@ -128,7 +126,6 @@ def parse(html: str) -> Element | None:
 
 
 def read(html: str) -> Runs | None:
-    """The runs of a page, or ``None`` where it has no tree."""
     root = parse(html) if html.strip() else None
     if root is None:
         return None
@@ -309,7 +306,6 @@ def _holds_lines(element: Element) -> bool:
 
 
 def _has_lines(code: Element) -> bool:
-    """Whether code in a line has several: broken, or items of lists without links."""
     items = next(code.iter("li"), None) is not None
     others = next(code.iter("p", "table", "pre", "dl", *HEADINGS), None) is not None
     linked = any(link.get("href") for link in code.iter("a"))
@@ -317,7 +313,6 @@ def _has_lines(code: Element) -> bool:
 
 
 def code_text(element: Element) -> str:
-    """The text of a block of code as a reader would copy it."""
     if element.tag == "code":
         return _folded_lines(element)
     if element.tag not in _PREFORMATTED and _holds_lines(element):
@@ -335,7 +330,6 @@ def code_text(element: Element) -> str:
 
 
 def _folded_lines(element: Element) -> str:
-    """Code whose lines end with ``br`` or are items: white space is folded, as in all text."""
     items = list(element.iter("ul", "ol", "li", "div"))
     for item in items:
         item.text = "\u2028" + (item.text or "")
@@ -370,7 +364,6 @@ def _classes(element: Element) -> list[str]:
 
 
 def classes(element: Element) -> list[str]:
-    """An element's class names and its id, in lower case."""
     return [*_classes(element), (element.get("id") or "").lower()]
 
 

@@ -47,11 +47,6 @@ class State(IntEnum):
 class PageStates:
     """The runs of one page and what each is.
 
-    Args:
-        found: The page.
-        base: Address that its links start from.
-        template: Keys of texts that many pages of its site have.
-
     Attributes:
         states: What each run is.
     """
@@ -161,7 +156,6 @@ class PageStates:
             self.states[place] = State.FURNITURE if foreign else State.NEITHER
 
     def _is_contents(self, element: Element, fragments: set[str], least: int) -> bool:
-        """Whether an element is, its heading aside, nothing but links to places of the page."""
         count = inside = 0
         first, last = self._found.spans[element]
         size = sum(run.size for run in self._runs[first:last] if not _level(run))
@@ -286,7 +280,6 @@ class PageStates:
         return first < last and self.states[first] is State.CONTENT
 
     def is_furniture(self, element: Element) -> bool:
-        """Whether a block is nothing but furniture."""
         first, last = self._found.spans.get(element, (0, 0))
         return first < last and set(self.states[first:last]) == {State.FURNITURE}
 
