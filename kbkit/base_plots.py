@@ -40,19 +40,19 @@ class Plots:
         self._ratings = ratings
 
     def documents(self) -> Plot:
-        """How many documents of each type there are, and how long ago each was fetched."""
+        """Plot the number of documents by type and age."""
         from kbkit.plots import documents_by_type
 
         return documents_by_type(self._documents.to_frame())
 
     def chunks(self) -> Plot:
-        """How long the chunks are."""
+        """Plot the lengths of chunks."""
         from kbkit.plots import chunk_lengths
 
         return chunk_lengths(self._chunks.to_frame())
 
     def ratings(self) -> Plot:
-        """How often each score was given; of each rater and target the last rating counts."""
+        """Plot ratings by score; only the last rating of a target by a rater counts."""
         from kbkit.plots import rating_histogram
 
         return rating_histogram(self._ratings.to_frame())
@@ -95,7 +95,7 @@ class AsyncPlots:
         return chunk_lengths(await self._chunks.to_frame())
 
     async def ratings(self) -> Plot:
-        """How often each score was given; of each rater and target the last rating counts."""
+        """Plot ratings by score; only the last rating of a target by a rater counts."""
         from kbkit.plots import rating_histogram
 
         return rating_histogram(await self._ratings.to_frame())

@@ -29,7 +29,7 @@ _POOR_SHOWN = 10
 
 
 class BuildReportDict(TypedDict):
-    """What a build did as JSON values; what an `IngestReport` says stands beside these."""
+    """Result of a build as JSON values, beside those of an `IngestReport`."""
 
     name: str
     documents: int
@@ -47,7 +47,7 @@ class BuildReportDict(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """What a build did.
+    """Result of a build.
 
     Attributes:
         info: Figures of the knowledge base afterwards.
@@ -126,7 +126,7 @@ def build(
     on_progress: OnProgress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> BuildReport:
-    """Bring a recipe's knowledge base and site up to date.
+    """Update a recipe's knowledge base and site.
 
     The first build does everything, later ones what changed. A build that was interrupted or
     killed goes on where it was.

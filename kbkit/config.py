@@ -34,7 +34,7 @@ def _default_models() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the environment and the project's file say.
+    """Settings from the environment and the project's file.
 
     Attributes:
         workspace: ``KBKIT_WORKSPACE``, folder of the workspace; default ``./kb``.
@@ -122,7 +122,7 @@ class SettingValue:
 def setting_values(
     environment: Mapping[str, str] | None = None, *, folder: Path | None = None
 ) -> list[SettingValue]:
-    """All settings with their origins; the arguments are those of `Settings.load`.
+    """Return all settings with their origins; takes the arguments of `Settings.load`.
 
     A variable of the environment wins over the file, and the file over the default.
     """
@@ -160,7 +160,7 @@ def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]
 
 
 def _project_file(folder: Path) -> tuple[Path | None, dict[str, str]]:
-    """The nearest file with settings in a folder or those above, up to its repository's root.
+    """Find the nearest settings file, up to the repository's root.
 
     A file of somebody else is left aside: in a folder that all may write to, anybody could put one.
     """
@@ -185,7 +185,7 @@ def _is_own(path: Path) -> bool:
 
 
 def _table(path: Path) -> dict[str, str] | None:
-    """The settings of a file; ``None`` where it is of another's, as most `pyproject.toml` are."""
+    """Read the settings of a file; ``None`` if it has none, as most `pyproject.toml`."""
     import tomllib
 
     try:
@@ -267,7 +267,7 @@ def _seconds(label: str, text: str) -> float:
 
 
 class _Setting(NamedTuple):
-    """How a setting is read.
+    """Definition of a setting.
 
     Attributes:
         variable: Of the environment.

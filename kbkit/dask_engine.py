@@ -38,7 +38,7 @@ _NO_ANSWER = "does not answer"
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of a worker.
+    """Facts about a worker.
 
     Attributes:
         fault: Why it can never do the work; ``""`` where it can.
@@ -89,7 +89,7 @@ class ClusterWorkers:
         return became
 
     def _reason(self, known: _Known | None) -> str:
-        """Why a worker cannot do the work now."""
+        """Return why a worker cannot work now."""
         if known is None:
             return _NO_ANSWER
         if not known.fault and time.monotonic() - known.since > _SILENT:
@@ -97,7 +97,7 @@ class ClusterWorkers:
         return known.fault
 
     def _examined(self, worker: str) -> _Known | None:
-        """A worker that was not known; nothing where it does not answer, and is asked again."""
+        """Examine a new worker; ``None`` if it does not answer, and is asked again."""
         ours = version("kbkit")
         try:
             theirs = self._client.run(
@@ -242,7 +242,7 @@ class DaskEngine:
                     each.close(timeout=5)
 
     def _send(self, asked: _Asked) -> None:
-        """Send a task to any worker, or to those that are fit; the lock must be held."""
+        """Send a task to any suitable worker; the caller holds the lock."""
         assert self._client is not None
         before, asked.sent = asked.sent, None
         asked.places = self._workers.fit if self._workers.unfit else frozenset()
@@ -257,7 +257,7 @@ class DaskEngine:
             before.release()
 
     def _came(self, done: DaskFuture[Any], asked: _Asked) -> None:
-        """Take what became of a task; called in a thread of Dask's."""
+        """Handle the outcome of a task, in a thread of Dask's."""
         from distributed import CancelledError, KilledWorker
 
         try:

@@ -17,23 +17,23 @@ class Pool(Protocol):
 
     @property
     def count(self) -> int:
-        """How many are done at once."""
+        """Number of tasks that run at once."""
         ...
 
     def submit(self, task: Task) -> Future[Any]:
-        """Have a task done, and give what it will return.
+        """Submit a task, and return a future of its result.
 
         What it gives raises `ClusterError` where a cluster was lost.
         """
         ...
 
     def close(self) -> None:
-        """No more tasks come; those that have not begun are forgotten."""
+        """Accept no more tasks; pending ones are cancelled."""
         ...
 
 
 class Engine(Protocol):
-    """Does the work of an ingest; the process that asks for it keeps what came of it.
+    """Runs the work of an ingest; the calling process stores the results.
 
     Attributes:
         is_local: All is done on this machine.
@@ -43,7 +43,7 @@ class Engine(Protocol):
 
     @property
     def count(self) -> int:
-        """How many tasks are done at once."""
+        """Number of tasks that run at once."""
         ...
 
     def child_processes(
@@ -62,11 +62,11 @@ class Engine(Protocol):
         ...
 
     def pool(self) -> Pool:
-        """What does tasks that are safe, without a process of their own."""
+        """Return a pool for safe tasks, which need no process of their own."""
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the engine."""
         ...
 
 
@@ -82,7 +82,7 @@ class LocalEngine:
         return Workers(count, memory=memory, preload=preload)
 
     def pool(self) -> Pool:
-        """What does tasks at once, in the thread that asks."""
+        """Return a pool that runs tasks at once, in the calling thread."""
         return _Here()
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class _Here:
 
 
 def perform(pool: Pool, tasks: Iterable[Task]) -> list[Any]:
-    """What tasks return that are done at once, in order."""
+    """Run tasks at once, and return their results in order."""
     return [result.result() for result in [pool.submit(task) for task in tasks]]
 
 

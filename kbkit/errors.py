@@ -65,11 +65,11 @@ class ConfigError(KbkitError):
 
 
 class ArgumentError(ConfigError, TypeError):
-    """A method was called with arguments that it does not take; says how to call it."""
+    """A method was called with wrong arguments; the message shows the right call."""
 
 
 class LocalOnlyError(ConfigError, AttributeError):
-    """A workspace of a server was asked for what is done only where its folder is."""
+    """An operation needs the workspace's folder, but the workspace is on a server."""
 
 
 class RecipeError(ConfigError):
@@ -85,7 +85,7 @@ class RecipeError(ConfigError):
 
 
 class TrustError(ConfigError):
-    """A recipe asks for more than the public web and its own folder, and nobody agreed to it.
+    """A recipe needs more than the public web and its own folder, and nobody agreed.
 
     Attributes:
         demands: One line for each thing that it asks for.
@@ -117,7 +117,7 @@ class ConflictError(KbkitError):
 
 
 class ImpossibleError(ConfigError, ConflictError):
-    """Arguments are each as they have to be, and contradict each other, or how things are."""
+    """Valid arguments contradict each other or the current state."""
 
 
 class WorkspaceError(KbkitError):
@@ -136,7 +136,7 @@ class StoreUnreachableError(WorkspaceError):
 
 
 class BundleError(KbkitError):
-    """A bundle cannot be read or written, is not what it says, or is not signed as was asked."""
+    """A bundle cannot be read or written, is damaged, or lacks the required signature."""
 
 
 class SourceError(KbkitError):
@@ -144,7 +144,7 @@ class SourceError(KbkitError):
 
 
 class FetchError(SourceError):
-    """One address could not be fetched."""
+    """An address could not be fetched."""
 
 
 class ForbiddenAddressError(FetchError):
@@ -152,7 +152,7 @@ class ForbiddenAddressError(FetchError):
 
 
 class ClusterError(KbkitError):
-    """The cluster that is to do the work cannot be used, or was lost; what was stored stays."""
+    """A cluster is unusable or was lost; stored results stay."""
 
 
 class EmbedderError(KbkitError):
@@ -180,19 +180,19 @@ class ExportError(KbkitError):
 
 
 class ServerError(KbkitError):
-    """A server of kbkit cannot be reached, failed, or answers what is no answer of one."""
+    """A kbkit server is unreachable, failed, or sent an invalid response."""
 
 
 class RefusedError(ServerError):
-    """A server refuses a request, whatever that asks for."""
+    """A server refuses requests in general."""
 
 
 class TokenError(RefusedError):
-    """A server wants a token, and there is none, or one that is unknown, revoked or expired."""
+    """A server needs a token, and it is missing, unknown, revoked or expired."""
 
 
 class ForbiddenError(RefusedError):
-    """What was asked for is not permitted to the token, or to where the request comes from.
+    """The token or the origin of the request does not allow the operation.
 
     Attributes:
         scope: The scope that a token would need; ``""`` where that is not what is missing.
@@ -223,7 +223,7 @@ class ReusedKeyError(RefusedError):
 
 
 class FilesError(KbkitError):
-    """Something cannot be done in the knowledge filesystem (`Workspace.files`)."""
+    """An operation on files failed (`Workspace.files`)."""
 
 
 class InvalidPathError(FilesError):
@@ -255,7 +255,7 @@ class VersionConflictError(FilesError, ConflictError):
 
 
 class NotUniqueError(FilesError):
-    """A text that is to be replaced does not stand in a file exactly once.
+    """A text to replace does not occur exactly once in a file.
 
     Attributes:
         count: How often it stands there.
@@ -271,7 +271,7 @@ class NotTextError(FilesError):
 
 
 class ReadOnlyPathError(FilesError):
-    """What lies at a path can only be read: it shows a knowledge base."""
+    """A path is read-only: it shows a knowledge base."""
 
 
 class EntryFormatError(FilesError):
@@ -289,4 +289,4 @@ class EntryFormatError(FilesError):
 
 
 class SecretsError(FilesError):
-    """A file that is to be learned holds what looks like a key or a password."""
+    """A file to learn contains a likely key or password."""

@@ -20,7 +20,7 @@ Extra = Literal[
 
 @contextmanager
 def extra(name: Extra, package: str, ability: str) -> Iterator[None]:
-    """Around the import of a package that the base install leaves out.
+    """Convert import errors of an optional package in the block.
 
     ::
 
@@ -48,5 +48,5 @@ def whole(ability: str) -> Iterator[None]:
 
 
 def missing(name: Extra, package: str, ability: str) -> MissingExtraError:
-    """The error that says what an ability needs; for packages that are found otherwise."""
+    """Return the error for a missing package; for packages that are found otherwise."""
     return MissingExtraError(f'{ability} needs {package}: pip install "kbkit[{name}]"')

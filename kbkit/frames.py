@@ -205,7 +205,7 @@ def places_frame(
 def _principal_plane(
     vectors: NDArray[np.float32],
 ) -> tuple[NDArray[np.float64], tuple[float, float]]:
-    """Vectors on their first two principal axes, shape ``(n, 2)``, and what share each shows."""
+    """Project vectors onto two principal axes, shape ``(n, 2)``; return the axes' shares, too."""
     import numpy as np
 
     centred = vectors.astype(np.float64)
@@ -227,7 +227,7 @@ def _principal_plane(
 
 
 def folders(uris: Sequence[str]) -> list[str]:
-    """For each URI a folder to group it by: the first one in which those of its site differ.
+    """Return a folder for each URI: the first one that differs within its site.
 
     The modules of a package are its folders. What lies beside the folders is named after the
     folder that holds all, or after the host.
@@ -264,7 +264,7 @@ def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
 def _rows_html(
     caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], most: int | None
 ) -> str:
-    """Texts as an HTML table under a caption: the first rows, each text cut to a line."""
+    """Return texts as an HTML table with a caption: the first rows, shortened."""
     shown = [
         "".join(f"<td style='text-align:left'>{html.escape(text[:_SNIPPET])}</td>" for text in row)
         for row in islice(rows, most)

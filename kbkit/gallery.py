@@ -46,7 +46,7 @@ class GalleryRecipe(Value):
 
 
 def list_recipes() -> list[GalleryRecipe]:
-    """All recipes of the gallery, in order of their names."""
+    """List the recipes of the gallery, sorted by name."""
     folder = _folder()
     figures: dict[str, Any] = {}
     if (folder / _FIGURES).is_file():

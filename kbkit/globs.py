@@ -40,7 +40,7 @@ def matches(path: str, patterns: Iterable[str]) -> bool:
 
 
 def admits(path: str, include: Iterable[str], exclude: Iterable[str]) -> bool:
-    """Whether a path is to be read: meant by ``include`` (if there is any), not by ``exclude``."""
+    """Whether globs admit a path: any of ``include`` (if given), and none of ``exclude``."""
     return not matches(path, exclude) and (not (wanted := tuple(include)) or matches(path, wanted))
 
 

@@ -54,7 +54,7 @@ def _waiting(workspace: Workspace, failed: set[str]) -> list[KnowledgeBaseInfo]:
 
 
 def _improve(workspace: Workspace, info: KnowledgeBaseInfo) -> bool:
-    """Whether it got on; else it was deleted, its model cannot be had, or another does it."""
+    """Improve a knowledge base; ``False`` if it is gone, lacks its model, or is being improved."""
     try:
         kb = workspace[info.name]
         Improving(handle_of(kb)).once()

@@ -57,7 +57,7 @@ class KbMagics(Magics):
 
     @line_cell_magic
     def kb(self, line: str, cell: str | None = None) -> object:
-        """Search knowledge bases, ask them and rate what is found.
+        """Search knowledge bases, ask them, and rate results.
 
         ::
 

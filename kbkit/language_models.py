@@ -54,7 +54,7 @@ class AnswerError(Exception):
 
 
 class Said(NamedTuple):
-    """What a model answered.
+    """Answer of a model.
 
     Attributes:
         text: Its words.
@@ -106,7 +106,7 @@ def model_key(llm: LLM) -> str:
 
 
 def ask(llm: LLM, told: str, *given: str, timeout: float) -> Said:
-    """Have a model answer."""
+    """Ask a model."""
     from llama_index.core.llms import ChatMessage, MessageRole
 
     turns = (MessageRole.USER, MessageRole.ASSISTANT)

@@ -47,7 +47,7 @@ class _Json(logging.Formatter):
 
 
 class _Handler(logging.StreamHandler[Any]):
-    """Writes to what is standard error at that time."""
+    """Writes to the current standard error."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -58,7 +58,7 @@ class _Handler(logging.StreamHandler[Any]):
 
     @stream.setter
     def stream(self, value: object) -> None:
-        """Whoever redirects standard error does so with ``sys.stderr``."""
+        """Ignore: standard error is redirected by ``sys.stderr``."""
 
 
 _handler = _Handler()

@@ -99,7 +99,7 @@ def _opened(to: str | Path, address: str) -> Destination:
 
 
 def _index(folder: Path, settings: Settings, tell: OnProgress) -> None:
-    """Hand to the index of vectors what the catalog has; what fails is done when it is wanted."""
+    """Build the vector index from the catalog; failures are repaired on demand."""
     with suppress(KbkitError), closing(Stores.of_settings(folder, settings)) as stores:
         with stores.database.read() as transaction:
             kb_ids = sorted(knowledge_bases.ids(transaction))

@@ -85,7 +85,7 @@ class Plot:
 
 
 def documents_by_type(documents: pd.DataFrame, now: datetime | None = None) -> Plot:
-    """Bars of how many documents there are of each type, by how long ago they were fetched.
+    """Plot the number of documents by type and age.
 
     Documents that are gone from their source are left out.
     """
@@ -139,7 +139,7 @@ def chunk_lengths(chunks: pd.DataFrame) -> Plot:
 
 
 def rating_histogram(ratings: pd.DataFrame) -> Plot:
-    """Bars of how often each score from 1 to 5 was given.
+    """Plot the number of ratings by score from 1 to 5.
 
     Of each rater the last rating of a target for a query counts.
     """

@@ -31,7 +31,7 @@ ANNOTATORS = "kbkit.annotators"
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """Something that an installed package brings.
+    """An object that an installed package provides.
 
     Attributes:
         name: What recipes call it.
@@ -47,7 +47,7 @@ class Plugin:
 
 
 def installed(group: str) -> list[Plugin]:
-    """What installed packages bring, in order of name; nothing of theirs is imported."""
+    """List plugins by name, without importing them."""
     found: dict[tuple[str, str], Plugin] = {}
     for point in entry_points(group=group):
         found.setdefault(
@@ -74,7 +74,7 @@ def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ..
 
 
 def find(group: str, name: str) -> EntryPoint:
-    """Where a plugin is; nothing of it is imported."""
+    """Find a plugin, without importing it."""
     kind = _kind(group)
     points = {point.value: point for point in entry_points(group=group, name=name)}
     if not points:

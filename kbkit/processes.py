@@ -28,7 +28,7 @@ _LOOK_SECONDS = 1.0
 
 
 class Task(Protocol):
-    """What a worker can do; it is pickled, and so is what it returns."""
+    """A task for a worker; pickled, like its result."""
 
     @property
     def seconds(self) -> float:
@@ -40,7 +40,7 @@ class Task(Protocol):
         ...
 
     def broken(self, reason: str) -> Any:
-        """What to return in its place when the worker ended on it."""
+        """Return the result for a task whose worker died."""
         ...
 
 
@@ -68,7 +68,7 @@ class Workers:
         return self._count
 
     def submit(self, task: Task) -> Future[Any]:
-        """Have a task done, and give what it will return; cancelled when the workers are closed."""
+        """Submit a task, and return a future of its result; closing the workers cancels it."""
         result: Future[Any] = Future()
         with self._opening:
             if self._closed:
@@ -169,7 +169,7 @@ _started: list[subprocess.Popen[bytes]] = []
 
 
 def ending_signals() -> list[signal.Signals]:
-    """Signals that a server ends at: an interrupt, being told to, and a terminal that was closed.
+    """Return the signals that end a server: interrupt, termination, and a closed terminal.
 
     A shell has what it starts behind itself ignore interrupts, which a server is to hear all the
     same; who wants it to outlive a terminal has it ignore its end (``nohup``).
@@ -183,7 +183,7 @@ def ending_signals() -> list[signal.Signals]:
 
 @contextlib.contextmanager
 def waiting_for_end() -> Iterator[Callable[[], None]]:
-    """In the main thread, hear when this process is told to end; see `ending_signals`."""
+    """Wait for an ending signal in the main thread; see `ending_signals`."""
     told = threading.Event()
     before = {number: signal.signal(number, lambda *_: told.set()) for number in ending_signals()}
 
@@ -199,7 +199,7 @@ def waiting_for_end() -> Iterator[Callable[[], None]]:
 
 
 def end_with_input() -> None:
-    """Have this process be told to end as soon as its standard input does.
+    """End this process when its standard input ends.
 
     Whoever starts a server from a program keeps a pipe to it open; the system closes that when the
     program is gone, however it ended. Nothing is made of what comes.
@@ -314,7 +314,7 @@ def main(memory: int = 0, preload: str = "") -> None:
 
 
 def _receive(stream: IO[bytes], put: Callable[[Task], None]) -> None:
-    """Take tasks until the parent ends, and then end too, in the midst of a task if need be."""
+    """Receive tasks until the parent ends, then end, even within a task."""
     try:
         while True:
             put(_load(stream))

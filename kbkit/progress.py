@@ -37,7 +37,7 @@ def progress_bar(on_progress: OnProgress | None) -> Iterator[OnProgress | None]:
 
 
 def _in_kernel() -> bool:
-    """Whether this process is the kernel of a notebook; IPython is not imported to find out."""
+    """Whether this process is a notebook's kernel; does not import IPython."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return shell is not None and hasattr(shell, "kernel")

@@ -53,7 +53,7 @@ _MEMBER = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 @dataclass(frozen=True, slots=True)
 class Finding(Value):
-    """What is wrong with a recipe.
+    """A defect of a recipe.
 
     Attributes:
         severity: An ``error`` keeps it from working; a ``warning`` may be meant.
@@ -72,7 +72,7 @@ class Finding(Value):
 def check_recipe(
     path: str | Path, *, online: bool = False, on_progress: OnProgress | None = None
 ) -> list[Finding]:
-    """Look for what is wrong with a recipe.
+    """Check a recipe, and list its defects.
 
     Offline: the schema, the form of addresses and patterns, whether files and packages are there,
     and whether golden questions name pages that the sources can give. Online, the start page of
@@ -293,7 +293,7 @@ class _Probe:
         self._pace = RateLimiter(robots, source.delay, lambda: False)
 
     def problem(self, url: str) -> str:
-        """Why a page cannot be read, or ``""``."""
+        """Return why a page cannot be read, or ``""``."""
         if verdict := self._robots.verdict(url):
             return verdict.reason
         if not self._pace.wait(url):

@@ -31,6 +31,6 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def bytes_of(path: Path, most: int = -1) -> bytes:
-    """The bytes of a file, or so many of them; raises what `open_file` does."""
+    """Read a file, up to a size; raises the errors of `open_file`."""
     with open_file(path) as file:
         return file.read(most)

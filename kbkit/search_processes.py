@@ -75,7 +75,7 @@ class SearchTask:
 
 @dataclass(frozen=True, slots=True)
 class WarmTask:
-    """Has a process open the workspace and map snapshots; a `kbkit.processes.Task`."""
+    """Opens the workspace and maps snapshots in a process; a `kbkit.processes.Task`."""
 
     folder: Path
     settings: Settings
@@ -96,12 +96,12 @@ class WarmTask:
         return True
 
     def broken(self, reason: str) -> bool:
-        """Whatever it is, searches are made without such processes."""
+        """Return ``False``: searches go on without such processes."""
         return False
 
 
 class SearchProcesses:
-    """Answers searches and contexts of a workspace; closed when nobody asks any more."""
+    """Answers searches and contexts of a workspace in other processes."""
 
     def __init__(self, workspace: Workspace, processes: int) -> None:
         self._workspace = workspace
@@ -114,7 +114,7 @@ class SearchProcesses:
 
     @property
     def is_ready(self) -> bool:
-        """Whether a search would begin at once: no process is being started."""
+        """Whether a search would begin at once: no process is starting."""
         return self._settled.is_set()
 
     def start(self) -> None:
@@ -143,7 +143,7 @@ class SearchProcesses:
         return _checked(_answered(self._workspace, task) if found is None else found)
 
     async def answer_async(self, method: str, query: str, **arguments: Any) -> bytes:
-        """As `answer`, while no thread waits: those that write have need of them all."""
+        """Answer as `answer` does, without blocking a thread: writers need them all."""
         task = SearchTask(self._workspace.path, self._settings, method, query, arguments)
         if not self._settled.is_set():
             await asyncio.to_thread(self._settled.wait, _PATIENCE)
@@ -157,7 +157,7 @@ class SearchProcesses:
         return _checked(found)
 
     def _asked(self, task: SearchTask) -> Future[Any] | None:
-        """What a process will answer; ``None`` where none is there."""
+        """Send a task to a process; ``None`` if there is none."""
         if self._workers is None or not self._settled.is_set() or not self._warm:
             return None
         return self._workers.submit(task)

@@ -31,19 +31,19 @@ _PIPED_WIDTH = 10_000
 
 
 class _Verbosity:
-    """How much is told: -1 errors only, 0 what matters, 1 every step."""
+    """Verbosity: -1 errors only, 0 results, 1 every step."""
 
     level = 0
 
 
 def set_verbosity(level: int) -> None:
-    """Choose how much the person is told: -1 errors only, 0 what matters, 1 every step."""
+    """Set the verbosity: -1 errors only, 0 results, 1 every step."""
     _Verbosity.level = level
 
 
 @contextmanager
 def progress() -> Iterator[OnProgress | None]:
-    """A line on the terminal that tells how far the work is; nothing where nobody looks.
+    """Show progress on the terminal; does nothing without one.
 
     Who asked for every step gets a line for each, wherever it goes.
     """
@@ -71,7 +71,7 @@ def _tell_step(progress: Progress) -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console that colours only what it is told to.
+    """Return a console that only colours explicit styles.
 
     With ``NO_COLOR`` that is nothing; where a program reads, nothing is wrapped.
     """
@@ -97,7 +97,7 @@ def print_table(renderable: RenderableType) -> None:
 
 
 def say(text: str) -> None:
-    """Tell the person something; standard output is for results."""
+    """Print a message to standard error; standard output is for results."""
     if _Verbosity.level >= 0:
         complain(text, logging.INFO)
 

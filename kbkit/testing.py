@@ -23,7 +23,7 @@ _WORD = re.compile(r"\w+")
 
 
 class HashEmbedder:
-    """A deterministic embedder: each word points somewhere, a text at the sum of its words.
+    """A deterministic embedder: each word has a random vector, a text the sum of its words'.
 
     Args:
         dimensions: Length of a vector.
@@ -47,7 +47,7 @@ class HashEmbedder:
         return self._dimensions
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """Embed texts; one without a word gives a zero vector."""
+        """Embed texts; one without words gets a zero vector."""
         import numpy as np
 
         self.embedded.extend(texts)
@@ -85,7 +85,7 @@ class DocumentsReader:
         self.exhaustive = exhaustive
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """One event a document, until the context says stop."""
+        """Yield one event a document, until the context stops."""
         for document in self.documents:
             if context.stop():
                 return

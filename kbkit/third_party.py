@@ -62,7 +62,7 @@ def open_class(
 
 
 def is_there(path: str) -> bool:
-    """Whether the module of a class that `open_class` takes is installed; nothing is imported."""
+    """Whether the module of a class for `open_class` is installed; imports nothing."""
     module_name, _, _ = path.replace(":", ".").rpartition(".")
     name, places = "", None
     for part in module_name.split("."):

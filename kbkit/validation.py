@@ -32,7 +32,7 @@ def check_integer(name: str, value: Any, low: int, high: float = inf) -> int:
 
 
 def check_text(name: str, value: Any) -> str:
-    """A text, without lone surrogates, which cannot be stored."""
+    """Return a text without lone surrogates, which cannot be stored."""
     if not isinstance(value, str):
         raise ConfigError(f"{name}={value!r}: give a text")
     return value.encode("utf-8", "replace").decode()
@@ -83,7 +83,7 @@ def explained_method(method: Callable[P, R]) -> Callable[P, R]:
 def _problem(
     name: str, signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> str:
-    """What is wrong with a call, and how to write it; ``args`` without the object itself."""
+    """Explain a wrong call and how to write it; ``args`` exclude the object itself."""
     parameters = [p for p in signature.parameters.values() if p.name != "self"]
     by_position = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     by_name = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]

@@ -62,14 +62,14 @@ def watch(
 
 
 class Synced(Protocol):
-    """What lies in a folder that other programs may change: files, or entries."""
+    """A folder that other programs may change: files, or entries."""
 
     @property
     def path(self) -> Path:
         """The folder."""
 
     def sync(self, *, on_progress: OnProgress) -> SyncReport:
-        """Take over what changed."""
+        """Import changes."""
 
 
 def watch_files(
@@ -79,7 +79,7 @@ def watch_files(
     on_sync: Callable[[SyncReport], None] = lambda _: None,
     on_trouble: Callable[[KbkitError], None] = lambda _: None,
 ) -> None:
-    """Take over what other programs change among the files or entries of a workspace, at once."""
+    """Import changes of other programs to files or entries as they happen."""
     import watchfiles
 
     def sync() -> None:

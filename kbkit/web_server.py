@@ -26,7 +26,7 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_address = os.name != "nt"  # there it would let two servers share a port
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of visitors who left before they were answered."""
+        """Ignore visitors who left before the response."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
@@ -52,7 +52,7 @@ class _Handler(SimpleHTTPRequestHandler):
         return True
 
     def _is_ours(self, host: str) -> bool:
-        """Whether a request means this machine.
+        """Whether a ``Host`` header names this machine.
 
         A page whose name was made to lead here (DNS rebinding) says its own name in ``Host``.
         """
@@ -67,7 +67,7 @@ class _Handler(SimpleHTTPRequestHandler):
         return super().send_head()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def list_directory(self, path: object) -> None:
         self.send_error(404)
@@ -86,7 +86,7 @@ class _Handler(SimpleHTTPRequestHandler):
             self.wfile.write(body)
 
     def end_headers(self) -> None:
-        """Let browsers ask again when a file may have changed, and never guess content types."""
+        """Send headers: revalidate files, never guess content types."""
         self.send_header("Cache-Control", "no-cache")
         self.send_header("X-Content-Type-Options", "nosniff")
         super().end_headers()

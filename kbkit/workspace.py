@@ -133,7 +133,7 @@ class Workspace(WorkspaceSearches):
         spec: KnowledgeBaseSpec | None = None,
         embedding: AnyEmbedding | str | None = None,
     ) -> KnowledgeBase:
-        """Make an empty knowledge base.
+        """Create an empty knowledge base.
 
         Args:
             name: A slug: lower-case letters, digits and hyphens.
@@ -228,7 +228,7 @@ class Workspace(WorkspaceSearches):
         return workspace_frame(self.list())
 
     def delete(self, name: str, *, forever: bool = False, if_match: str | None = None) -> None:
-        """Put a knowledge base into the trash, from which `undelete` brings it back.
+        """Move a knowledge base to the trash; `undelete` restores it.
 
         Args:
             name: Its name, which is free for another one then.
@@ -253,7 +253,7 @@ class Workspace(WorkspaceSearches):
         self._stores.vectors.sweep()
 
     def undelete(self, name: str, *, to: str = "") -> KnowledgeBase:
-        """Bring a deleted knowledge base back with all that it held.
+        """Restore a deleted knowledge base with its content.
 
         Args:
             name: What it was called; of several the last that was deleted. Or its id.
@@ -321,7 +321,7 @@ class Workspace(WorkspaceSearches):
         trust: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Restoration:
-        """Store what a bundle holds, all of it or nothing; nothing is crawled or embedded.
+        """Restore a bundle, all or nothing; nothing is crawled or embedded.
 
         A knowledge base that is not here comes with all its ids. Of one that is here, the documents
         that it lacks come, and the ratings that it lacks; what it has, and what was deleted from it
@@ -378,7 +378,7 @@ class Workspace(WorkspaceSearches):
         return Compaction(documents, len(gone), images, size, files, entries)
 
     def doctor(self, *, repair: bool = False) -> Health:
-        """Examine all that is kept, by content, and say what is wrong and what to do.
+        """Check the workspace by content; list defects and remedies.
 
         The catalog (its file, rows, vectors, words), embedders, the index of vectors (each id and
         each vector), snapshots, files and entries are looked at, which takes about as long as
@@ -399,7 +399,7 @@ class Workspace(WorkspaceSearches):
         return Doctor(self._stores, repair, lambda name: handle_of(self[name]), skipped).examine()
 
     def rebuild(self, names: Iterable[str] | None = None) -> builtins.list[str]:
-        """Make anew what derives from the catalog: index of words and of vectors, snapshots.
+        """Rebuild what derives from the catalog: word and vector indexes, snapshots.
 
         Args:
             names: Of the knowledge bases; by default all.
@@ -416,7 +416,7 @@ class Workspace(WorkspaceSearches):
         return rebuild(self._stores, builtins.list(self) if names is None else names)
 
     def runs(self, names: Iterable[str] | None = None) -> builtins.list[Run]:
-        """When sources were read, how long that took and what came of it, the last first.
+        """List when sources were read, with duration and outcome, the last first.
 
         Args:
             names: Of the knowledge bases; by default all.
@@ -429,7 +429,7 @@ class Workspace(WorkspaceSearches):
         return history(self._stores, builtins.list(self) if names is None else names)
 
     def rename(self, name: str, *, to: str, if_match: str | None = None) -> KnowledgeBase:
-        """Give a knowledge base another name; all else stays.
+        """Rename a knowledge base; everything else stays.
 
         Args:
             name: Its name.
@@ -455,7 +455,7 @@ class Workspace(WorkspaceSearches):
     def describe(
         self, name: str, *, description: str, if_match: str | None = None
     ) -> KnowledgeBase:
-        """Say anew what a knowledge base is about.
+        """Change the description of a knowledge base.
 
         The next build of its recipe says what the recipe says.
 
@@ -485,7 +485,7 @@ class Workspace(WorkspaceSearches):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def close(self) -> None:
-        """Let go of the folder; the workspace cannot be used any more."""
+        """Close the workspace."""
         self._stores.close()
         self._engine.close()
 
@@ -509,7 +509,7 @@ class Workspace(WorkspaceSearches):
         return workspace_html(f"Workspace {str(self.path)!r}", self.list())
 
     def _knowledge_base(self, row: knowledge_bases.KnowledgeBaseRow) -> KnowledgeBase:
-        """One object a knowledge base, so that what it has loaded is loaded once."""
+        """Return a knowledge base, one object each, so that its data is loaded once."""
         if row.id not in self._knowledge_bases:
             self._knowledge_bases[row.id] = KnowledgeBase(self._resources, row)
         return self._knowledge_bases[row.id]
@@ -554,7 +554,7 @@ def restored(
     paths: bool = True,
     tell: OnProgress,
 ) -> Restoration:
-    """Store what a bundle holds, for kbkit's own interfaces; see `Workspace.restore`."""
+    """Restore a bundle, for kbkit's own interfaces; see `Workspace.restore`."""
     from kbkit.bundles.restoring import restore_bundle
 
     if name:

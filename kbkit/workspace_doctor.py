@@ -23,7 +23,7 @@ _REPAIR = "run `kbkit doctor --repair`"
 
 @dataclass(slots=True)
 class Doctor:
-    """One examination of a workspace.
+    """One check of a workspace.
 
     Attributes:
         stores: Of the workspace.
@@ -39,7 +39,7 @@ class Doctor:
     _findings: list[Finding] = field(default_factory=list)
 
     def examine(self) -> Health:
-        """Look at everything, first at what the rest is made of."""
+        """Check everything, what others derive from first."""
         database = self.stores.database
         with database.read() as transaction:
             told = [*database.faults(), *inspection.unreadable(transaction)]
@@ -64,7 +64,7 @@ class Doctor:
         remedy: str = _REPAIR,
         mend: Callable[[], object] | None = None,
     ) -> bool:
-        """Note what is wrong, and mend it if that is asked for; whether nothing was."""
+        """Record defects, and repair them if asked for; return whether there were none."""
         found = list(problems)
         mended = False
         if found and self.repair and mend is not None:
@@ -111,7 +111,7 @@ class Doctor:
             inspection.index_words_anew(transaction, row)
 
     def _servers(self) -> None:
-        """What servers keep: jobs, and tokens, which only people take away."""
+        """Check jobs and tokens of servers; only people remove tokens."""
         with self.stores.database.read() as transaction:
             names = inspection.known_names(transaction)
             jobs = list(inspection.odd_jobs(transaction, names))
@@ -126,7 +126,7 @@ class Doctor:
             inspection.end_jobs(transaction, jobs)
 
     def _mended_before(self) -> None:
-        """What was found and made anew by itself, until somebody has heard of it and repairs."""
+        """List automatic repairs until somebody has seen them and repairs."""
         for part, problem in locks.notes(self.stores.folder):
             self._findings.append(Finding(part, "", problem, _REPAIR, mended=True))
         if self.repair:

@@ -46,7 +46,7 @@ class WorkspaceSearches(ABC):
 
     @abstractmethod
     def _legs(self, query: str, kbs: Container[str], *, all_kbs: bool) -> Mapping[str, Leg]:
-        """What else than passages and the graph may help to answer a query."""
+        """Return further retrievers of a context, beside passages and the graph."""
 
     def search(
         self,
@@ -88,7 +88,7 @@ class WorkspaceSearches(ABC):
         llm: LLM | None = None,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> Answer:
-        """What a language model makes of the passages that answer a query best.
+        """Answer a question from the best passages with a language model.
 
         See `KnowledgeBase.ask`; ``kbs`` are names, at least one, by default all.
 
@@ -109,7 +109,7 @@ class WorkspaceSearches(ABC):
         limit: int | None = None,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> Context:
-        """What an agent needs to answer a question, as one text and as pieces with their sources.
+        """Collect passages that answer a question, as one text and as pieces with sources.
 
         Passages of the search without what they repeat, what is known of the entities that the
         question names (their relations, and where they are told of), the entries that fit it, the
@@ -162,7 +162,7 @@ class WorkspaceSearches(ABC):
         kbs: Sequence[str] | None = None,
         limit: int | None = None,
     ) -> list[Subject]:
-        """Subjects that chunks speak of, those that most speak of first.
+        """List subjects that chunks mention, the most mentioned first.
 
         Args:
             kind: Only ``domain``, ``entity``, ``problem``, ``resolution`` or ``context``.
@@ -180,7 +180,7 @@ class WorkspaceSearches(ABC):
         return list_subjects(self._stores, handles, kind=kind, like=like, limit=limit)
 
     def about(self, query: str, *, kbs: Sequence[str] | None = None, limit: int = 20) -> About:
-        """What speaks of a subject: chunks, documents, and entities beside it.
+        """Find chunks, documents and entities about a subject.
 
         Args:
             query: A name of a subject (``connection pool``), in any of its forms.
@@ -227,7 +227,7 @@ class WorkspaceSearches(ABC):
         return {name: handle_of(self[name]).retriever for name in names}
 
     def _named(self, kbs: Sequence[str] | None) -> Sequence[str]:
-        """Those that are meant, each once; all where nothing is said."""
+        """Return the named knowledge bases, each once; all by default."""
         if kbs is None:
             return tuple(self)
         if not kbs:

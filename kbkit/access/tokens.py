@@ -21,7 +21,7 @@ from kbkit.workspace import Workspace, stores_of
 
 
 class Scope(StrEnum):
-    """What a token is good for; each takes in those before it."""
+    """Scope of a token; each includes those before it."""
 
     READ = "read"
     WRITE = "write"
@@ -35,7 +35,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks something of a server.
+    """Caller of a server.
 
     Attributes:
         name: What their token is called; ``""`` where none is needed.
@@ -70,7 +70,7 @@ class Caller:
             )
 
     def restrict(self, kbs: Sequence[str] | None) -> list[str] | None:
-        """The knowledge bases to ask, of those that somebody names; ``None`` for all."""
+        """Return the allowed knowledge bases among the requested ones; ``None`` for all."""
         if kbs is None:
             return list(self.kbs) or None
         for name in kbs:
@@ -94,7 +94,7 @@ _CACHED = 1024
 
 
 class NewToken(NamedTuple):
-    """A token that was made, with its secret, which is told this once."""
+    """A new token with its secret, which is shown only once."""
 
     token: str
     info: TokenInfo
@@ -119,7 +119,6 @@ class Tokens:
         kbs: Sequence[str] = (),
         days: int | None = None,
     ) -> NewToken:
-        """Make a token."""
         if not _NAME.fullmatch(name):
             raise ConfigError(
                 f"{name!r}: a token's name has 1 to 63 letters, digits, spaces and . @ + - _"
@@ -145,13 +144,12 @@ class Tokens:
         return NewToken(token, info)
 
     def list(self) -> list[TokenInfo]:
-        """All tokens, in order of name."""
         self.note_uses()
         with self._database.read() as transaction:
             return token_table.listed(transaction)
 
     def revoke(self, name: str) -> TokenInfo:
-        """Take a token away: from now on it is none."""
+        """Revoke a token at once."""
         with self._database.write() as transaction:
             return token_table.delete(transaction, name)
 
@@ -163,7 +161,7 @@ class Tokens:
         return self._any[1]
 
     def check(self, token: str) -> Caller:
-        """Who shows a token."""
+        """Return the caller of a token."""
         digest = _digest(token)
         changes = self._database.changes()  # before looking, lest a revocation be missed
         seen = self._seen.get(digest)
@@ -183,7 +181,7 @@ class Tokens:
         return Caller(info.name, Scope(info.scope).implied, info.kbs)
 
     def _looked_up(self, token: str, digest: bytes) -> TokenInfo:
-        """What is known of a token."""
+        """Return the stored facts of a token."""
         if TOKEN.fullmatch(token):
             id_ = token.removeprefix(PREFIX).partition("_")[0]
             with self._database.read() as transaction:
@@ -204,7 +202,7 @@ class Tokens:
 
 
 class Access:
-    """Who is let in by a server."""
+    """Decides who may call a server."""
 
     def __init__(self, tokens: Tokens, *, open_to_all: bool) -> None:
         self._tokens = tokens

@@ -25,7 +25,7 @@ class Passage:
 
 
 class Mention(NamedTuple):
-    """A known name that stands in a text.
+    """A known name in a text.
 
     Attributes:
         start: Where it begins, in characters.
@@ -42,17 +42,17 @@ class Gazetteer(Protocol):
     """The names that are known in a knowledge base."""
 
     def find(self, text: str) -> Sequence[Mention]:
-        """The names in a text, the longest where several begin alike; none overlap another."""
+        """Find the names in a text, the longest match first, without overlaps."""
 
     def __contains__(self, name: object) -> bool:
-        """Whether a name is known, written like this or by another normal form."""
+        """Whether a name is known, in this or another normal form."""
 
     def __iter__(self) -> Iterator[str]:
-        """The names, as those who define them write them."""
+        """Iterate over the names as they are defined."""
 
 
 class Annotator(Protocol):
-    """Says what passages say."""
+    """Annotates passages."""
 
     @property
     def fingerprint(self) -> str:

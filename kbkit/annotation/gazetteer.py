@@ -53,7 +53,7 @@ _TIED = {".": ")]", "-": "- \n\t`", "/": "/.~", "\\": "\\", ":": ":", "@": ""}
 
 
 class GivenName(NamedTuple):
-    """A name with those that give it.
+    """A name and the documents that define it.
 
     Attributes:
         name: As it is written.
@@ -73,7 +73,7 @@ class GivenName(NamedTuple):
 
 
 class NameGazetteer:
-    """Names of documents, of a recipe and of people, to be found in texts."""
+    """Finds names of documents, of a recipe and of people in texts."""
 
     def __init__(
         self, names: Iterable[GivenName] = (), curated: Mapping[str, Iterable[str]] | None = None
@@ -146,7 +146,7 @@ class NameGazetteer:
         )
 
     def find(self, text: str) -> list[Mention]:
-        """The names in a text, the longest where several begin alike; none overlap another."""
+        """Find the names in a text, the longest match first, without overlaps."""
         if not self._patterns:
             return []
         plain, places = _without_skipped(text)
@@ -214,7 +214,7 @@ class NameGazetteer:
 
 
 def _without_skipped(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """A text without what holds no names, and where its parts were: (place here, place there)."""
+    """Remove parts without names from a text, and return the position map."""
     places = [(0, 0)]
     parts: list[str] = []
     at = length = 0
@@ -231,7 +231,7 @@ def _without_skipped(text: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 class _Look:
-    """What stands around a match."""
+    """Context of a match."""
 
     def __init__(self, text: str, plain: str, places: list[tuple[int, int]]) -> None:
         self.plain = plain
@@ -281,7 +281,7 @@ class _Look:
         return before == "[" and after == "]"
 
     def is_subject(self, start: int, end: int) -> bool:
-        """Whether a verb follows that no imperative has behind it, or it is a letter alone.
+        """Whether the match is a subject: a finite verb follows, or it is a single letter.
 
         ``Go is compiled`` and ``R plots`` speak of languages, ``Go to the page`` does not.
         """

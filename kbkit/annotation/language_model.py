@@ -49,7 +49,7 @@ def open_annotator(spec: LlmAnnotation, database: Database, kb_id: str) -> LlmAn
 
 
 class LlmAnnotator:
-    """Has a language model say what passages say."""
+    """Annotates passages with a language model."""
 
     def __init__(
         self, llm: LLM, spec: LlmAnnotation, database: Database, kb_id: str, *, wait: float = _WAIT
@@ -87,7 +87,7 @@ class LlmAnnotator:
         ]
 
     def report(self, passages: Sequence[Passage] = (), annotated: int = 0) -> AnnotationReport:
-        """What passages are to cost that it was not asked about yet, and what it has cost so far.
+        """Estimate the cost of new passages, and report the cost so far.
 
         Nothing is sent.
         """
@@ -109,7 +109,7 @@ class LlmAnnotator:
         )
 
     def _ask_about(self, batch: Sequence[Passage]) -> dict[str, list[Any]]:
-        """Statements of those passages of a batch that the model has something usable to say of.
+        """Return the usable statements of a batch, by passage.
 
         What is wrong with an answer is told the model once. Where nothing can be used, halves are
         asked about, since one passage may be what it fails at.

@@ -101,7 +101,7 @@ def quoted(passages: Sequence[Passage]) -> str:
 
 
 def read(answer: str, numbers: Sequence[int]) -> tuple[dict[int, list[Any]], list[str]]:
-    """What can be used of an answer."""
+    """Parse the usable part of an answer."""
     try:
         given = json_object(answer, _ANSWER_LENGTH).get("passages")
     except AnswerError as error:
@@ -137,7 +137,7 @@ def read(answer: str, numbers: Sequence[int]) -> tuple[dict[int, list[Any]], lis
 def annotations_of(
     passage: Passage, statements: Sequence[Mapping[str, Any]], gazetteer: Gazetteer, made_by: str
 ) -> list[Annotation]:
-    """Annotations of a passage out of what a model said of it.
+    """Convert a model's statements about a passage to annotations.
 
     Names are those of the gazetteer that stand in the passage, and what the model names that does,
     written as the gazetteer has it; names that it makes up are left out.
@@ -223,7 +223,7 @@ def _problems(error: ValidationError | RecursionError) -> str:
 
 
 def _clean(statement: _Statement) -> dict[str, Any]:
-    """A statement within bounds, as JSON values; empty where it says nothing."""
+    """Return a valid statement as JSON values; empty if there is nothing in it."""
     line = plain_line(statement.normalized_text, STATEMENT_LENGTH)
     if not line:
         return {}
@@ -249,7 +249,7 @@ def _clean(statement: _Statement) -> dict[str, Any]:
 
 
 def _span(text: str, quote: str) -> tuple[int, int]:
-    """Where a quotation stands; all of the text where it does not."""
+    """Locate a quotation; the whole text if it is not found."""
     words = quote.strip()
     start = text.find(words) if words else -1
     return (start, start + len(words)) if start >= 0 else (0, len(text))

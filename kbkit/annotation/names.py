@@ -85,7 +85,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def names_of(document: Document) -> list[Name]:
-    """The names that a document gives, what it defines first, each normal form once."""
+    """Return the names that a document gives, definitions first, each normal form once."""
     best: dict[str, Mark] = {}
     seen: dict[str, set[str]] = {}
     whole = len(document.content) >= _WHOLE_MANUAL

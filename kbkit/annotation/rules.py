@@ -24,7 +24,7 @@ _MARKS = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)?", re.MULTILINE)
 
 
 class RulesAnnotator:
-    """Says what chunks say by linguistic cues and the kinds of their blocks."""
+    """Annotates chunks by linguistic cues and block types."""
 
     fingerprint = f"rules:{REVISION}"
 
@@ -99,7 +99,7 @@ def _anchored(text: str, mentions: Sequence[Mention]) -> str:
 
 
 def _distinct(mentions: Sequence[Mention], first: str = "") -> tuple[str, ...]:
-    """The names that stand in a text, each once; one that its anchor gives stands for its end."""
+    """Return the names in a text, each once; an anchor's name stands for its end."""
     names = dict.fromkeys(mention.name for mention in mentions)
     if first:
         last = _LAST.split(first)[-1]

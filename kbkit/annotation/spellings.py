@@ -34,7 +34,7 @@ _STOP_WORDS = stop_words("english")
 
 
 class Spelling(NamedTuple):
-    """A way to write a name, and what has to hold where it stands.
+    """A spelling of a name, with conditions on its context.
 
     Attributes:
         written: It, as a text writes it.

@@ -100,7 +100,7 @@ _CUES: dict[Frame, dict[float, str]] = {
 
 
 class Cue(NamedTuple):
-    """A cue that stands in a text."""
+    """A cue in a text."""
 
     at: int
     frame: Frame
@@ -209,7 +209,7 @@ def _no_weights() -> dict[Frame, float]:
 
 @dataclass(slots=True)
 class Sentence:
-    """A sentence: ``text[start:end]``, with how much it says of each frame."""
+    """A sentence, ``text[start:end]``, with its score of each statement type."""
 
     start: int
     end: int
@@ -219,7 +219,7 @@ class Sentence:
 
 @dataclass(slots=True)
 class Reading:
-    """What a chunk consists of.
+    """Sentences and blocks of a chunk.
 
     Attributes:
         sentences: Those of its prose, in order.
@@ -244,7 +244,7 @@ class Reading:
 
     @property
     def confidence(self) -> float:
-        """How likely the first frame, or that there is none, is right."""
+        """Probability that the first statement type, or none, is right."""
         if not self.is_prose:
             return 0.9
         best, second = (*sorted(self.scores.values(), reverse=True), 0.0, 0.0)[:2]

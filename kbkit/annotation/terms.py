@@ -87,7 +87,7 @@ def names_in_term(text: str) -> tuple[str, ...]:
 
 
 def is_single(text: str) -> bool:
-    """Whether a term is one word as any other: in lower case but for its first letter."""
+    """Whether a term is an ordinary word: lower case, except for its first letter."""
     return text.isalpha() and text in {text.lower(), text.capitalize()}
 
 
@@ -163,7 +163,7 @@ def looks_like_code(word: str) -> bool:
 
 
 def type_of_word(name: str, path: tuple[str, ...] = ()) -> EntityType | None:
-    """What a word of prose names that is written as code is, else ``None``; see `type_of`."""
+    """Return the type of a word in code style, else ``None``; see `type_of`."""
     return type_of(name, path) if looks_like_code(name) else None
 
 
@@ -218,7 +218,7 @@ STOP_WORDS = stop_words("english")
 
 
 class Mark(NamedTuple):
-    """A name with how much it is one: 0 for definitions, 1 for marks, 2 for candidates."""
+    """A name with its certainty: 0 for definitions, 1 for marks, 2 for candidates."""
 
     rank: int
     name: Name
@@ -261,5 +261,5 @@ def anchored(signed: str, anchor: str) -> str:
 
 
 def candidate(name: str, kind: EntityType) -> Mark:
-    """What only looks like a name."""
+    """Make a mark of a likely name."""
     return Mark(2, Name(name, kind, confirmed=False))

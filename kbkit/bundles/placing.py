@@ -50,7 +50,7 @@ class Placement:
 
     @contextmanager
     def ready(self) -> Iterator[None]:
-        """Hold the folders, and write down what is going to be put there."""
+        """Lock the folders, and record what will be placed there."""
         names = {folder: self.bundle.names(folder) for folder in (FILES, ENTRIES)}
         if not any(names.values()):
             yield
@@ -81,7 +81,7 @@ class Placement:
                 raise
 
     def put(self, transaction: Transaction) -> None:
-        """Put them there, behind the rows of the same transaction."""
+        """Place the folders, after the rows of the same transaction."""
         if not self.placed:
             return
         commitments.note(transaction, self._token)
@@ -111,7 +111,7 @@ class Placement:
 
 
 def settle(stores: Stores) -> None:
-    """Take away what a restoration that did not come to its end has put into folders.
+    """Remove folders that an incomplete restoration has placed.
 
     Nothing is done where it did, or while somebody restores.
     """
@@ -134,7 +134,7 @@ def settle(stores: Stores) -> None:
 
 
 def settle_alone(stores: Stores) -> None:
-    """Do as `settle`, unless somebody restores right now."""
+    """Do as `settle`, unless a restoration is running."""
     if (stores.folder / commitments.JOURNAL).exists():
         with suppress(ConflictError, KbkitError), stores.locks.hold(LOCK, wait=0):
             settle(stores)
@@ -152,7 +152,7 @@ def _remove(folder: Path, place: str, digest: str) -> None:
 
 
 def _missing(store: FileStore, folder: str, name: str) -> bool:
-    """Whether nothing is there; an entry comes whole or not at all."""
+    """Whether a file or entry does not exist; an entry is placed whole or not at all."""
     root = store.root
     if folder == ENTRIES:
         slug = name.partition("/")[0]

@@ -39,7 +39,7 @@ class _Member(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What a bundle says of itself.
+    """Manifest of a bundle.
 
     Attributes:
         format: Of bundles.
@@ -89,7 +89,7 @@ class BundleReader:
             raise self._bad(f"is no zip file, or was cut off ({error})") from None
 
     def rows(self, table: str) -> Iterator[Any]:
-        """The rows of a table, none where it is not there; its digest is checked again."""
+        """Iterate over the rows of a table, if it exists; checks its digest again."""
         name = f"tables/{table}.jsonl"
         if name not in self._about:
             return
@@ -178,7 +178,7 @@ class BundleReader:
             raise self._bad(f"{MANIFEST}: is none") from None
 
     def _check_members(self) -> None:
-        """Whether all is there that the manifest names, as it says, and nothing else."""
+        """Check that the members are exactly those of the manifest."""
         there = self._about.keys() - {MANIFEST, SIGNATURE}
         if missing := self.manifest.members.keys() - there:
             raise self._bad(f"lacks {ascii(min(missing))[:100]}")

@@ -37,7 +37,7 @@ def restore_bundle(
     paths: bool = True,
     tell: OnProgress,
 ) -> Restoration:
-    """Store what a bundle holds."""
+    """Restore a bundle."""
     began = time.monotonic()
     trust = trust or key_file is not None
 
@@ -74,7 +74,7 @@ def restore_bundle(
 
 
 def _check(bundle: BundleReader, name: str, trust: bool) -> None:
-    """Whether the knowledge bases of a bundle may be stored as they are."""
+    """Check that a bundle's knowledge bases may be stored."""
     told = bundle.manifest
     if told.revision > bundled.REVISION:
         raise BundleError(

@@ -75,7 +75,7 @@ def _encoded(payload: bytes) -> bytes:
 
 
 def private_key(path: str | Path) -> Any:
-    """A key to sign with; see `sign` for what it raises."""
+    """Load a private key; raises the errors of `sign`."""
     with extra("sign", "cryptography", "Signing bundles"):
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

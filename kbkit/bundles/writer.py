@@ -118,7 +118,7 @@ class BundleWriter:
         self._members[name] = {"bytes": size, "sha256": digest.hexdigest()}
 
     def add_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> int:
-        """Add a member of JSON lines; gives how many."""
+        """Add a member of JSON lines; return their number."""
         count = 0
 
         def lines() -> Iterator[bytes]:
@@ -179,7 +179,7 @@ def _about(name: str) -> zipfile.ZipInfo:
 
 
 def unwritten(path: Path, error: OSError) -> BundleError:
-    """What there is to say of a bundle that cannot be written."""
+    """Return the error for a bundle that cannot be written."""
     return BundleError(
         f"{path}: cannot be written ({error.strerror}); name a file in a folder that you may "
         "write to, with room for it"

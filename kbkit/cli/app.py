@@ -58,7 +58,7 @@ class _Commands(TyperGroup):
     """Commands whose modules are imported when they are asked for: who runs one needs one."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command by its name; what is like a name that there is none of is found among all."""
+        """Return a command by name; suggests similar ones."""
         if cmd_name not in self.commands:
             load_commands(cmd_name if cmd_name in _MODULE_OF else None)
             self.commands = get_group(app).commands
@@ -188,7 +188,7 @@ def workspace_option(
 
 @contextmanager
 def resumable(command: str) -> Iterator[None]:
-    """Tell whoever interrupts the work inside which command goes on with it."""
+    """Print the command that resumes interrupted work."""
     try:
         yield
     except KeyboardInterrupt:
@@ -201,7 +201,7 @@ VALUES = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}
 
 
 def name_values(commands: typer.Typer) -> None:
-    """Call the values of options and arguments what they are, not by their types in Python."""
+    """Name the values of options and arguments in help."""
     # the name of an argument says enough; newer versions of typer add the type to it
     TyperArgument.display_type_rich = lambda self, ctx: ""  # type: ignore[method-assign]
     TyperArgument._usage_display_name = _usage_name  # type: ignore[assignment, method-assign]
@@ -241,7 +241,7 @@ def _name(info: CommandInfo | TyperInfo) -> str:
 
 
 def finish(report: IngestReport, as_json: bool, name: str) -> None:
-    """Print what was done; the exit code tells when that was nothing, or a source failed."""
+    """Print the result; the exit code shows an empty result or a failed source."""
     print_ingest(report, as_json, name)
     if report.nothing_read or report.failed_sources:
         raise typer.Exit(EXIT_NOTHING_READ)
@@ -255,7 +255,7 @@ def open_workspace(context: typer.Context) -> Workspace:
 
 
 def workspace_folder(context: typer.Context) -> Path:
-    """The folder of that workspace, whether it is there or not."""
+    """Return the folder of the workspace, which may not exist."""
     from kbkit.config import Settings
 
     return Path(context.obj or Settings.load().workspace).absolute()

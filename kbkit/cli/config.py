@@ -36,7 +36,7 @@ _SECRETS = ("panel_token", "database_url", "chroma_url", "chroma_token")
 
 @config.command("show")
 def show(context: typer.Context, as_json: AsJson = False) -> None:
-    """Show each setting, its value and where it is set."""
+    """Show each setting with its value and origin."""
     from rich.table import Table
 
     from kbkit.config import setting_values, unknown_variables

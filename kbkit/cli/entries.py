@@ -148,7 +148,7 @@ def show(
 
 
 def plain_line(line: str) -> str:
-    """A line with its indentation, without what a terminal would obey."""
+    """Return a line with indentation, without terminal controls."""
     return line[: len(line) - len(line.lstrip(" "))] + plain(line)
 
 
@@ -403,7 +403,7 @@ def _said(
 
 
 def _ask(was: Mapping[str, str], said: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Ask for a title, and for what was not said."""
+    """Ask for a title and other missing values."""
 
     def ask(label: str, key: str, default: str = "") -> str:
         known = was.get(key, default)

@@ -194,7 +194,7 @@ def sync(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 def _given(text: str | None) -> str:
-    """What is to be written: a text that was given, or what comes in."""
+    """Return the given text, or standard input."""
     if text is not None:
         return text
     try:

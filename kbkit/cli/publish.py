@@ -267,7 +267,7 @@ def watch(
 
 @contextmanager
 def _watching_files(name: str, synced: Synced) -> Iterator[None]:
-    """Have what changes among files or entries be searched, as long as the block runs."""
+    """Index changes of files or entries within the block."""
     from kbkit.watching import watch_files
 
     def tell(report: SyncReport) -> None:
@@ -334,7 +334,7 @@ def panel(
 def _built(
     workspace: Workspace, target: str, on_progress: OnProgress | None, *, trust: bool
 ) -> KnowledgeBase:
-    """The knowledge base of that name, or of a recipe, built where it is not there."""
+    """Return a knowledge base by name, or that of a recipe, built if needed."""
     from kbkit.builder import build as build_recipe
     from kbkit.recipes import load_recipe
     from kbkit.recipes.schema import SLUG

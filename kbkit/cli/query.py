@@ -287,7 +287,7 @@ def fidelity(
 def _asked(
     target: str, questions: Path | None, judgements: Path | None
 ) -> tuple[str, Sequence[Question] | Judgements | None]:
-    """The knowledge base that is measured, and by what; ``None`` for its own ratings.
+    """Return the knowledge base to measure, with its queries; ``None`` for its own ratings.
 
     Raises:
         BadParameter: Both files are given.

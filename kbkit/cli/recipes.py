@@ -147,7 +147,7 @@ def _question(text: str) -> tuple[str, str]:
 
 
 def _asked(draft: Draft, *, named: bool, free: bool) -> Draft:
-    """The draft with what somebody at the terminal says; an answer that cannot be is asked again.
+    """Complete the draft with answers from the terminal; invalid answers are asked again.
 
     Args:
         draft: What was seen.

@@ -188,12 +188,12 @@ def takes_sources(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _given(**options: Any) -> dict[str, Any]:
-    """Options that say something; what is left out has the recipe's default."""
+    """Return options that are set; omitted ones have the recipe's defaults."""
     return {name: value for name, value in options.items() if value not in (None, "", [], ())}
 
 
 def _check_used(goes_with: str, options: dict[str, Any], *sources: list[str] | None) -> None:
-    """Whether options have a source that they shape.
+    """Check that options apply to a given source.
 
     Raises:
         BadParameter: They have none.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class AnnotationsCalls(CollectionCalls[Annotation]):
-    """What is asked of annotations; see `kbkit.knowledge_base.annotations.Annotations`."""
+    """Requests for annotations; see `kbkit.knowledge_base.annotations.Annotations`."""
 
     _noun = "annotations"
     _kind = Annotation
@@ -46,7 +46,7 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
     def chunks(
         self, *, after: tuple[str, int] = ("", -1), limit: int | None = None
     ) -> Steps[list[AnnotatedChunk]]:
-        """Chunks that were annotated, each with what it says."""
+        """Return annotated chunks."""
         query = {"behind": after[0], "behind_position": after[1]} if after[0] else {}
         path = _at(self._base, "annotated-chunks")
         return (yield from listed(AnnotatedChunk, path, query, limit))
@@ -61,7 +61,7 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
     def subjects(
         self, *, kind: str | SubjectKind | None = None, like: str = "", limit: int | None = None
     ) -> Request[list[Subject]]:
-        """Subjects that its chunks speak of, those that most speak of first."""
+        """List subjects that chunks mention, the most mentioned first."""
         asked = {"kind": kind, "like": check_text("like", like), "limit": limit,
                  "kbs": self._base.name}  # fmt: skip
         return Request("GET", f"{KNOWLEDGE}/subjects", reads_many(Subject), asked)
@@ -74,7 +74,7 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Steps[AnnotationReport]:
-        """Have the server annotate what has not been."""
+        """Annotate the remaining chunks on the server."""
         request = asking(self._base.name, "annotate", {"estimate": estimate}, on_progress)
         found = yield from worked(AnnotationReport, request, on_progress=on_progress, stop=stop)
         return AnnotationReport(0, "") if found is None else found
@@ -118,41 +118,41 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
 
 
 class RemoteAnnotations(AnnotationsCalls, RemoteList[Annotation]):
-    """The annotations of a knowledge base that a server holds, used like those of a folder."""
+    """Annotations of a knowledge base on a server."""
 
     @property
     def frames(self) -> Mapping[Frame, int]:
-        """How many annotations of each frame there are, the most frequent first."""
+        """Annotations by statement type, the most frequent first."""
         return self._frames()
 
     @property
     def waiting(self) -> int:
-        """How many chunks have not been annotated yet as the recipe says."""
+        """Number of chunks that still need annotation."""
         return self._waiting()
 
     def to_frame(self) -> pd.DataFrame:
-        """All annotations as a DataFrame, a row each, with the chunk that they are of."""
+        """Return all annotations as a DataFrame, one row each, with their chunks."""
         return self._framed(self.chunks())
 
 
 class AsyncAnnotations(AnnotationsCalls, AsyncList[Annotation]):
-    """The annotations of a knowledge base that a server holds; what is asked is awaited."""
+    """Annotations of a knowledge base on a server, awaited."""
 
     async def frames(self) -> Mapping[Frame, int]:
-        """How many annotations of each frame there are, the most frequent first."""
+        """Count annotations by statement type, the most frequent first."""
         return await self._frames()
 
     async def waiting(self) -> int:
-        """How many chunks have not been annotated yet as the recipe says."""
+        """Count the chunks that still need annotation."""
         return await self._waiting()
 
     async def to_frame(self) -> pd.DataFrame:
-        """All annotations as a DataFrame, a row each, with the chunk that they are of."""
+        """Return all annotations as a DataFrame, one row each, with their chunks."""
         return self._framed(await self.chunks())
 
 
 class RemoteHandle(Blocking):
-    """What kbkit's panels ask of a knowledge base beside its public calls.
+    """Requests of kbkit's panels beside the public calls.
 
     Attributes:
         workspace_graph: The graph of its workspace.
@@ -164,11 +164,11 @@ class RemoteHandle(Blocking):
         self.workspace_graph = RemoteGraph(transport)
 
     def revision(self) -> tuple[int, ...]:
-        """Numbers that change when its documents or ratings change, whoever changes them."""
+        """Return numbers that change with documents or ratings."""
         return self._revision()[0]
 
     def site_revision(self) -> tuple[object, ...]:
-        """What changes when anything does that its site shows: also annotations and the graph."""
+        """Return values that change with anything that the site shows."""
         return self._revision()
 
     @call
@@ -187,7 +187,7 @@ class RemoteHandle(Blocking):
 
     @call
     def summaries_of(self, chunk_ids: Sequence[str]) -> Request[dict[str, ChunkSummary]]:
-        """What some chunks say in a few words, by id; those without annotations are left out."""
+        """Summarize chunks, by id; chunks without annotations are left out."""
 
         def read(response: httpx.Response) -> dict[str, ChunkSummary]:
             found = response.json()["data"]

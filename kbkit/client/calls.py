@@ -36,15 +36,15 @@ class Sink(Protocol):
     """Takes the body of an answer."""
 
     def empty(self) -> None:
-        """Begin anew: an attempt follows."""
+        """Discard what was written: the request is sent again."""
 
     def write(self, part: bytes) -> None:
-        """Take some of it."""
+        """Write a part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request(Generic[T]):
-    """A request, and how its answer is read.
+    """A request, and the function that reads its response.
 
     Attributes:
         method: Of HTTP.
@@ -75,12 +75,12 @@ class Request(Generic[T]):
 
     @property
     def may_repeat(self) -> bool:
-        """Whether it may be sent again where nobody knows whether it came through."""
+        """Whether to repeat it when its outcome is unknown."""
         return self.method in _IDEMPOTENT or "Idempotency-Key" in self.headers
 
     @property
     def parameters(self) -> tuple[tuple[str, str], ...]:
-        """The query as pairs of texts."""
+        """The query as pairs of strings."""
         return tuple(
             (name, _parameter(each))
             for name, value in self.query.items()
@@ -90,14 +90,14 @@ class Request(Generic[T]):
 
 
 class Transport(Protocol):
-    """What sends requests to a server."""
+    """Sends requests to a server."""
 
     @property
     def url(self) -> str:
         """Address of the server."""
 
     def send(self, request: Request[T]) -> T:
-        """What a request is answered with.
+        """Send a request and return its parsed response.
 
         Raises:
             KbkitError: The server says so.
@@ -105,10 +105,10 @@ class Transport(Protocol):
 
 
 class AsyncTransport(Protocol):
-    """What sends requests to a server, and is awaited."""
+    """Sends requests to a server, awaited."""
 
     async def send(self, request: Request[T]) -> T:
-        """What a request is answered with.
+        """Send a request and return its parsed response.
 
         Raises:
             KbkitError: The server says so.
@@ -156,7 +156,7 @@ class Awaited:
 
 
 class steps(Generic[P, T]):  # noqa: N801 - a decorator, like `property`
-    """A method of a generator that yields requests and gets what they are answered with."""
+    """Method of a generator that yields requests and receives their responses."""
 
     def __init__(self, define: Callable[Concatenate[Any, P], Steps[T]]) -> None:
         update_wrapper(self, define)
@@ -182,7 +182,7 @@ class steps(Generic[P, T]):  # noqa: N801 - a decorator, like `property`
 
 
 def call(define: Callable[Concatenate[Any, P], Request[T]]) -> steps[P, T]:
-    """A method of a function that says what is asked, in one request."""
+    """Make a method of a function that returns one request."""
 
     def one(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
         return _one(define(self, *args, **kwargs))
@@ -219,7 +219,7 @@ def reads_many(kind: type[T], key: str = "data") -> Callable[[httpx.Response], l
 
 
 def reads_text(response: httpx.Response) -> str:
-    """Reads a text."""
+    """Read a text response."""
     return response.content.decode()
 
 
@@ -233,12 +233,12 @@ def reads_nothing(_: httpx.Response) -> None:
 
 
 def given(**values: Any) -> dict[str, Any]:
-    """Those of some values that are not ``None``, as JSON: the body of a request."""
+    """Return the values that are not ``None`` as JSON, for a request body."""
     return {name: to_json(value) for name, value in values.items() if value is not None}
 
 
 def _segment(name: str) -> str:
-    """One part of a path; dots alone would be taken for steps up."""
+    """Quote a path segment; ``.`` and ``..`` would be resolved."""
     return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
 
 

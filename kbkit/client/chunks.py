@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class ChunksCalls(CollectionCalls[Chunk]):
-    """What is asked of chunks; see `kbkit.knowledge_base.chunks.Chunks`."""
+    """Requests for chunks; see `kbkit.knowledge_base.chunks.Chunks`."""
 
     _noun = "chunks"
     _kind = Chunk
@@ -59,7 +59,7 @@ class ChunksCalls(CollectionCalls[Chunk]):
 
     @call
     def embedding_map(self, *, limit: int = 2000, seed: int = 0) -> Request[pd.DataFrame]:
-        """Where chunks lie on the plane that shows most of what their vectors differ in."""
+        """Project chunk vectors onto the plane of the greatest variance."""
 
         def read(response: httpx.Response) -> pd.DataFrame:
             from kbkit.frames import places_frame
@@ -71,7 +71,7 @@ class ChunksCalls(CollectionCalls[Chunk]):
 
     @call
     def fit_query_encoder(self) -> Request[Mapping[str, Any]]:
-        """Fit the query encoder to the chunks there are now, whether or not that is due."""
+        """Fit the query encoder to the current chunks, whether due or not."""
         return Request("POST", f"{self._at}/encoder", reads_json, timeout=LONG)
 
     @call
@@ -103,15 +103,15 @@ class ChunksCalls(CollectionCalls[Chunk]):
 
 
 class RemoteChunks(ChunksCalls, RemoteCollection[Chunk]):
-    """The chunks of a knowledge base that a server holds, used like those of a folder."""
+    """Chunks of a knowledge base on a server."""
 
 
 class AsyncChunks(ChunksCalls, AsyncCollection[Chunk]):
-    """The chunks of a knowledge base that a server holds; what is asked is awaited."""
+    """Chunks of a knowledge base on a server, awaited."""
 
 
 class RatingsCalls(CollectionCalls[Rating]):
-    """What is asked of ratings; see `kbkit.knowledge_base.ratings.Ratings`."""
+    """Requests for ratings; see `kbkit.knowledge_base.ratings.Ratings`."""
 
     _noun = "ratings"
     _kind = Rating
@@ -130,7 +130,7 @@ class RatingsCalls(CollectionCalls[Rating]):
 
     @call
     def delete(self, rating_id: int) -> Request[None]:
-        """Take back a rating that was a slip; the one before it counts again."""
+        """Delete a mistaken rating; the one before it counts again."""
         return Request("DELETE", f"{self._at}/{url('{}', str(rating_id))}", reads_nothing)
 
     @call
@@ -179,15 +179,15 @@ class RatingsCalls(CollectionCalls[Rating]):
 
 
 class RemoteRatings(RatingsCalls, RemoteCollection[Rating]):
-    """The ratings of a knowledge base that a server holds, used like those of a folder."""
+    """Ratings of a knowledge base on a server."""
 
 
 class AsyncRatings(RatingsCalls, AsyncCollection[Rating]):
-    """The ratings of a knowledge base that a server holds; what is asked is awaited."""
+    """Ratings of a knowledge base on a server, awaited."""
 
 
 def around(kb: str, chunk_id: str, before: int, after: int) -> Request[list[Chunk]]:
-    """Asks for a chunk with those before and after it."""
+    """Request a chunk with its neighbours."""
     query = {"kb": kb, "before": before, "after": after}
     path = url(f"{KNOWLEDGE}/chunks/{{}}", str(chunk_id))
     return Request("GET", path, reads_many(Chunk), query)

@@ -54,7 +54,7 @@ def part_of(
 
 
 def next_part(request: Request[Part[T]], part: Part[T]) -> Request[Part[T]] | None:
-    """Asks for what follows a part; ``None`` behind the last."""
+    """Request the next page; ``None`` after the last."""
     if part.cursor is None:
         return None
     return replace(request, query={**request.query, "cursor": part.cursor})
@@ -63,7 +63,7 @@ def next_part(request: Request[Part[T]], part: Part[T]) -> Request[Part[T]] | No
 def listed(
     kind: type[T], path: str, query: Mapping[str, Any], limit: int | None = None
 ) -> Steps[list[T]]:
-    """All of a list, or as much as is wanted.
+    """Request a list, page by page, up to a limit.
 
     Raises:
         ConfigError: The limit is wrong.
@@ -88,11 +88,11 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name now."""
+        """The current name."""
 
 
 class CollectionCalls(Generic[T]):
-    """What is asked of any collection."""
+    """Requests of all collections."""
 
     _noun: str
     """What it holds, as its representation says."""
@@ -133,7 +133,7 @@ class RemoteList(CollectionCalls[T], Blocking):
         return found
 
     def to_frame(self) -> pd.DataFrame:
-        """All of it as a DataFrame."""
+        """Return all items as a DataFrame."""
         return self._framed(self)
 
     def _repr_html_(self) -> str:
@@ -150,7 +150,7 @@ class RemoteCollection(RemoteList[T]):
     """A call: one of it by id; raises `NotFoundError` where that is not there."""
 
     def __getitem__(self, key: Any) -> T:
-        """The one of that id, or of what else it is looked up by.
+        """Return the item of an id or another key.
 
         Raises:
             NotFoundError: There is none.
@@ -166,7 +166,7 @@ class RemoteCollection(RemoteList[T]):
 
 
 class AsyncList(CollectionCalls[T], Awaited):
-    """A collection whose answers are awaited; ``async for`` gives what it holds."""
+    """Collection whose calls are awaited; ``async for`` iterates over it."""
 
     def __init__(self, transport: AsyncTransport, base: Named) -> None:
         super().__init__(transport)
@@ -181,12 +181,12 @@ class AsyncList(CollectionCalls[T], Awaited):
             request = next_part(request, part)
 
     async def count(self) -> int:
-        """How many there are: what ``len`` says of a collection that is not awaited."""
+        """Count the items."""
         found: int = await self._count()
         return found
 
     async def to_frame(self) -> pd.DataFrame:
-        """All of it as a DataFrame."""
+        """Return all items as a DataFrame."""
         return self._framed([value async for value in self])
 
 
@@ -197,7 +197,7 @@ class AsyncCollection(AsyncList[T]):
     """A call: one of it by id; raises `NotFoundError` where that is not there."""
 
     async def get(self, key: Any) -> T:
-        """The one of that id, or of what else it is looked up by.
+        """Return the item of an id or another key.
 
         Raises:
             NotFoundError: There is none.

@@ -40,7 +40,7 @@ _WITH_TEXT = 50
 
 
 class DocumentsCalls(CollectionCalls[Document]):
-    """What is asked of documents; see `kbkit.knowledge_base.documents.Documents`."""
+    """Requests for documents; see `kbkit.knowledge_base.documents.Documents`."""
 
     _noun = "documents"
     _kind = Document
@@ -113,7 +113,7 @@ class DocumentsCalls(CollectionCalls[Document]):
         metadata: Mapping[str, Any] | None = None,
         if_match: str | None = None,
     ) -> Request[DocumentInfo]:
-        """Change a document, given by id or URI; what is not named stays."""
+        """Change a document, given by id or URI; omitted values stay."""
         return Request(
             "PUT",
             _at(document),
@@ -131,13 +131,13 @@ class DocumentsCalls(CollectionCalls[Document]):
 
     @call
     def delete(self, document: str, *, if_match: str | None = None) -> Request[None]:
-        """Put a document into the trash, from which `undelete` brings it back."""
+        """Move a document to the trash; `undelete` restores it."""
         query = {"kb": self._base.name}
         return Request("DELETE", _at(document), reads_nothing, query, headers=matching(if_match))
 
     @call
     def undelete(self, document: str) -> Request[DocumentInfo | None]:
-        """Bring a deleted document back, with its ratings and what was said of it."""
+        """Restore a deleted document with its ratings and labels."""
 
         def read(response: httpx.Response) -> DocumentInfo | None:
             return from_dict(DocumentInfo, response.json()) if response.content else None
@@ -161,7 +161,7 @@ class DocumentsCalls(CollectionCalls[Document]):
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Steps[Expansion]:
-        """Have a language model of the server write a card and questions of each document."""
+        """Write document summaries and questions with a language model of the server."""
         if llm is not None and not isinstance(llm, str):
             raise ConfigError(
                 "llm: a server asks its own language model; give the name of one, such as "
@@ -174,7 +174,7 @@ class DocumentsCalls(CollectionCalls[Document]):
 
     @call
     def unexpand(self) -> Request[int]:
-        """Forget what language models wrote of the documents; gives of how many that was."""
+        """Delete text that language models wrote; return the number of documents."""
 
         def read(response: httpx.Response) -> int:
             return int(response.json()["documents"])
@@ -184,12 +184,12 @@ class DocumentsCalls(CollectionCalls[Document]):
 
     @call
     def tags(self) -> Request[dict[str, int]]:
-        """How many of its documents have each tag, the most used first."""
+        """Count documents by tag, the most frequent first."""
         return _stats(self._base.name, "tags")
 
     @call
     def folders(self, *, depth: int = 2) -> Request[dict[str, int]]:
-        """How many of its documents lie in each folder of their URIs' paths, sorted by folder."""
+        """Count documents by folder of their URI, sorted by folder."""
         return _stats(self._base.name, "folders", depth=depth)
 
     @call
@@ -217,7 +217,7 @@ class DocumentsCalls(CollectionCalls[Document]):
 
 
 class RemoteDocuments(DocumentsCalls, RemoteCollection[Document]):
-    """The documents of a knowledge base that a server holds, used like those of a folder."""
+    """Documents of a knowledge base on a server."""
 
     def __contains__(self, key: object) -> bool:
         try:
@@ -227,7 +227,7 @@ class RemoteDocuments(DocumentsCalls, RemoteCollection[Document]):
 
 
 class AsyncDocuments(DocumentsCalls, AsyncCollection[Document]):
-    """The documents of a knowledge base that a server holds; what is asked is awaited."""
+    """Documents of a knowledge base on a server, awaited."""
 
 
 def conditions(filters: Filters | Mapping[str, Any] | None) -> dict[str, Any]:

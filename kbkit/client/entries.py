@@ -47,13 +47,13 @@ _MOST = 1_000
 
 
 class EntriesCalls(Served):
-    """What is asked of entries; see `kbkit.entries.entries.Entries`."""
+    """Requests for entries; see `kbkit.entries.entries.Entries`."""
 
     _known_revision = ""
 
     @call
     def read(self, slug: str) -> Request[Entry]:
-        """An entry with its prompt, its readme, its votes, and what other files it has."""
+        """Return an entry with prompt, readme, votes and names of other files."""
         return Request("GET", _at(slug), reads(Entry))
 
     @steps
@@ -122,7 +122,7 @@ class EntriesCalls(Served):
         files: Mapping[str, str | bytes | None] | None = None,
         if_match: str | None = None,
     ) -> Request[Entry]:
-        """Change an entry; what is not named stays."""
+        """Change an entry; omitted values stay."""
         said = given(title=title, description=description, prompt=prompt, readme=readme,
                      tags=tags, category=category, status=status,
                      files=as_json(files or {}))  # fmt: skip
@@ -131,7 +131,7 @@ class EntriesCalls(Served):
 
     @call
     def rename(self, slug: str, *, to: str) -> Request[Entry]:
-        """Give an entry another slug; its id, votes and relations stay."""
+        """Rename an entry; id, votes and relations stay."""
         return Request("POST", f"{_at(slug)}/rename", reads(Entry), json={"to": to})
 
     @call
@@ -142,27 +142,27 @@ class EntriesCalls(Served):
 
     @call
     def delete(self, slug: str, *, if_match: str | None = None) -> Request[DeletedFile]:
-        """Put an entry into the trash, from which `undelete` brings it."""
+        """Move an entry to the trash; `undelete` restores it."""
         return Request("DELETE", _at(slug), reads(DeletedFile), headers=expecting(if_match))
 
     @call
     def undelete(self, slug: str, *, to: str = "") -> Request[Entry]:
-        """Bring back the entry of that slug that was deleted, or replaced, last."""
+        """Restore the entry of a slug that was last deleted or replaced."""
         return Request("POST", "/api/trash/entries", reads(Entry), json={"path": slug, "to": to})
 
     @call
     def trash(self) -> Request[builtins.list[DeletedFile]]:
-        """What was deleted or replaced and `undelete` can bring back, the last first."""
+        """List entries that `undelete` can restore, the last first."""
         return Request("GET", "/api/trash/entries", reads_many(DeletedFile))
 
     @call
     def sync(self, *, on_progress: object = None, stop: object = None) -> Request[EntrySyncReport]:
-        """Take over what was changed on the server outside kbkit."""
+        """Import changes made on the server outside kbkit."""
         return Request("POST", f"{_AT}/sync", reads(EntrySyncReport), timeout=LONG)
 
     @call
     def revision(self) -> Request[str]:
-        """What is another text when entries, or votes for them, changed, whoever changed them."""
+        """Return a text that changes with entries and votes."""
         return revised(self, f"{_AT}/revision.json", {})
 
     @call
@@ -181,13 +181,13 @@ class EntriesCalls(Served):
 
     @call
     def learn(self, folder: str | Path, *, task_id: str = "") -> Request[Entry]:
-        """Make an entry of what a task left in a folder of this machine, which is sent."""
+        """Create an entry from a task's folder on this machine, which is sent."""
         said = {"files": as_json(knowledge(Path(folder))), "task_id": task_id}
         return Request("POST", f"{_AT}/learn", reads(Entry), json=said)
 
     @call
     def learning_prompt(self) -> Request[str]:
-        """What makes an agent leave what it learned: a section of its system prompt."""
+        """Return a section for an agent's system prompt that has it record what it learned."""
         return Request("GET", f"{_AT}/learn/prompt", reads_json)
 
     @call
@@ -205,7 +205,7 @@ class EntriesCalls(Served):
 
     @call
     def import_skills(self, folder: str | Path) -> Request[tuple[Entry, ...]]:
-        """Take in Agent Skills of a folder of this machine, which is sent."""
+        """Import Agent Skills from a folder on this machine, which is sent."""
         said = {"files": as_json(skills(Path(folder)))}
 
         def read(response: httpx.Response) -> tuple[Entry, ...]:

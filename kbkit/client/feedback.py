@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 
 class FeedbackCalls:
-    """What is asked of feedback; see `kbkit.knowledge_base.feedback.Feedback`."""
+    """Requests for feedback; see `kbkit.knowledge_base.feedback.Feedback`."""
 
     _base: Named
 
     @steps
     def judgements(self) -> Steps[Judgements]:
-        """How well chunks answer queries: graded labels made from ratings that name a query."""
+        """Return graded judgements made from ratings that name a query."""
         from kbkit.feedback.judgements import Judgement, Judgements
 
         return Judgements(tuple((yield from listed(Judgement, self._at("judgements"), {}))))
@@ -61,7 +61,7 @@ class FeedbackCalls:
         wait: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Steps[Evaluation]:
-        """Have the server measure how well search answers queries whose answers are known."""
+        """Measure search on the server with queries of known answers."""
         from kbkit.feedback.evaluation_report import Evaluation, compare
 
         other = against if isinstance(against, Evaluation) else None
@@ -87,7 +87,7 @@ class FeedbackCalls:
         wait: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Steps[TuneReport]:
-        """Have the server learn the weights of hybrid search from queries of known answers."""
+        """Tune the weights of hybrid search on the server."""
         from kbkit.feedback.tune_report import TuneReport
 
         more = [{"kb": kb.name, **_ground_truth(known)} for kb, known in (others or {}).items()]
@@ -105,7 +105,7 @@ class FeedbackCalls:
     def pool(
         self, query: str, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
     ) -> Request[JudgingPool]:
-        """Candidates for judging a query: what every mode finds, and some of what none shows."""
+        """Return candidates for judging a query: hits of every mode, and some that none shows."""
 
         def read(response: httpx.Response) -> JudgingPool:
             from kbkit.feedback.judging_pool import JudgingPool
@@ -117,7 +117,7 @@ class FeedbackCalls:
 
     @steps
     def agreement(self) -> Steps[Agreement]:
-        """How far people agree who rated the same chunks for the same queries."""
+        """Measure agreement of people who rated the same chunks for the same queries."""
         from kbkit.feedback.agreement import agreement
 
         path = url(f"{KNOWLEDGE}/bases/{{}}/ratings", self._base.name)
@@ -137,7 +137,7 @@ class FeedbackCalls:
 
 @explained
 class RemoteFeedback(FeedbackCalls, Blocking):
-    """How well a knowledge base of a server answers; used like that of a folder."""
+    """Feedback of a knowledge base on a server."""
 
     def __init__(self, transport: Transport, base: Named, ratings: RemoteRatings) -> None:
         super().__init__(transport)
@@ -147,7 +147,7 @@ class RemoteFeedback(FeedbackCalls, Blocking):
     def judging(
         self, queries: Queries, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
     ) -> JudgingRound:
-        """A round of judging: the pools of some queries, what a rater said, and what is left."""
+        """Start or continue a judging round over the pools of some queries."""
         from kbkit.feedback.judging import JudgingRound
         from kbkit.feedback.loading import load_queries
 
@@ -163,7 +163,7 @@ class RemoteFeedback(FeedbackCalls, Blocking):
 
 
 class AsyncFeedback(FeedbackCalls, Awaited):
-    """How well a knowledge base of a server answers; what is asked is awaited."""
+    """Feedback of a knowledge base on a server, awaited."""
 
     def __init__(self, transport: AsyncTransport, base: Named) -> None:
         super().__init__(transport)
@@ -182,7 +182,7 @@ class AsyncFeedback(FeedbackCalls, Awaited):
 
 
 def _ground_truth(questions: Any) -> dict[str, Any]:
-    """Golden questions or judgements as JSON; nothing for what ratings say.
+    """Return golden questions or judgements as JSON; nothing means ratings.
 
     Raises:
         ConfigError: They are neither.
@@ -210,7 +210,7 @@ def _ground_truth(questions: Any) -> dict[str, Any]:
 
 
 def _settings(given: Any) -> Any:
-    """How to rank, as JSON; a mode as it is."""
+    """Return ranking settings as JSON; a mode stays as it is."""
     return given.model_dump(mode="json") if isinstance(given, RetrievalSpec) else given
 
 

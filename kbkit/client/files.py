@@ -44,12 +44,6 @@ class AsyncMemoryTool:
     """
 
     def __init__(self, files: Any, folder: str = "") -> None:
-        """Make it.
-
-        Args:
-            files: Whose calls are awaited.
-            folder: What ``/memories`` stands for among them.
-        """
         self._files = files
         self._folder = folder
         tool = MemoryTool(files, folder)
@@ -57,7 +51,7 @@ class AsyncMemoryTool:
         self.definition, self.schema = tool.definition, tool.schema
 
     async def handle(self, command: Mapping[str, Any] | str | Any) -> MemoryAnswer:
-        """What a command is answered with; the loop goes on meanwhile.
+        """Run a command; the event loop goes on meanwhile.
 
         Args:
             command: As `MemoryTool.handle` takes it.
@@ -68,7 +62,7 @@ class AsyncMemoryTool:
 
 
 class _Waiting:
-    """Calls of another thread that wait for what a loop awaits."""
+    """Calls of another thread, waiting for an event loop."""
 
     def __init__(self, files: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._files = files
@@ -90,18 +84,18 @@ _ROUTES = ("tree", "prompt", "revision", "mkdir", "move", "sync")
 
 
 class FilesCalls(Served):
-    """What is asked of files; see `kbkit.files.files.Files`."""
+    """Requests for files; see `kbkit.files.files.Files`."""
 
     _known_revision = ""
 
     @call
     def list(self, path: str = "") -> Request[builtins.list[FileInfo]]:
-        """What a folder holds: folders first, then files, by name."""
+        """List a folder: folders first, then files, by name."""
         return Request("GET", _AT, reads_many(FileInfo), {"path": path})
 
     @call
     def info(self, path: str) -> Request[FileInfo]:
-        """What lies at a path: its kind, size, times and version."""
+        """Return kind, size, times and version of a path."""
         return Request("GET", _at(path), reads(FileInfo), {"as": "info"})
 
     @call
@@ -141,7 +135,7 @@ class FilesCalls(Served):
 
     @call
     def write(self, path: str, content: str, *, if_match: str | None = None) -> Request[FileInfo]:
-        """Write a file; folders above are made. What was there is replaced as a whole."""
+        """Write a file, replacing it as a whole; creates parent folders."""
         return _written("PUT", path, content, if_match)
 
     @call
@@ -153,7 +147,7 @@ class FilesCalls(Served):
     def replace(
         self, path: str, old: str, new: str, *, if_match: str | None = None
     ) -> Request[FileInfo]:
-        """Replace a text that stands in a file exactly once."""
+        """Replace a text that occurs exactly once in a file."""
         check_text("new", new)
         if not check_text("old", old):
             raise ConfigError("old is empty: give the text that is to be replaced")
@@ -163,49 +157,49 @@ class FilesCalls(Served):
     def insert(
         self, path: str, line: int, text: str, *, if_match: str | None = None
     ) -> Request[FileInfo]:
-        """Put text into a file behind a line."""
+        """Insert text after a line of a file."""
         edit = {"op": "insert", "line": line, "text": check_text("text", text)}
         return _edited(path, edit, if_match)
 
     @call
     def mkdir(self, path: str) -> Request[FileInfo]:
-        """Make a folder, and those above; one that is there stays as it is."""
+        """Create a folder and its parents; an existing one stays."""
         return Request("POST", f"{_AT}/mkdir", reads(FileInfo), json={"path": path})
 
     @call
     def move(self, source: str, target: str) -> Request[FileInfo]:
-        """Give a file or folder another path; folders above are made."""
+        """Move a file or folder; creates parent folders."""
         said = {"source": source, "target": target}
         return Request("POST", f"{_AT}/move", reads(FileInfo), json=said)
 
     @call
     def delete(self, path: str, *, if_match: str | None = None) -> Request[DeletedFile]:
-        """Put a file, or a folder with all in it, into the trash."""
+        """Move a file or a folder to the trash."""
         return Request("DELETE", _at(path), reads(DeletedFile), headers=expecting(if_match))
 
     @call
     def undelete(self, path: str, *, to: str = "") -> Request[FileInfo]:
-        """Bring back what was deleted last at a path."""
+        """Restore what was last deleted at a path."""
         return Request("POST", "/api/trash/files", reads(FileInfo), json={"path": path, "to": to})
 
     @call
     def trash(self) -> Request[builtins.list[DeletedFile]]:
-        """What was deleted and `undelete` can bring back, the last first."""
+        """List files that `undelete` can restore, the last first."""
         return Request("GET", "/api/trash/files", reads_many(DeletedFile))
 
     @call
     def sync(self, *, on_progress: object = None, stop: object = None) -> Request[SyncReport]:
-        """Take over what was changed on the server outside kbkit."""
+        """Import changes made on the server outside kbkit."""
         return Request("POST", f"{_AT}/sync", reads(SyncReport), timeout=LONG)
 
     @call
     def revision(self, paths: Sequence[str] = ()) -> Request[str]:
-        """What is another text when files or knowledge bases changed, whoever changed them."""
+        """Return a text that changes with files and knowledge bases."""
         return revised(self, f"{_AT}/revision", {"paths": list(paths)})
 
     @call
     def links(self, path: str) -> Request[builtins.list[FileLink]]:
-        """What a file links to: files that are there, and such as are not yet."""
+        """List the links of a file; their targets may not exist yet."""
         return Request("GET", _at(path), reads_many(FileLink), {"as": "links"})
 
     @call
@@ -215,7 +209,7 @@ class FilesCalls(Served):
 
     @call
     def prompt(self) -> Request[str]:
-        """A section of a system prompt: the folders at the root, and how to use them."""
+        """Return a section for a system prompt: the root folders and their use."""
         return Request("GET", f"{_AT}/prompt", reads_json)
 
 
@@ -223,7 +217,7 @@ class RemoteFiles(FilesCalls, Blocking):
     """The files of a workspace that a server holds; ``workspace.files``."""
 
     def memory_tool(self, *, folder: str = "") -> MemoryTool:
-        """What handles the commands of the memory tool that models are trained on.
+        """Return a handler for the commands of the memory tool that models are trained on.
 
         Args:
             folder: What ``/memories`` stands for; by default the root, so that an agent sees all.
@@ -238,7 +232,7 @@ class AsyncFiles(FilesCalls, Awaited):
     """The files of a workspace that a server holds; each call is awaited."""
 
     def memory_tool(self, *, folder: str = "") -> AsyncMemoryTool:
-        """What handles the commands of the memory tool, awaited.
+        """Return a handler for the commands of the memory tool, awaited.
 
         Args:
             folder: What ``/memories`` stands for; by default the root, so that an agent sees all.
@@ -247,13 +241,13 @@ class AsyncFiles(FilesCalls, Awaited):
 
 
 class Revised(Protocol):
-    """What is asked again and again whether it changed; it remembers what it was told last."""
+    """A value that is polled; remembers the last answer."""
 
     _known_revision: str
 
 
 def revised(held: Revised, path: str, query: Mapping[str, Any]) -> Request[str]:
-    """Asks whether something changed; what did not costs an answer without a body.
+    """Poll a revision; an unchanged one has no body.
 
     Args:
         held: What it is.

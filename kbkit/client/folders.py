@@ -65,7 +65,7 @@ def read_folder(folder: Path) -> dict[str, bytes]:
 
 
 def knowledge(folder: Path) -> dict[str, bytes]:
-    """What a task left in a folder: in ``.knowledge`` there, or in the folder itself."""
+    """Read what a task left in ``.knowledge`` of a folder, or in the folder itself."""
     place = folder.expanduser().absolute()
     inner = place / ".knowledge"
     return read_folder(inner if place.name != inner.name and inner.is_dir() else place)
@@ -94,7 +94,7 @@ def _content(content: str | bytes | None) -> Any:
 
 
 def write_skills(folder: Path, packed: bytes) -> tuple[Path, ...]:
-    """Write skills that came in a zip into a folder, each in place of what it was.
+    """Unpack skills from a zip into a folder, replacing those of the same name.
 
     Raises:
         PathExistsError: Something else than a skill has the name of one; nothing is written.

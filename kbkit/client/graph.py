@@ -53,7 +53,7 @@ Named = str | Target | Entity
 
 
 class GraphCalls:
-    """What is asked of the graph; see `kbkit.graph.graph.Graph`."""
+    """Requests for the graph; see `kbkit.graph.graph.Graph`."""
 
     @call
     def entities(
@@ -64,14 +64,14 @@ class GraphCalls:
         kbs: Sequence[str] | None = None,
         limit: int = 50,
     ) -> Request[list[Entity]]:
-        """Entities, those first that most chunks name."""
+        """List entities, the most mentioned first."""
         asked = {"query": check_text("query", query), "type": _several(type), "kbs": _several(kbs),
                  "limit": limit}  # fmt: skip
         return Request("GET", f"{_AT}/entities", reads_many(Entity), asked)
 
     @call
     def entity(self, entity: str) -> Request[Entity]:
-        """One entity by its id or one of its names."""
+        """Return an entity by id or name."""
 
         def one(response: httpx.Response) -> Entity:
             return reads_many(Entity)(response)[0]
@@ -94,13 +94,13 @@ class GraphCalls:
 
     @call
     def relation(self, source: Named, name: str, target: Named) -> Request[Relation]:
-        """One relation by what it is between, to change or delete it."""
+        """Return a relation by its ends, to change or delete it."""
         asked = {**_ends(source, target), "name": name}
         return Request("GET", f"{_AT}/relationships/between", reads(Relation), asked)
 
     @call
     def names(self, targets: Iterable[Target]) -> Request[dict[Target, str]]:
-        """What targets are called: the name of an entity, a title, the headings of a chunk."""
+        """Return labels of targets: entity names, titles, headings of chunks."""
 
         def called(response: httpx.Response) -> dict[Target, str]:
             found = response.json()["data"]
@@ -113,20 +113,20 @@ class GraphCalls:
     def neighbors(
         self, target: Named, *, depth: int = 1, relation: str | Sequence[str] = (), limit: int = 50
     ) -> Request[list[Step]]:
-        """What relations lead to from something, the nearest and strongest first."""
+        """List what relations reach from a target, the nearest and strongest first."""
         asked = {**_end("target", "kind", target), "depth": depth, "relation": _several(relation),
                  "limit": limit}  # fmt: skip
         return Request("GET", f"{_AT}/neighbors", reads_many(Step), asked)
 
     @call
     def passages(self, target: Named, *, limit: int = 5) -> Request[list[Hit]]:
-        """Passages that say what something is, then those that name it most plainly."""
+        """List passages that define a target, then those that mention it most plainly."""
         asked = {**_end("target", "kind", target), "limit": limit}
         return Request("GET", f"{_AT}/passages", reads_many(Hit), asked)
 
     @call
     def path(self, source: Named, target: Named) -> Request[list[Step]]:
-        """How two things hang together: the way between them of few and strong relations."""
+        """Find the path of few and strong relations between two targets."""
         return Request("GET", f"{_AT}/path", reads_many(Step), _ends(source, target))
 
     @call
@@ -137,7 +137,7 @@ class GraphCalls:
         kbs: Sequence[str] | None = None,
         limit: int = 10,
     ) -> Request[list[Gap]]:
-        """What the documentation lacks, what matters most first; of each kind in turn."""
+        """List gaps of the documentation, the most important first, each kind in turn."""
         asked = {"kind": kind, "kbs": _several(kbs), "limit": limit}
         return Request("GET", f"{_AT}/gaps", reads_many(Gap), asked)
 
@@ -158,7 +158,7 @@ class GraphCalls:
         kbs: Sequence[str] | None = None,
         limit: int = 500,
     ) -> Request[GraphLayout]:
-        """The graph as a picture: what is drawn, how large, and where; the same every time."""
+        """Lay out the graph: nodes, sizes and positions; deterministic."""
         starts = [around] if isinstance(around, str | Target | Entity) else around
         said = given(around=[_said(each) for each in starts], depth=depth, type=_several(type),
                      relation=_several(relation), kbs=_several(kbs), limit=limit)  # fmt: skip
@@ -175,7 +175,7 @@ class GraphCalls:
         aliases: Sequence[str] = (),
         by: str = "",
     ) -> Request[Entity]:
-        """Make an entity by hand; one that was deleted comes back."""
+        """Create an entity by hand; restores a deleted one."""
         said = given(name=name, type=type, description=description,
                      properties=_json(properties), aliases=aliases, by=by)  # fmt: skip
         return Request("POST", f"{_AT}/entities", reads(Entity), json=said)
@@ -192,7 +192,7 @@ class GraphCalls:
         aliases: Sequence[str] | None = None,
         by: str = "",
     ) -> Steps[Entity]:
-        """Change what is said of an entity; what is left out stays."""
+        """Change an entity; omitted values stay."""
         said = given(name=name, type=type, description=description,
                      properties=_json(properties), aliases=aliases, by=by)  # fmt: skip
         place, headers = yield from _place_of(self, entity)
@@ -222,7 +222,7 @@ class GraphCalls:
         by: str = "",
         expected: datetime | None = None,
     ) -> Request[Relation]:
-        """Make a relation between two things by hand, or change one."""
+        """Create or change a relation by hand."""
         if not is_share(weight):
             raise ConfigError(f"weight={weight!r}: give a number above 0, at most 1")
         said = given(source=_said(source), name=name, target=_said(target), weight=weight,
@@ -231,7 +231,7 @@ class GraphCalls:
 
     @call
     def merge(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Request[Entity]:
-        """Make an entity another name of a second one; `undo` takes it back in one step."""
+        """Make an entity another name of a second one; `undo` reverts it."""
         said = {"keep": _said(keep), "other": _said(other), "by": by}
         return Request("POST", f"{_AT}/merge", reads(Entity), json=said)
 
@@ -243,28 +243,28 @@ class GraphCalls:
 
     @call
     def edits(self, *, by: str | None = None, limit: int = 20) -> Request[list[GraphEdit]]:
-        """What people changed in the graph and `undo` takes back, the last first."""
+        """List changes that `undo` can revert, the last first."""
         return Request("GET", f"{_AT}/edits", reads_many(GraphEdit), {"by": by, "limit": limit})
 
     @call
     def undo(self, edit: GraphEdit | int | None = None, *, by: str = "") -> Request[GraphEdit]:
-        """Take back a change of the graph in one step: all is as it was before."""
+        """Revert a change of the graph in one step."""
         said = given(edit=edit.id if isinstance(edit, GraphEdit) else edit, by=by)
         return Request("POST", f"{_AT}/undo", reads(GraphEdit), json=said)
 
     @call
     def to_json(self) -> Request[dict[str, Any]]:
-        """All relations and what they are between, as JSON values (``nodes`` and ``edges``)."""
+        """Return all relations and their ends as JSON values (``nodes`` and ``edges``)."""
         return Request("GET", _AT, reads_json)
 
     @steps
     def to_networkx(self) -> Steps[nx.MultiDiGraph]:
-        """All relations as a directed graph of networkx; its nodes are named by kind and id."""
+        """Return all relations as a directed networkx graph; nodes are named by kind and id."""
         return as_networkx(*(yield _ALL))
 
     @steps
     def to_frame(self) -> Steps[pd.DataFrame]:
-        """All relations as a DataFrame, the strongest first, indexed by their numbers."""
+        """Return all relations as a DataFrame, the strongest first, indexed by number."""
         return as_frame(*(yield _ALL))
 
     @steps

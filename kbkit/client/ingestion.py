@@ -37,7 +37,7 @@ _LONG = 120.0
 
 
 class IngestionCalls:
-    """How documents come into a knowledge base; see `kbkit.KnowledgeBase`."""
+    """Requests that bring in documents; see `kbkit.KnowledgeBase`."""
 
     name: str
 
@@ -93,7 +93,7 @@ class IngestionCalls:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Steps[IngestReport]:
-        """Read the sources of a recipe; those that it named before and no longer names go."""
+        """Read the sources of a recipe; sources no longer named are removed."""
         specs, documents = split([sources])
         if documents:
             raise ConfigError("sync: takes sources; documents go into `ingest`")
@@ -109,7 +109,7 @@ class IngestionCalls:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Steps[IngestReport]:
-        """Read all sources again and take over what changed."""
+        """Read all sources again and store changes."""
         request = asking(self.name, "refresh", {"local": local}, on_progress)
         return _told((yield from worked(ImportReport, request, on_progress=on_progress, stop=stop)))
 
@@ -123,7 +123,7 @@ class IngestionCalls:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Steps[IngestReport]:
-        """Change how the knowledge base works; its documents are cut and embedded as need be."""
+        """Change the settings; documents are split and embedded again if needed."""
         body = {
             "spec": spec.model_dump(mode="json"),
             "description": description,
@@ -149,7 +149,7 @@ class IngestionCalls:
         entries: bool | None = None,
         on_progress: OnProgress | None = None,
     ) -> Steps[ExportReport]:
-        """Have the server write the knowledge base as a site, and fetch it into a folder here.
+        """Export the site on the server, and fetch it into a local folder.
 
         The folder is one of this machine; by default it is ``export/NAME`` where Python runs.
         """
@@ -190,7 +190,7 @@ class IngestionCalls:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Steps[Improvement]:
-        """Have the server make what comes behind an ingest: annotations, and vectors of models."""
+        """Annotate, and embed with models, on the server."""
         chosen: Any = embedding
         if embedding is not None and not isinstance(embedding, str):
             chosen = embedding.model_dump(mode="json")

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 class KnowledgeBaseCalls(IngestionCalls, Served):
-    """What is asked of one knowledge base; see `kbkit.KnowledgeBase`.
+    """Requests for a knowledge base; see `kbkit.KnowledgeBase`.
 
     Attributes:
         name: Its name.
@@ -72,7 +72,7 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
 
     @call
     def info(self) -> Request[KnowledgeBaseInfo]:
-        """Its figures: documents, chunks, types, states, embedder, times."""
+        """Return figures: documents, chunks, types, states, embedder, times."""
         return Request("GET", self._at, reads(KnowledgeBaseInfo))
 
     @call
@@ -108,7 +108,7 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
 
     @call
     def related(self, chunk_id: str, *, limit: int = 10) -> Request[list[RelatedChunk]]:
-        """Other chunks that share rare subjects with a chunk, whatever their words are."""
+        """Find chunks that share rare subjects with a chunk, in any words."""
         path = url(f"{KNOWLEDGE}/chunks/{{}}/related", str(chunk_id))
         return Request("GET", path, reads_many(RelatedChunk), {"kb": self.name, "limit": limit})
 
@@ -121,12 +121,12 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
         llm: LLM | None = None,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> Request[Answer]:
-        """What the server's language model makes of the passages that answer a query best."""
+        """Answer a question from the best passages with the server's language model."""
         return asked(query, [self.name], limit=limit, llm=llm, filters=filters)
 
     @call
     def context(self, chunk_id: str, *, before: int = 1, after: int = 1) -> Request[list[Chunk]]:
-        """A chunk with those before and after it in its document, in document order."""
+        """Return a chunk with its neighbours, in document order."""
         return around(self.name, chunk_id, before, after)
 
     add = DocumentsCalls.add
@@ -186,7 +186,7 @@ class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
 
     @property
     def spec(self) -> KnowledgeBaseSpec:
-        """How it works: chunking, embedding, retrieval, storage, site."""
+        """The settings: chunking, embedding, retrieval, storage, site."""
         return self._spec()
 
     def as_retriever(
@@ -217,7 +217,7 @@ class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
 
 @explained
 class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
-    """A knowledge base that a server holds; what is asked of it is awaited."""
+    """Knowledge base on a server, awaited."""
 
     def __init__(self, transport: AsyncTransport, name: str) -> None:
         super().__init__(transport)
@@ -235,7 +235,7 @@ class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
         return (await self.info()).id
 
     async def spec(self) -> KnowledgeBaseSpec:
-        """How it works: chunking, embedding, retrieval, storage, site."""
+        """Return the settings: chunking, embedding, retrieval, storage, site."""
         return await self._spec()
 
     def as_retriever(

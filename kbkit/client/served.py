@@ -9,7 +9,7 @@ from kbkit.errors import LocalOnlyError
 
 
 class Served:
-    """Says of what is not there what to do instead."""
+    """Raises a helpful error for attributes that a served object lacks."""
 
     _only_local: ClassVar[Mapping[str, str]] = {}
     """Methods of a folder's alone, and the commands that do the same where it is."""
@@ -33,7 +33,7 @@ class Served:
 
 
 def only_local(name: str, command: str) -> LocalOnlyError:
-    """What there is to say of something that is done only where the folder is.
+    """Return the error for an operation that only works in the workspace's folder.
 
     Args:
         name: What was asked for.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class SourcesCalls(CollectionCalls[SourceInfo]):
-    """What is asked of sources; see `kbkit.knowledge_base.sources.Sources`."""
+    """Requests for sources; see `kbkit.knowledge_base.sources.Sources`."""
 
     _noun = "sources"
     _kind = SourceInfo
@@ -53,17 +53,17 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
     def update(
         self, source: str, *, if_match: str | None = None, **options: Any
     ) -> Request[SourceInfo]:
-        """Change what a source reads, and how; its documents follow with the next refresh."""
+        """Change a source; its documents follow with the next refresh."""
         return self._changing(source, {"options": to_json(options)}, if_match)
 
     @call
     def enable(self, source: str, *, if_match: str | None = None) -> Request[SourceInfo]:
-        """Have a refresh read a source again."""
+        """Have refreshes read a source again."""
         return self._changing(source, {"enabled": True}, if_match)
 
     @call
     def disable(self, source: str, *, if_match: str | None = None) -> Request[SourceInfo]:
-        """Have no refresh or build read a source; its documents stay."""
+        """Have refreshes and builds skip a source; its documents stay."""
         return self._changing(source, {"enabled": False}, if_match)
 
     @call
@@ -89,7 +89,7 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
         return Request("PATCH", self._of(source), reads(SourceInfo), json=body, headers=headers)
 
     def paths(self) -> builtins.list[tuple[Path, tuple[str, ...]]]:
-        """Where sources read on the disk of this machine: none of a server's does.
+        """Return local paths that sources read: none, on a server.
 
         Raises:
             ConfigError: Always; the message says what to do instead.
@@ -101,7 +101,7 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
 
     @call
     def _find(self, source: str) -> Request[SourceInfo]:
-        """A source by its id, the beginning of that, or what it reads."""
+        """Find a source by its id, a prefix of that, or its place."""
         return Request("GET", self._of(source), reads(SourceInfo))
 
     def _all(self) -> Request[Part[SourceInfo]]:
@@ -119,11 +119,11 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
 
 
 class RemoteSources(SourcesCalls, RemoteCollection[SourceInfo]):
-    """The sources of a knowledge base that a server holds, used like those of a folder."""
+    """Sources of a knowledge base on a server."""
 
     def __contains__(self, key: object) -> bool:
         return any(key in (one.id, one.location, one.name) for one in self)
 
 
 class AsyncSources(SourcesCalls, AsyncCollection[SourceInfo]):
-    """The sources of a knowledge base that a server holds; what is asked is awaited."""
+    """Sources of a knowledge base on a server, awaited."""

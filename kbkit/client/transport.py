@@ -30,7 +30,7 @@ _OF_STATUS: dict[int, type[KbkitError]] = {
 
 
 class _Base:
-    """What both transports share: how a request is made, and its answer is taken."""
+    """Prepares requests and reads responses for both transports."""
 
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
         self.url = _checked(url)
@@ -66,7 +66,7 @@ class _Base:
     def _prepared(
         self, client: httpx.Client | httpx.AsyncClient, request: Request[Any]
     ) -> tuple[httpx.Request, Callable[[str | None], bool] | None, Sink | None]:
-        """A request, and what takes its answer as it comes."""
+        """Return a request with the sink of its response."""
         if request.into is not None:
             request.into.empty()  # of an attempt that was cut off
         return self._built(client, request), request.on_event, request.into
@@ -74,7 +74,7 @@ class _Base:
     def _wait(
         self, request: Request[Any], attempt: int, response: httpx.Response | None
     ) -> float | None:
-        """Seconds to wait before a request is sent again; ``None`` where it is not.
+        """Return the seconds until a retry; ``None`` for no retry.
 
         Args:
             request: What was sent.
@@ -144,7 +144,7 @@ class Transport(_Base):
         return response
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._client.close()
 
 
@@ -187,12 +187,12 @@ class AsyncTransport(_Base):
         return response
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         await self._client.aclose()
 
 
 def goes_on(follow: Callable[[str | None], bool], line: str) -> bool:
-    """Hand on what a line of a stream of events says; gives whether to go on."""
+    """Handle a line of an event stream; return whether to go on."""
     if line.startswith("data: "):
         return follow(line.removeprefix("data: "))
     return not line.startswith(":") or follow(None)
@@ -213,7 +213,7 @@ def _json(values: Any) -> bytes:
 
 
 def read(request: Request[T], response: httpx.Response) -> T:
-    """What an answer says.
+    """Parse a response.
 
     Raises:
         KbkitError: It is a problem; of the class that it names.

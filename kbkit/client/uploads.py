@@ -38,7 +38,7 @@ class Sent(NamedTuple):
 
 
 def batches(source: Mapping[str, Any], base: Path) -> Iterator[Sent]:
-    """What is to be sent of a source on disk, in as many parts as it takes.
+    """Iterate over uploads for a source on disk, in parts.
 
     Hidden files stay here, and so do those that links lead out of the folder to.
 
@@ -109,7 +109,7 @@ def _walk(root: Path) -> Iterator[Path]:
 
 
 def _name(root: Path, base: Path) -> str:
-    """What a place is called in URIs, as a workspace of this machine would call it."""
+    """Return a path's name in URIs, as a local workspace would have it."""
     here = Path.cwd()
     full, start = (Path(os.path.normpath(here / each)) for each in (root, base))
     if full.is_relative_to(start) and start != Path(start.anchor):
@@ -119,7 +119,7 @@ def _name(root: Path, base: Path) -> str:
 
 
 def split(items: Iterable[Any]) -> tuple[list[AnySource], list[dict[str, Any]]]:
-    """Sources, and documents as JSON, out of what may be both and lists of both.
+    """Separate sources from documents, as JSON, in nested lists of both.
 
     Raises:
         ConfigError: Something is neither.

@@ -76,7 +76,7 @@ def worked(
 
 
 class _Watch:
-    """What follows a job: called with each event of its stream, or ``None`` for a sign of life."""
+    """Follows a job: called with each event, or ``None`` as a heartbeat."""
 
     def __init__(self, job: Job, on_progress: OnProgress | None, stop: Stop | None) -> None:
         self.job = job
@@ -86,7 +86,7 @@ class _Watch:
         self._stop = stop
 
     def __call__(self, event: str | None) -> bool:
-        """Take an event; gives whether to go on."""
+        """Handle an event; return whether to go on."""
         if event is not None:
             self.job = from_dict(Job, json.loads(event))
             far = self.job.progress
@@ -134,7 +134,7 @@ _MOST_BYTES = 4_000_000_000
 
 
 def unpack(archive: BinaryIO, folder: Path) -> tuple[int, int, int]:
-    """Write the files of an archive into a folder, in place of those of the one before.
+    """Unpack an archive into a folder, replacing the files of an earlier one.
 
     Args:
         archive: A ZIP.

@@ -83,7 +83,7 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
         return workspace_html(repr(self)[1:-1], self.list())
 
     def close(self) -> None:
-        """Let go of the connections; the workspace cannot be used any more."""
+        """Close the connections and the workspace."""
         self._transport.close()
 
     def __enter__(self) -> Self:
@@ -111,7 +111,7 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
 
 @explained
 class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
-    """A workspace that a server holds; what is asked of it is awaited.
+    """Workspace on a server, awaited.
 
     ``workspace["name"]`` asks nothing: whether there is one of that name is told by what is asked
     of it.
@@ -142,7 +142,7 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
         self.graph = AsyncGraph(transport)
 
     def __getitem__(self, name: str) -> AsyncKnowledgeBase:
-        """The knowledge base of that name, whether there is one or not."""
+        """Return the knowledge base of a name, without checking that it exists."""
         return self._knowledge_base(name)
 
     async def __aiter__(self) -> AsyncIterator[str]:
@@ -173,7 +173,7 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
         )
 
     async def close(self) -> None:
-        """Let go of the connections; the workspace cannot be used any more."""
+        """Close the connections and the workspace."""
         await self._transport.close()
 
     async def __aenter__(self) -> Self:

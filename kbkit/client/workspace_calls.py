@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 class SubjectCalls:
-    """What is asked of the subjects of knowledge bases."""
+    """Requests for subjects."""
 
     @call
     def subjects(
@@ -68,7 +68,7 @@ class SubjectCalls:
         kbs: Sequence[str] | None = None,
         limit: int | None = None,
     ) -> Request[list[Subject]]:
-        """Subjects that chunks speak of, those that most speak of first."""
+        """List subjects that chunks mention, the most mentioned first."""
         asked = {"kind": kind, "like": check_text("like", like), "kbs": names(kbs), "limit": limit}
         return Request("GET", "/api/knowledge/subjects", reads_many(Subject), asked)
 
@@ -76,7 +76,7 @@ class SubjectCalls:
     def about(
         self, query: str, *, kbs: Sequence[str] | None = None, limit: int = 20
     ) -> Request[About]:
-        """What speaks of a subject: chunks, documents, and entities beside it."""
+        """Find chunks, documents and entities about a subject."""
         asked = {"query": check_text("query", query), "kbs": names(kbs), "limit": limit}
         return Request("GET", "/api/knowledge/about", reads(About), asked)
 
@@ -95,7 +95,7 @@ def names(kbs: Sequence[str] | None) -> list[str] | None:
 
 
 class BundleCalls:
-    """How knowledge bases of a workspace go elsewhere; see `kbkit.Workspace`."""
+    """Requests for bundles; see `kbkit.Workspace`."""
 
     @steps
     def bundle(
@@ -106,7 +106,7 @@ class BundleCalls:
         sign: str | Path | None = None,
         on_progress: OnProgress | None = None,
     ) -> Steps[BundleInfo]:
-        """Have the server write knowledge bases into one file, and fetch it to this machine.
+        """Bundle knowledge bases on the server, and fetch the file.
 
         It is signed here: the key stays where it is.
         """
@@ -180,7 +180,7 @@ K = TypeVar("K")
 
 
 class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
-    """What is asked of a workspace; see `kbkit.Workspace`. Its knowledge bases are of class `K`.
+    """Requests for a workspace, with knowledge bases of class `K`; see `kbkit.Workspace`.
 
     Attributes:
         files: Folders and files of text that agents and people write.
@@ -203,7 +203,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
 
     @call
     def health(self) -> Request[dict[str, Any]]:
-        """How the server is: ``status`` and ``version``.
+        """Return ``status`` and ``version`` of the server.
 
         Raises:
             ServerError: It cannot be reached.
@@ -224,7 +224,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
         spec: KnowledgeBaseSpec | None = None,
         embedding: AnyEmbedding | str | None = None,
     ) -> Steps[K]:
-        """Make an empty knowledge base."""
+        """Create an empty knowledge base."""
         body = given(
             name=name, description=description, spec=_dumped(spec), embedding=_dumped(embedding)
         )
@@ -235,13 +235,13 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
     def delete(
         self, name: str, *, forever: bool = False, if_match: str | None = None
     ) -> Request[None]:
-        """Put a knowledge base into the trash, from which `undelete` brings it back."""
+        """Move a knowledge base to the trash; `undelete` restores it."""
         headers = matching(if_match)
         return Request("DELETE", _at(name), reads_nothing, {"forever": forever}, headers=headers)
 
     @steps
     def undelete(self, name: str, *, to: str = "") -> Steps[K]:
-        """Bring a deleted knowledge base back with all that it held."""
+        """Restore a deleted knowledge base with its content."""
         path = url(f"{KNOWLEDGE}/trash/{{}}/undelete", name)
         found = yield Request("POST", path, reads(KnowledgeBaseInfo), json=given(to=to or None))
         return self._knowledge_base(found.name)
@@ -258,7 +258,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
 
     @steps
     def doctor(self, *, repair: bool = False) -> Steps[Health]:
-        """Have the server examine all that is kept, by content, and say what is wrong."""
+        """Check the workspace on the server, by content, and list what is wrong."""
         if repair:
             raise only_local("doctor(repair=True)", "kbkit doctor --repair")
         request = Request(
@@ -271,7 +271,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
 
     @steps
     def runs(self, names: Iterable[str] | None = None) -> Steps[builtins.list[Run]]:
-        """When sources were read, how long that took and what came of it, the last first."""
+        """List when sources were read, with duration and outcome, the last first."""
         asked = None if names is None else builtins.list(names)
         if asked == []:
             return []
@@ -279,13 +279,13 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
 
     @steps
     def rename(self, name: str, *, to: str, if_match: str | None = None) -> Steps[K]:
-        """Give a knowledge base another name; all else stays."""
+        """Rename a knowledge base; everything else stays."""
         found = yield _changing(name, {"name": to}, if_match)
         return self._knowledge_base(found.name, was=name)
 
     @steps
     def describe(self, name: str, *, description: str, if_match: str | None = None) -> Steps[K]:
-        """Say anew what a knowledge base is about."""
+        """Change the description of a knowledge base."""
         found = yield _changing(name, {"description": description}, if_match)
         return self._knowledge_base(found.name)
 
@@ -316,7 +316,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
         llm: LLM | None = None,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> Request[Answer]:
-        """What the server's language model makes of the passages that answer a query best."""
+        """Answer a question from the best passages with the server's language model."""
         return asked(query, kbs, limit=limit, llm=llm, filters=filters)
 
     @call
@@ -329,7 +329,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
         limit: int | None = None,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> Request[Context]:
-        """What an agent needs to answer a question, as one text and as pieces with sources."""
+        """Collect passages that answer a question, as one text and as pieces with sources."""
         body = given(
             query=query, kbs=kbs, max_tokens=max_tokens, limit=limit, filters=filters_of(filters)
         )

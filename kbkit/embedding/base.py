@@ -37,5 +37,5 @@ class Embedder(Protocol):
 
 
 def batch_size(embedder: Embedder) -> int:
-    """Number of texts that an embedder is given at once."""
+    """Return an embedder's batch size."""
     return int(getattr(embedder, "batch_size", _BATCH))

@@ -62,7 +62,7 @@ class EmbedTask:
 
 
 class SpreadEmbedder:
-    """Has workers embed passages, and embeds queries here."""
+    """Embeds passages in workers, and queries here."""
 
     def __init__(self, embedder: Embedder, spec: AnyEmbedding, pool: Pool) -> None:
         self._embedder = embedder
@@ -71,7 +71,7 @@ class SpreadEmbedder:
         self.batch_size = batch_size(embedder) * pool.count
 
     def __getattr__(self, name: str) -> Any:
-        """What else an embedder of its kind can do."""
+        """Forward other attributes to the embedder."""
         return getattr(self._embedder, name)
 
     @property
@@ -83,7 +83,7 @@ class SpreadEmbedder:
         return self._embedder.dimensions
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """Embed texts, by all workers at once."""
+        """Embed texts in all workers at once."""
         if len(texts) < _LEAST:
             return self._embedder.embed_passages(texts)
         size = max(_LEAST, -(-len(texts) // self._pool.count))
@@ -136,7 +136,7 @@ class Embedders:
         return self._opened[key]
 
     def of_cards(self, *, english: bool) -> Embedder:
-        """What embeds cards where a recipe names nothing.
+        """Return the default embedder of document summaries.
 
         MiniLM learned English alone; for other languages the multilingual encoder, if its extra
         is installed. Static vectors, which know no context, where neither can be had.

@@ -69,7 +69,7 @@ def check_sha256(path: Path, expected: frozenset[str], mend: str) -> str:
 
 
 def checked_bytes(path: Path, expected: frozenset[str], mend: str) -> bytes:
-    """What a file holds, which must be one that kbkit knows by its SHA-256."""
+    """Read a file that must have a known SHA-256."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -84,7 +84,7 @@ def _expect(path: Path, found: str, expected: frozenset[str], mend: str) -> None
 
 
 def quieten_forks() -> None:
-    """Let processes fork after tokenizers has used threads, without its warning.
+    """Allow forks after tokenizers has used threads, without its warning.
 
     The library warns on the child's standard error, which a notebook shows for every shell
     command, and then turns its threads off. Setting its variable for the child says the same

@@ -45,7 +45,7 @@ class MiniLmEmbedder:
 
     @property
     def batch_size(self) -> int:
-        """Texts after which their vectors are kept: some seconds of work."""
+        """Batch size after which vectors are stored: some seconds of work."""
         return self._model.batch_size
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:

@@ -178,7 +178,7 @@ def with_integer_products(model: bytes) -> bytes:
 
 
 def products_overflow() -> bool:
-    """Whether onnxruntime must be told to be exact on this processor.
+    """Whether onnxruntime needs exact products on this processor.
 
     Without instructions for products of bytes (VNNI), x86 adds two of them in 16 bits, which is too
     few; onnxruntime has a slower way, and takes it on all processors once told to.

@@ -31,7 +31,7 @@ _STATUS_NAMES = ("status_code", "status", "http_status", "code")
 
 
 def is_unreachable(error: BaseException) -> bool:
-    """Whether an error says that a model could not be reached, rather than that it refused.
+    """Whether an error means that a model is unreachable, rather than that it refused.
 
     That are failed connections, timeouts, and HTTP statuses 408, 429 and 5xx, also as the cause
     of an error of the client's own.
@@ -74,7 +74,7 @@ def _statuses(error: BaseException) -> set[int]:
 
 @dataclass(frozen=True, slots=True)
 class ShortForm:
-    """What stands behind ``openai:...`` and its like.
+    """Expansion of ``openai:...`` and similar names.
 
     Attributes:
         path: Import path of the class, ``module:Class``.
@@ -142,7 +142,7 @@ class LlamaIndexEmbedder:
 
     @property
     def batch_size(self) -> int:
-        """Texts that the model is given at once, and after which their vectors are kept."""
+        """Batch size for the model, after which vectors are stored."""
         return self._spec.batch_size
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:

@@ -34,7 +34,7 @@ _PRODUCTS = 6
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A matrix that vectors are multiplied with, and what is added.
+    """A matrix product with bias.
 
     Attributes:
         values: In steps, int8; shape ``(outputs, inputs)``.
@@ -49,7 +49,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Norm:
-    """A layer normalisation: what its numbers are multiplied with, and what is added."""
+    """A layer normalization with scale and bias."""
 
     weights: NDArray[np.float32]
     biases: NDArray[np.float32]
@@ -78,7 +78,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """All that the model has learned.
+    """All weights of the model.
 
     Attributes:
         words: A row for each token, in steps; shape ``(tokens, 384)``.

@@ -39,7 +39,7 @@ _lock = Lock()
 
 
 def is_installed() -> bool:
-    """Whether its package is there; nothing is read."""
+    """Whether the package is installed; reads nothing."""
     try:
         metadata.distribution(_DISTRIBUTION)
     except metadata.PackageNotFoundError:
@@ -48,7 +48,7 @@ def is_installed() -> bool:
 
 
 class MultilingualEmbedder:
-    """Texts of 15 languages as vectors of one space, without a network. Thread-safe."""
+    """Embeds 15 languages into one space, offline. Thread-safe."""
 
     def __init__(self) -> None:
         weights, tokenizer = (_find(name) for name in ("weights.npz", "sp.model"))
@@ -67,7 +67,7 @@ class MultilingualEmbedder:
 
     @property
     def batch_size(self) -> int:
-        """Texts after which their vectors are kept: some seconds of work."""
+        """Batch size after which vectors are stored: some seconds of work."""
         return _KEPT_TOGETHER
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:

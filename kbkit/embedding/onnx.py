@@ -47,13 +47,13 @@ class _Files:
 
     @property
     def integer(self) -> bool:
-        """Whether it is the packaged MiniLM, whose bytes are multiplied as they are."""
+        """Whether it is the packaged MiniLM, whose weights are multiplied as integers."""
         return sha256(self.model) == MINILM_MODEL_SHA256
 
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """How the model is used: as the recipe says, else the model's files, else the defaults."""
+    """Model options: from the recipe, else the model's files, else defaults."""
 
     pooling: str
     max_length: int
@@ -115,7 +115,7 @@ class OnnxEmbedder:
 
     @property
     def batch_size(self) -> int:
-        """Texts after which their vectors are kept: some seconds of work."""
+        """Batch size after which vectors are stored."""
         return _KEPT_TOGETHER
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
@@ -291,7 +291,7 @@ def _session(model: Path, _version: tuple[int, int], integer: bool) -> Any:
 
 @lru_cache(maxsize=8)
 def tokenizer_of(path: Path, _version: tuple[int, int], max_length: int) -> Any:
-    """The tokenizer that a file describes, one a process; it cuts texts at so many tokens."""
+    """Return a file's tokenizer, shared in the process; it truncates texts."""
     from tokenizers import Tokenizer
 
     quieten_forks()
@@ -307,7 +307,6 @@ def tokenizer_of(path: Path, _version: tuple[int, int], max_length: int) -> Any:
 
 
 def encoded(tokenizer: Any, texts: list[str]) -> list[Any]:
-    """The tokens of texts."""
     try:
         found: list[Any] = tokenizer.encode_batch_fast(texts)
     except (TypeError, UnicodeError) as error:

@@ -103,7 +103,7 @@ def fetched_model(name: str) -> tuple[Path, Path]:
 
 
 def lock_path(folder: Path) -> Path:
-    """Where it is written what was fetched; beside the model, so that it outlives it."""
+    """Return the path of the record of a fetch; beside the model, so that it outlives it."""
     return folder.with_name(f"{folder.name}.lock.json")
 
 
@@ -162,7 +162,7 @@ class DenseLayer:
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """What a model's own files say; ``None`` where they say nothing.
+    """Options in a model's own files; ``None`` where they are silent.
 
     Attributes:
         max_length: Tokens read of a text.

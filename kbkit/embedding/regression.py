@@ -36,7 +36,7 @@ def partial_whitening(centred: Matrix) -> Matrix:
 def build_vocabulary(
     texts: Sequence[Sequence[str]], most: int
 ) -> tuple[list[str], NDArray[np.float32]]:
-    """The terms that stand in most texts, those of more first, and in how many each stands."""
+    """Return the most frequent terms with their document frequencies."""
     known = dict.fromkeys(chain.from_iterable(terms[:MAX_TERMS] for terms in texts))
     numbers = dict(zip(known, count(), strict=False))
     columns, _, _ = _count_terms(texts, numbers)
@@ -67,7 +67,7 @@ def _count_terms(
 def term_matrix(
     texts: Iterable[Sequence[str]], vocabulary: Mapping[str, int], idf: NDArray[np.float32]
 ) -> Any:
-    """A row a text: ``(1 + ln tf) * idf``, scaled to length 1."""
+    """Return a row a text: ``(1 + ln tf) * idf``, normalized."""
     from scipy.sparse import csr_matrix
 
     columns, counts, starts = _count_terms(texts, vocabulary)

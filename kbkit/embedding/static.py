@@ -60,7 +60,7 @@ _Table = NDArray[np.float16] | NDArray[np.float32]
 
 
 class StaticEmbedder:
-    """Means of static token vectors. Offline, thread-safe, thousands of texts a second."""
+    """Averages static token vectors. Offline, thread-safe, thousands of texts a second."""
 
     def __init__(self) -> None:
         # found once: looking through what a package installed takes as long as to embed 50 texts
@@ -136,7 +136,7 @@ def _sum_into(row: Vector, tokens: NDArray[np.intp], vectors: _Table, slab: Matr
 
 
 class _Tokens(dict[str, tuple[int, ...]]):
-    """Ids of the tokens of texts; remembers those of pieces of text. Thread-safe.
+    """Tokenizes texts, with a cache of pieces. Thread-safe.
 
     A site has few different pieces, and a look into a dictionary takes a hundredth of the time
     that the tokenizer takes.
@@ -150,13 +150,13 @@ class _Tokens(dict[str, tuple[int, ...]]):
             self[token] = tuple(tokenizer.encode(token, add_special_tokens=False).ids)
 
     def of(self, texts: Sequence[str]) -> list[list[int]]:
-        """Ids of the tokens of texts, as the tokenizer's file has them."""
+        """Return the token ids of texts."""
         return [
             list(chain.from_iterable(map(self.__getitem__, self._pieces(text)))) for text in texts
         ]
 
     def count(self, text: str) -> int:
-        """How many tokens a text has, as `of` finds them."""
+        """Count the tokens that `of` returns."""
         return sum(map(len, map(self.__getitem__, self._pieces(text))))
 
     def _pieces(self, text: str) -> list[str]:

@@ -45,7 +45,7 @@ def term_vectors(
 def map_words(
     words: Mapping[str, Vector], vocabulary: Mapping[str, int], design: Any, targets: Matrix
 ) -> Matrix:
-    """Bring vectors of words into the space of the chunks' vectors.
+    """Map word vectors into the space of chunk vectors.
 
     The map W makes the sum of a chunk's words, mapped, most like the chunk's own vector: a ridge
     regression of `targets` on ``X S``, less its mean, where S has the vectors of the words.

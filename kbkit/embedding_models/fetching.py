@@ -58,7 +58,7 @@ class Listing:
 
 
 class Hub:
-    """What is asked of the hub, for one model."""
+    """Requests to the hub, for one model."""
 
     def __init__(self, fetcher: Fetcher, url: str, repository: str) -> None:
         self._fetcher = fetcher
@@ -187,7 +187,7 @@ def fetch_model(
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What somebody wants of a model: its ONNX file, what that must be, and bytes in all."""
+    """Selected files of a model: its ONNX file, its checksum, and the total size."""
 
     file: str
     sha256: str
@@ -196,7 +196,7 @@ class _Choice:
 
 @dataclass(slots=True)
 class _Download:
-    """Fetches what a model is made of into a folder beside its place, checks it, and moves it.
+    """Downloads a model beside its place, checks it, and moves it there.
 
     Attributes:
         folder: Its place.
@@ -217,7 +217,7 @@ class _Download:
         self._model = _weights(self.hub, self.listing, self.choice.file)
 
     def is_here(self) -> bool:
-        """Whether the very same was fetched and nothing of it has changed since."""
+        """Whether the same files are installed unchanged."""
         known = self._locked_files
         told = known.get(self._model, {}).get("sha256")
         if self.lock.get("model") != self._model or self.choice.sha256 not in ("", told):
@@ -253,7 +253,7 @@ class _Download:
 
     @property
     def _locked_files(self) -> Mapping[str, Any]:
-        """What was fetched before of the same revision."""
+        """Checksums of an earlier fetch of the same revision."""
         same = self.lock.get("revision") == self.listing.revision
         return self.lock["files"] if same else {}
 

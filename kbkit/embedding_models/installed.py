@@ -41,7 +41,7 @@ class ModelInfo(Value):
 
 
 def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
-    """The models that kbkit knows and those that were fetched; nothing is asked of anybody."""
+    """List known and installed models, without network access."""
     from kbkit.embedding.files import distribution_file
     from kbkit.embedding.multilingual import is_installed
 
@@ -95,5 +95,5 @@ def remove_model(name: str, *, forget: bool = False, settings: Settings | None =
 
 
 def partial_folder(folder: Path) -> Path:
-    """Where the files of a model lie until all of them have come."""
+    """Return the folder of an incomplete download."""
     return folder.with_name(f"{folder.name}.part")

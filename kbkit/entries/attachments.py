@@ -11,7 +11,7 @@ from kbkit.errors import FilesError
 
 
 def attachments(entries: Entries, slug: str) -> dict[str, bytes]:
-    """The files of an entry as a skill, by path; none where it is gone or cannot be read."""
+    """Return the files of an entry as a skill, by path; empty if unreadable."""
     with suppress(FilesError):
         stored = entries._store.read_entry(slug)
         return skill_files(stored, title_of(stored))

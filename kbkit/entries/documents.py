@@ -51,12 +51,12 @@ def document_of(stored: StoredEntry) -> SourceDocument:
 
 
 def title_of(stored: StoredEntry) -> str:
-    """What an entry is called: as it says, else as its folder."""
+    """Return an entry's title, else its folder's name."""
     return stored.skill.title or stored.slug.replace("-", " ").capitalize()
 
 
 def text_of(stored: StoredEntry, path: str) -> str:
-    """The text of a file, ``""`` where there is none; what is no UTF-8 stands as a mark."""
+    """Return the text of a file, ``""`` if missing; invalid UTF-8 is replaced."""
     return stored.files.get(path, b"").decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
@@ -95,7 +95,7 @@ def info_of(record: EntryRecord) -> EntryInfo:
 
 
 def entry_of(stored: StoredEntry, record: EntryRecord | None) -> Entry:
-    """What the folder of an entry says; its id is that of the catalog, which knows of copies."""
+    """Read an entry's folder; its id comes from the catalog, which knows of copies."""
     skill = stored.skill
     own = (NAME, PROMPT, README)
     return Entry(

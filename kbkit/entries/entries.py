@@ -81,7 +81,7 @@ class Entries:
     # ---- reading
 
     def read(self, slug: str) -> Entry:
-        """An entry with its prompt, its readme, its votes, and what other files it has.
+        """Return an entry with prompt, readme, votes and names of other files.
 
         Raises:
             MissingPathError: There is none of that slug.
@@ -212,7 +212,7 @@ class Entries:
         files: Mapping[str, str | bytes | None] | None = None,
         if_match: str | None = None,
     ) -> Entry:
-        """Change an entry; what is not named stays, and so do comments in its ``skill.yaml``.
+        """Change an entry; omitted values and comments in its ``skill.yaml`` stay.
 
         Args:
             slug: Of the entry.
@@ -254,7 +254,7 @@ class Entries:
         return self._levelled(slug)
 
     def rename(self, slug: str, *, to: str) -> Entry:
-        """Give an entry another slug; its id, votes and relations stay.
+        """Rename an entry; id, votes and relations stay.
 
         Raises:
             MissingPathError: There is no such entry.
@@ -294,7 +294,7 @@ class Entries:
         return self._levelled(slug)
 
     def delete(self, slug: str, *, if_match: str | None = None) -> DeletedFile:
-        """Put an entry into the trash, from which `undelete` brings it.
+        """Move an entry to the trash; `undelete` restores it.
 
         Args:
             slug: Of the entry.
@@ -315,7 +315,7 @@ class Entries:
         return deleted
 
     def undelete(self, slug: str, *, to: str = "") -> Entry:
-        """Bring back the entry of that slug that was deleted, or replaced, last.
+        """Restore the entry of a slug that was last deleted or replaced.
 
         Args:
             slug: What it was called, or its id in the trash.
@@ -331,7 +331,7 @@ class Entries:
         return self._levelled(item.path)
 
     def trash(self) -> builtins.list[DeletedFile]:
-        """What was deleted or replaced and `undelete` can bring back, the last first."""
+        """List entries that `undelete` can restore, the last first."""
         try:
             with self._store.trash() as trash:
                 return [kept.deleted for kept in trash.listed()]
@@ -341,7 +341,7 @@ class Entries:
     def sync(
         self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False
     ) -> EntrySyncReport:
-        """Take over what was changed outside kbkit, and write votes that were given in searches.
+        """Import changes made outside kbkit, and write votes of searches.
 
         Opening a workspace does that too, and so does `kbkit watch` all the while. A folder whose
         ``skill.yaml`` cannot be read is told of, and stays as it is; what was known of it stays
@@ -362,7 +362,7 @@ class Entries:
         return replace(report, skipped=(*report.skipped, *wrong))
 
     def revision(self) -> str:
-        """What is another text when entries, or votes for them, changed, whoever changed them.
+        """Return a text that changes with entries and votes.
 
         It takes no time where nothing changed, so that one may ask every second.
         """
@@ -418,7 +418,7 @@ class Entries:
         return self._lookup.context(asked, most, tokens)
 
     def learn(self, folder: str | Path, *, task_id: str = "") -> Entry:
-        """Make an entry of what a task left in its folder ``.knowledge``; a second time, update it.
+        """Create or update an entry from a task's folder ``.knowledge``.
 
         Its ``skill.yaml`` says at least a title, of which the slug is made; `learning_prompt` makes
         an agent write one. Votes, status and times of an entry that is there stay, and what it
@@ -441,7 +441,7 @@ class Entries:
         return self._levelled(slug)
 
     def learning_prompt(self) -> str:
-        """What makes an agent leave what it learned: a section of its system prompt."""
+        """Return a section for an agent's system prompt that has it record what it learned."""
         return learning.LEARNING_PROMPT
 
     # ---- Agent Skills
@@ -477,7 +477,7 @@ class Entries:
         return skill_folders.write(place, made, self.path)
 
     def import_skills(self, folder: str | Path) -> tuple[Entry, ...]:
-        """Take in Agent Skills: each becomes an entry, or replaces that of its name.
+        """Import Agent Skills: each becomes an entry, or replaces the one of its name.
 
         Votes of an entry that is there stay, and what is replaced goes to the trash. All are
         checked first: if one cannot be taken in, none is.
@@ -537,7 +537,7 @@ def open_entries(
 
 
 def take_over(entries: Entries) -> None:
-    """Take over what was changed outside kbkit, unless another process does that right now."""
+    """Import outside changes, unless another process does so now."""
     with progress_bar(None) as tell:
         entries._index.level(wait=0, on_progress=tell)
 
@@ -553,7 +553,7 @@ def skill_of(entries: Entries, slug: str) -> dict[str, bytes]:
 
 
 def empty_trash(entries: Entries) -> int:
-    """Remove what was deleted for good; gives how many entries that were."""
+    """Delete trashed entries for good; return their number."""
     try:
         with entries._store.trash() as trash:
             return trash.empty()

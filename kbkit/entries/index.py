@@ -41,7 +41,7 @@ _MOST_WATCHED = 500
 
 
 class EntryIndex:
-    """What is known of a workspace's entries."""
+    """Index of a workspace's entries."""
 
     def __init__(
         self, store: EntryStore, stores: Stores, knowledge_base: Callable[[], KnowledgeBase]
@@ -66,7 +66,7 @@ class EntryIndex:
             return entries.records(transaction)
 
     def listed(self, **wanted: Any) -> list[EntryRecord]:
-        """What is known of some entries, in order; see `kbkit.stores.catalog.entries.listed`."""
+        """List entries in order; see `kbkit.stores.catalog.entries.listed`."""
         with self._database.read() as transaction:
             return entries.listed(transaction, **wanted)
 
@@ -117,7 +117,7 @@ class EntryIndex:
         on_progress: OnProgress | None,
         stop: Stop,
     ) -> EntrySyncReport:
-        """Store what changed, while nobody else writes."""
+        """Store changes under a lock."""
         kb = self._knowledge_base()
         for slug, votes in given.items():
             self._write_votes(kb, slug, votes)
@@ -152,7 +152,7 @@ class EntryIndex:
                 ratings.remove(transaction, kb.id, rating_id)
 
     def add_votes(self, slug: str, votes: Sequence[Vote]) -> None:
-        """Write votes into the folder of an entry; nobody else writes meanwhile."""
+        """Write votes into an entry's folder, under a lock."""
         text = with_votes(self._store.read_skill(slug).text, votes)
         self._store.write(f"{slug}/{NAME}", text.encode())
 
@@ -237,7 +237,7 @@ class EntryIndex:
         moved: Mapping[str, str],
         removed: Sequence[str],
     ) -> dict[str, str]:
-        """The id of each entry: what its folder says, unless another has that already."""
+        """Return the id of each entry: its folder's, unless it is taken."""
         away = {*removed, *moved.values(), *read}
         taken = {each.id for slug, each in known.items() if slug not in away}
         found: dict[str, str] = {}
@@ -250,7 +250,7 @@ class EntryIndex:
 
 
 def _unread(slug: str, look: Look) -> EntryRecord:
-    """What is known of an entry that could never be read."""
+    """Return the record of an entry that could never be read."""
     at = _time(look.changed)
     return EntryRecord(
         slug=slug, id=slug, document_id="", title=slug, description="", tags=[], category="",
@@ -261,7 +261,7 @@ def _unread(slug: str, look: Look) -> EntryRecord:
 
 
 def _is_stale(record: EntryRecord | None, look: Look) -> bool:
-    """Whether an entry may say something else than when it was read; see `kbkit.files.index`."""
+    """Whether an entry may have changed since it was read; see `kbkit.files.index`."""
     return record is None or record.stamp != look.stamp or record.seen - record.changed < TICK
 
 

@@ -55,7 +55,7 @@ _ANY = [(kind, re.compile(rule)) for kind, rule in _RULES]
 
 
 class Credential(NamedTuple):
-    """Where something stands that looks like a key or a password.
+    """Position of a likely key or password.
 
     Attributes:
         kind: What it looks like.
@@ -173,7 +173,7 @@ def knowledge_folder(folder: Path) -> Path:
 
 
 def read_knowledge(place: Path, locks: Locks) -> tuple[SkillFile, dict[str, bytes]]:
-    """What a task left, once it has been checked."""
+    """Read and check what a task left."""
     files = read_folder(place, locks)
     if NAME not in files:
         raise EntryFormatError(f"{place / NAME}: is no file that can be read")
@@ -190,7 +190,7 @@ def read_knowledge(place: Path, locks: Locks) -> tuple[SkillFile, dict[str, byte
 
 
 class Learner:
-    """Makes entries of what tasks left."""
+    """Creates entries from finished tasks."""
 
     def __init__(self, store: EntryStore, index: EntryIndex, stores: Stores) -> None:
         self._store = store
@@ -217,7 +217,7 @@ class Learner:
         return slug
 
     def learn_finished(self, folder: Path | None) -> list[Problem]:
-        """Learn what finished tasks left, each state once; gives what cannot be learned."""
+        """Learn finished tasks, each state once; return those that failed."""
         if folder is None:
             return []
         known = self._learned()

@@ -131,7 +131,7 @@ class EntryLookup:
 
 
 def rating_prior(record: EntryRecord) -> float:
-    """What votes say of an entry beforehand, from -1 to 1, as ratings do in search.
+    """Return the prior of votes, from -1 to 1, as ratings have in search.
 
     The distance of the average from the middle of the scale, drawn to 0 as if five more people had
     chosen the middle: a Bayesian average.

@@ -44,7 +44,7 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True)
 class SkillFile:
-    """What a ``skill.yaml`` says; of what it does not say, what is so by default.
+    """Content of a ``skill.yaml`` with defaults.
 
     Attributes:
         text: It as it is to stand: where a merge left two sides' votes, those of both.
@@ -187,7 +187,7 @@ def scalar(value: Any) -> str:
 
 
 def edited(text: str, changes: Mapping[str, Any]) -> str:
-    """A text in which some keys have other values; comments, order and other keys stay."""
+    """Change keys in a YAML text; comments, order and other keys stay."""
     found = read_yaml(text)
     changes = {
         key: time_text(value) if isinstance(value, datetime) else value

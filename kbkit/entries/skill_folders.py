@@ -16,7 +16,7 @@ from kbkit.files.paths import parts_of
 def write(
     folder: Path, skills: Mapping[str, Mapping[str, bytes]], entries: Path
 ) -> tuple[Path, ...]:
-    """Write skills into a folder, each in place of what it was."""
+    """Write skills into a folder, replacing those of the same name."""
     place = folder.resolve()
     if place == entries.resolve() or entries.resolve() in place.parents:
         raise FilesError(f"{folder}: holds the entries themselves; name another folder")

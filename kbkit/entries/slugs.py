@@ -16,7 +16,7 @@ _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def slug_fault(slug: str) -> str:
-    """Why a name cannot be a slug; ``""`` where it can."""
+    """Return why a name cannot be a slug; ``""`` if it can."""
     if len(slug) > LONGEST:
         return f"is longer than {LONGEST} characters"
     if not _SLUG.fullmatch(slug):
@@ -39,7 +39,7 @@ def slug_of(title: str, taken: Container[str] = ()) -> str:
 
 
 def unique(slug: str, taken: Container[str]) -> str:
-    """A slug, or it with the first number that makes it one that nobody has."""
+    """Return a slug, with the first free number if it is taken."""
     found, number = slug, 2
     while found in taken:
         end = f"-{number}"

@@ -34,7 +34,7 @@ _UNION = b"# votes of two people, a line each, are both kept by a merge\nskill.y
 
 
 class Look(NamedTuple):
-    """How the files of an entry are, without a look into them.
+    """Status of an entry's files, without their content.
 
     Attributes:
         stamp: Identifies their names, sizes and times.
@@ -99,7 +99,7 @@ class EntryStore(FileStore):
         return found
 
     def look(self, slug: str) -> Look | None:
-        """How the files of an entry are; ``None`` where it has none."""
+        """Return the status of an entry's files; ``None`` without files."""
         state = hashlib.blake2b(digest_size=8)
         changed = 0
         for item in self.walk(slug):
@@ -155,7 +155,7 @@ class EntryStore(FileStore):
 
     @contextmanager
     def locked(self, *, wait: float | None = None) -> Iterator[None]:
-        """As of all files; what was whole when a process was killed takes its place first."""
+        """Lock all files; first finishes writes of a killed process."""
         held = getattr(self._held, "now", False)
         with super().locked(wait=wait):
             if not held and self.root.exists():
@@ -201,7 +201,7 @@ class EntryStore(FileStore):
     def write_all(
         self, slug: str, files: Mapping[str, bytes | None], before: Mapping[str, bytes]
     ) -> None:
-        """Write several files of an entry, or none; nobody else writes meanwhile."""
+        """Write all files of an entry, or none, under a lock."""
         self._require_room(slug, sum(len(data) for data in files.values() if data is not None))
         done: list[str] = []
         try:
@@ -244,7 +244,7 @@ class EntryStore(FileStore):
 
 
 def put_file(folder: Directory, parts: tuple[str, ...], data: bytes, shown: str) -> None:
-    """Write a file below a folder that nobody else knows yet."""
+    """Write a file below a folder that is still private."""
     name, *rest = parts
     if not rest:
         folder.write(name, data, new=True, shown=shown)
@@ -255,7 +255,7 @@ def put_file(folder: Directory, parts: tuple[str, ...], data: bytes, shown: str)
 
 
 def says_else(before: StoredEntry, files: Mapping[str, bytes]) -> bool:
-    """Whether files that are to take the place of an entry say anything else, times aside."""
+    """Whether new files differ from an entry's, except for times."""
     return before._replace(skill=read_skill(files[NAME]), files=files).version != before.version
 
 

@@ -33,7 +33,7 @@ _FIGURE = re.compile(r"\s+(average|count|votes)\s*:.*")
 
 @lru_cache(maxsize=16)
 def rating_of(found: YamlMapping) -> EntryRating:
-    """What a text says of votes; the average and the number are those of the votes."""
+    """Summarize votes in a text; average and number are computed from them."""
     rating = found.values.get(KEY)
     if rating is None:
         return EntryRating()
@@ -151,7 +151,7 @@ def _with_block(text: str, found: YamlMapping, rating: EntryRating, end: str) ->
 
 
 def span_of(text: str, found: YamlMapping) -> tuple[int, int] | None:
-    """Where the block of votes begins and ends in a text; ``None`` where there is none."""
+    """Return the span of the votes in a text; ``None`` without votes."""
     if _RATING not in found.keys:
         return None
     return found.keys[_RATING].start, _line_end(text, _leaf_end(found, _RATING))
@@ -171,7 +171,7 @@ def _line(vote: Vote) -> str:
 
 
 def _leaf_end(found: YamlMapping, path: Path) -> int:
-    """Where the last of what is written below a path ends: a block's own end is behind comments."""
+    """Return the end of the last value below a path; a block's own end is after comments."""
     inside = [place.end for at, place in found.places.items() if at[: len(path)] == path and (
         not isinstance(_at(found.values, at), dict | list) or at in found.flow)]  # fmt: skip
     return max(inside, default=found.keys[path].end if path in found.keys else 0)
@@ -201,7 +201,7 @@ def _rest(values: Mapping[str, Any], *without: str) -> dict[str, Any]:
 
 
 def united(text: str) -> str:
-    """A text, or what it is where a merge left the votes of both sides in it.
+    """Resolve a merge conflict in a text's votes, if there is one.
 
     What git leaves with its marks and what its driver ``union`` leaves is put together: all votes
     of both sides, each once, average and number counted anew. Of two times of the last change the
@@ -261,7 +261,7 @@ def _of_sides(text: str) -> str:
 
 
 def _of_union(text: str) -> str | None:
-    """A text whose lines about votes stand below each other, put together.
+    """Merge the lines of votes from both sides.
 
     Lines between the votes and what both sides changed besides may stand there twice, word for
     word; they are kept once. ``None`` where there are other lines among the votes.

@@ -28,7 +28,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value stands: from 1, and its end as index of a character."""
+    """Position of a value: 1-based line and column, and the index of its end."""
 
     line: int
     column: int
@@ -38,7 +38,7 @@ class Place:
 
 @dataclass(slots=True, eq=False)
 class YamlMapping:
-    """A text's values; the same only as itself.
+    """Values of a text; equal only to itself.
 
     Attributes:
         values: What it says.
@@ -62,7 +62,7 @@ class YamlMapping:
 
 
 def read_yaml(text: str, *, as_texts: bool = False) -> YamlMapping:
-    """Read a mapping; who reads the same text again is given the same, which nobody changes."""
+    """Parse a mapping, cached; callers must not change it."""
     if len(text) > MOST_BYTES:
         raise EntryFormatError(f"has more than {MOST_BYTES / 1e6:g} MB")
     return (_read_once if len(text) <= _KEPT else _read)(text, as_texts)
@@ -90,7 +90,7 @@ _read_once = lru_cache(maxsize=16)(_read)
 
 
 class _Reader:
-    """Builds values of events, so that what is refused is refused before it is built."""
+    """Builds values from events, and refuses bad ones before building them."""
 
     def __init__(self, events: Iterator[Any], as_texts: bool) -> None:
         self._events = events

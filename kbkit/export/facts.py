@@ -25,7 +25,7 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class SourceFacts:
-    """Where documents come from.
+    """Origin of documents.
 
     Attributes:
         type: Type of the source, as recipes call it.
@@ -70,7 +70,7 @@ class GraphPlace:
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """An entity in the picture of a graph. Texts are plain.
+    """Entity in the picture of a graph. Texts are plain.
 
     Attributes:
         name: What it is called.
@@ -116,7 +116,7 @@ class GraphEdge:
 
 @dataclass(frozen=True, slots=True)
 class UndrawnNode:
-    """An entity that only its neighbourhood shows, not the picture of all. Texts are plain.
+    """Entity shown only with its neighbourhood. Texts are plain.
 
     Attributes:
         name: What it is called.
@@ -135,7 +135,7 @@ class UndrawnNode:
 
 @dataclass(frozen=True, slots=True)
 class GraphGap:
-    """Something that the documentation lacks.
+    """A gap of the documentation.
 
     Attributes:
         name: Of an entity, or the title of a document.
@@ -210,7 +210,7 @@ class SiteSection:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """All of it; what is not known is left empty.
+    """All facts; unknown ones are empty.
 
     Attributes:
         related: Passages near to each document, by its id, the nearest first.

@@ -45,7 +45,7 @@ _ABOUT = "browse.md"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an export left in a folder. All paths are relative to it, with ``/``.
+    """Files that an export wrote, as relative paths with ``/``.
 
     Attributes:
         kb: Name of the knowledge base.
@@ -69,7 +69,7 @@ class Manifest:
 
     @classmethod
     def read(cls, directory: Path) -> Manifest:
-        """Read the manifest of a folder; an empty one where there is none."""
+        """Read the manifest of a folder; an empty one if there is none."""
         path = directory / MANIFEST
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
@@ -110,7 +110,7 @@ class Manifest:
             write_file(directory / MANIFEST, data)
 
     def top(self) -> list[dict[str, Any]]:
-        """What a theme's own navigation names of it: how it begins, and what is about it.
+        """Return the pages that a theme's navigation shows.
 
         A theme renders all of its navigation anew in every page.
         """

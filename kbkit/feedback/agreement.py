@@ -59,7 +59,7 @@ class RaterPair:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far raters agree on what several of them rated.
+    """Agreement of raters on shared passages.
 
     Attributes:
         passages: What was rated by two people at least, those they differ on most first.
@@ -76,11 +76,11 @@ class Agreement:
 
     @property
     def raters(self) -> tuple[str, ...]:
-        """Who rated what another one rated too, by name."""
+        """Names of raters who share rated passages."""
         return tuple(sorted({rater for passage in self.passages for rater in passage.scores}))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a passage: ``query``, ``chunk_id``, ``spread``, each rater's ``by NAME``."""
+        """Return a row for each passage, with its query, spread and scores by rater."""
         import pandas as pd
 
         raters = self.raters
@@ -93,7 +93,7 @@ class Agreement:
         return frame.astype({"spread": int} | dict.fromkeys(names, "Int64"))
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures as JSON values; an alpha that cannot be told is ``None``."""
+        """Return the figures as JSON values; an undefined alpha is ``None``."""
         return {
             "alpha": _or_none(self.alpha),
             "passages": len(self.passages),
@@ -118,7 +118,7 @@ class Agreement:
 
 
 def agreement(ratings: Iterable[Rating]) -> Agreement:
-    """How far people agree who rated the same chunks for the same queries.
+    """Measure agreement of people who rated the same chunks for the same queries.
 
     The last rating that somebody gave counts; queries that differ only in case or white space are
     one; ratings of documents and ratings without a query are left out.
@@ -159,7 +159,7 @@ def ordinal_alpha(units: Iterable[Collection[int]], values: Sequence[int] = STAR
 
 
 def _coincidences(units: Iterable[Collection[int]], values: Sequence[int]) -> NDArray[np.float64]:
-    """How often two values were given to one unit, shape ``(values, values)``."""
+    """Count pairs of values given to one unit, shape ``(values, values)``."""
     places = {value: place for place, value in enumerate(values)}
     found = np.zeros((len(values), len(values)))
     for unit in units:

@@ -146,7 +146,7 @@ class CandidateCache:
 
 @dataclass(frozen=True, slots=True)
 class _QueryCandidates:
-    """The candidates of one query; see `CandidateCache`, whose arrays have those of all."""
+    """Candidates of one query; see `CandidateCache`, which holds those of all."""
 
     columns: dict[str, Values]
     documents: Rows
@@ -173,7 +173,7 @@ class _QueryCandidates:
 
 
 def _has_duplicates(vectors: Matrix, threshold: float) -> bool:
-    """Whether any two chunks could be near duplicates; most often none are."""
+    """Whether any two chunks could be near duplicates; usually none are."""
     closeness = vectors @ vectors.T
     np.fill_diagonal(closeness, -1)
     return threshold < 1 and bool((closeness > threshold).any())
@@ -187,7 +187,7 @@ def _by_chunk(kb: Searchable, seqs: Rows, query: EvaluationQuery) -> Values:
 
 
 def _by_page(kb: Searchable, seqs: Rows, query: EvaluationQuery) -> tuple[Rows, Values]:
-    """The page of each candidate, and what it is worth; two URIs of one page count once."""
+    """Return the page and gain of each candidate; two URIs of one page count once."""
     found = kb.retriever.chunks(seqs.tolist())
     uris = [found[seq][1].uri if seq in found else "" for seq in seqs.tolist()]
     names = {uri: matching_page(uri, query) for uri in dict.fromkeys(uris)}

@@ -60,7 +60,7 @@ def missing_notes(missing: Sequence[MissingPage]) -> tuple[str, ...]:
 
 
 def _ends(uri: str) -> Iterable[str]:
-    """The last parts of a URI, with and without its fragment: what it may be named by."""
+    """Return the suffixes of a URI, with and without fragment."""
     for text in {uri, uri.partition("#")[0]}:
         yield text.rstrip("/").replace(":", "/").rpartition("/")[2]
 
@@ -91,7 +91,7 @@ def evaluate(
     k: int,
     on_progress: OnProgress | None = None,
 ) -> Evaluation:
-    """Measure how well a knowledge base answers; see `KnowledgeBase.evaluate`."""
+    """Measure search; see `KnowledgeBase.evaluate`."""
     k = check_integer("k", k, 1, MAX_K)
     queries = evaluation_set(kb, ground_truth)
     runs = [_Configuration.of(kb, mode, retrieval)]
@@ -124,7 +124,7 @@ def to_ranking(query: EvaluationQuery, names: Sequence[str], unit: Unit) -> Rank
 
 @dataclass(frozen=True, slots=True)
 class _Configuration:
-    """One way of searching that is measured."""
+    """A search configuration to measure."""
 
     mode: Mode
     retrieval: RetrievalSpec

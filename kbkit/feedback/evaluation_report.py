@@ -49,7 +49,7 @@ class MissingPage(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResult(Measures):
-    """What search made of one query, and how good that is.
+    """Ranking of one query, with its measures.
 
     Attributes:
         relevant: What should be found: suffixes of pages' URIs, or ids of chunks.
@@ -140,14 +140,14 @@ class Evaluation:
         return {name: confidence_interval(values) for name, values in self.values().items()}
 
     def differences(self) -> dict[str, Difference]:
-        """By measure, how the figures differ from those of `against`; empty without one."""
+        """Return differences to `against` by measure; empty without one."""
         if self.against is None:
             return {}
         others = self.against.values()
         return {name: difference(values, others[name]) for name, values in self.values().items()}
 
     def summary(self) -> pd.DataFrame:
-        """One row a measure: ``mean``, ``low`` and ``high`` (95 % confidence).
+        """Return one row a measure: ``mean``, ``low`` and ``high`` (95 % confidence).
 
         With another configuration also its mean (``against``), the ``difference`` of the two with
         its interval, and the ``p_value`` of a paired permutation test.
@@ -173,10 +173,7 @@ class Evaluation:
         return frame
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a query.
-
-        With another configuration also its nDCG@10 and the ``difference`` of the two.
-        """
+        """With another configuration also its nDCG@10 and the ``difference`` of the two."""
         import pandas as pd
 
         rows = self._per_query()
@@ -220,7 +217,7 @@ class Evaluation:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """An evaluation out of what `to_dict` gave.
+        """Make an evaluation from the output of `to_dict`.
 
         Raises:
             ValueError: It gave something else.

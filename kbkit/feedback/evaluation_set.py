@@ -22,7 +22,7 @@ _HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#]*", re.IGNORECASE)
 
 
 class Searchable(Protocol):
-    """What feedback asks of a knowledge base."""
+    """Interface of a knowledge base for feedback."""
 
     @property
     def name(self) -> str: ...
@@ -47,7 +47,7 @@ class Searchable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EvaluationQuery:
-    """A query and what answers it.
+    """A query with its known answers.
 
     Attributes:
         text: The query.
@@ -91,7 +91,7 @@ def without_ratings(given: RetrievalSpec) -> RetrievalSpec:
 
 
 def unfinished(kb: Searchable, task: str) -> tuple[str, ...]:
-    """What one should know before believing figures of a knowledge base that changes soon."""
+    """Return warnings about figures of a knowledge base that is still changing."""
     left = kb.info().waiting
     if not left:
         return ()
@@ -102,7 +102,7 @@ def unfinished(kb: Searchable, task: str) -> tuple[str, ...]:
 
 
 def evaluation_set(kb: Searchable, asked: Sequence[Question] | Judgements) -> EvaluationSet:
-    """What golden questions or judgements ask of a knowledge base.
+    """Convert golden questions or judgements to queries of a knowledge base.
 
     The best page of a question is worth 2 and the others 1; a judged chunk is worth its grade.
     """
@@ -168,7 +168,7 @@ def matching_page(uri: str, query: EvaluationQuery, taken: Sequence[str | None] 
 
 
 def is_page(uri: str, suffix: str) -> bool:
-    """Whether a URI ends with a page's path, that begins at a boundary of the URI's path.
+    """Whether a URI ends with a page's path, at a path boundary.
 
     A path that begins with a slash is all of it, from the top of the site: ``/guide/`` is not
     ``/api/guide/``. A place in a page stands for the page, but where the place is a document of its

@@ -111,7 +111,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """How well one chunk answers one query.
+    """Judgement of one chunk for one query.
 
     Attributes:
         query: The query as it was first asked, white space folded.
@@ -221,7 +221,7 @@ class Judgements(Sequence[Judgement]):
         return found
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a judgement: ``query_id``, ``query``, ``chunk_id``, ``grade``, ``raters``."""
+        """Return a row for each judgement: query, chunk, grade and raters."""
         import pandas as pd
 
         columns = ["query_id", "query", "chunk_id", "grade", "raters"]

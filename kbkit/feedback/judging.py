@@ -52,7 +52,7 @@ class Judged(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class InterimScore:
-    """How well the present settings do on what is judged so far.
+    """Score of the current settings on the judgements so far.
 
     Attributes:
         ndcg: Mean nDCG@10 of hybrid search, 0 to 1.
@@ -66,7 +66,7 @@ class InterimScore:
 
 
 class JudgingRound:
-    """Pools of some queries, and what one rater says of them; kept in the catalog as it is said.
+    """Pools of some queries with one rater's judgements, stored in the catalog at once.
 
     A pool is made when it is asked for. What was rated before counts as judged, so a round that
     was left goes on where it was. May be used by several threads.
@@ -103,7 +103,7 @@ class JudgingRound:
         self.refresh()
 
     def refresh(self, *, documents: bool = False) -> None:
-        """Take note of what others did since.
+        """Read the judgements of others.
 
         Args:
             documents: Whether documents changed too, so that pools have to be made anew.
@@ -121,7 +121,7 @@ class JudgingRound:
                 self._ids.clear()
 
     def pool(self, index: int) -> JudgingPool:
-        """The candidates of a query; those of the last few queries are kept.
+        """Return the candidates of a query; the last few pools are cached.
 
         Raises:
             ConfigError: The query cannot be searched for.
@@ -143,24 +143,24 @@ class JudgingRound:
         return found
 
     def pool_size(self, index: int) -> int | None:
-        """How many candidates a query has; ``None`` while its pool was not made."""
+        """Return the size of a pool; ``None`` before it is made."""
         ids = self._ids.get(index)
         return None if ids is None else len(ids)
 
     def scores(self, index: int) -> Mapping[str, int]:
-        """What the rater says of chunks for a query, 1 to 5, by chunk."""
+        """Return the rater's scores for a query, 1 to 5, by chunk."""
         with self._lock:
             given = list(self._ratings[fold_query(self.queries[index])])
         return {one.target.id: one.score for one in given if one.rater == self.rater}
 
     def judged(self, index: int) -> int:
-        """How many candidates the rater has judged; before there is a pool, how many chunks."""
+        """Count candidates that the rater has judged; before there is a pool, judged chunks."""
         scores = self.scores(index)
         ids = self._ids.get(index)
         return len(scores) if ids is None else sum(known in scores for known in ids)
 
     def is_done(self, index: int) -> bool:
-        """Whether all candidates are judged; makes the pool only where some are."""
+        """Whether all candidates are judged; makes the pool only if some are."""
         if self._ids.get(index) is None:
             if not self.scores(index):
                 return False
@@ -168,7 +168,7 @@ class JudgingRound:
         return self.judged(index) == self.pool_size(index)
 
     def judge(self, index: int, chunk_id: str, score: int) -> Rating:
-        """Say how well a chunk answers a query.
+        """Rate a chunk for a query.
 
         Args:
             index: Of the query.
@@ -209,7 +209,7 @@ class JudgingRound:
         return bool(own)
 
     def interim_score(self) -> InterimScore | None:
-        """How well the present settings do on what all raters said; ``None`` while nothing tells.
+        """Score the current settings on all raters' judgements; ``None`` without usable ones.
 
         Queries whose judgements changed are asked again, the others are remembered.
 
@@ -226,12 +226,12 @@ class JudgingRound:
         )
 
     def agreement(self) -> Agreement:
-        """How far raters agree on these queries; see `KnowledgeBase.agreement`."""
+        """Measure the raters' agreement on these queries; see `KnowledgeBase.agreement`."""
         with self._lock:
             return agreement([one for given in self._ratings.values() for one in given])
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a query: ``judged`` of ``pooled``, and ``ndcg@10`` where judgements tell."""
+        """Return one row a query: ``judged`` of ``pooled``, and ``ndcg@10`` with judgements."""
         import pandas as pd
 
         rows, results = [], self._measured()
@@ -247,7 +247,7 @@ class JudgingRound:
         return f"<JudgingRound of {len(self.queries)} queries by {self.rater}>"
 
     def _measured(self) -> dict[int, QueryResult | None]:
-        """How the present settings answer each query; ``None`` where no judgement says."""
+        """Evaluate the current settings on each query; ``None`` without judgements."""
         with self._lock:
             given = {
                 index: list(self._ratings[fold_query(query)])
@@ -270,4 +270,4 @@ class JudgingRound:
 
 
 def _quiet(_progress: Progress) -> None:
-    """No bar for what is asked again and again."""
+    """Show no bar: this runs repeatedly."""

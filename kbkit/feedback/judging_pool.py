@@ -35,7 +35,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class JudgingPool(Sequence[Candidate]):
-    """Candidates for one query, in an order that tells nothing of how they were found."""
+    """Candidates for one query, in an order that hides how they were found."""
 
     query: str
     candidates: tuple[Candidate, ...]
@@ -60,7 +60,7 @@ class JudgingPool(Sequence[Candidate]):
         return cls(data["query"], candidates)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a candidate, with what a judge needs to see and no more."""
+        """Return one row a candidate, with what a judge needs to see."""
         import pandas as pd
 
         columns = ["chunk_id", "title", "heading_path", "text", "url", "score", "raters"]

@@ -96,7 +96,7 @@ DEPTH = 10
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """What was found for a query, and what should have been.
+    """Ranking of a query, with its relevant documents.
 
     Attributes:
         gains: What everything that was judged is worth, 0 or more; more than 0 is relevant.
@@ -110,7 +110,7 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measures:
-    """How good the ranking of one query is, all from 0 to 1.
+    """Measures of one ranking, all from 0 to 1.
 
     Attributes:
         ndcg: nDCG of the first 10, with the gains as they are and the discount log2(rank + 1)
@@ -132,7 +132,7 @@ class Measures:
 
 
 def measure(rankings: Sequence[Ranking], k: int) -> list[Measures]:
-    """How good each ranking is."""
+    """Measure rankings."""
     import ir_measures
     from ir_measures import RR, Judged, R, nDCG
 

@@ -103,7 +103,7 @@ def tune(
 
 @dataclass(frozen=True, slots=True)
 class _Corpus:
-    """The queries of one knowledge base, and what ranking in many ways makes of them.
+    """Queries of one knowledge base with precomputed features for ranking.
 
     Attributes:
         now: nDCG@10 of each query by the present settings, shape ``(queries,)``.

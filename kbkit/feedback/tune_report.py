@@ -21,7 +21,7 @@ MAX_P_VALUE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """One choice of settings, and how it did on the queries that had no part in it.
+    """One choice of settings, with its figures on held-out queries.
 
     Attributes:
         repeat: Which way of dividing the queries, from 1.
@@ -79,7 +79,7 @@ TuneDict = TypedDict(
 
 @dataclass(frozen=True, slots=True)
 class TuneReport:
-    """What tuning found.
+    """Result of tuning.
 
     Attributes:
         queries: Number of queries it learned from.
@@ -114,12 +114,12 @@ class TuneReport:
 
     @property
     def settings(self) -> RetrievalSpec:
-        """The settings to use: those proposed if they win, else the present ones."""
+        """Recommended settings: the proposed ones if they win, else the present ones."""
         return self.proposed if self.wins else self.present
 
     @property
     def reason(self) -> str:
-        """Why the proposed settings are, or are not, to be used."""
+        """Why the proposed settings are recommended or not."""
         found = self.difference
         change = (
             f"on held-out queries nDCG@10 goes from {self.present_ndcg:.3f} to "
@@ -132,14 +132,14 @@ class TuneReport:
         return f"the present settings stay: {change}, {why}"
 
     def to_yaml(self) -> str:
-        """The part of a recipe that has `settings`; without it the next build undoes what was kept.
+        """Return `settings` as part of a recipe; without it, the next build reverts them.
 
         Paste it in place of the recipe's ``retrieval`` part.
         """
         return self.settings.to_yaml()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a fold: its queries, what was chosen, and both figures."""
+        """Return one row a fold: its queries, its choice, and both figures."""
         import pandas as pd
 
         rows = [
@@ -179,7 +179,7 @@ class TuneReport:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """A report out of what `to_dict` gave.
+        """Make a report from the output of `to_dict`.
 
         Raises:
             ValueError: It gave something else.

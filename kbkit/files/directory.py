@@ -83,7 +83,7 @@ class Directory:
         return {"dir_fd": self._fd} if self._fd is not None else {}
 
     def scan(self) -> Iterator[os.DirEntry[str]]:
-        """What is in it, in any order; links to be told by ``is_symlink``."""
+        """Iterate over entries in any order, symbolic links included."""
         with os.scandir(self._path if self._fd is None else self._fd) as entries:
             yield from entries
 
@@ -91,7 +91,7 @@ class Directory:
         return os.listdir(self._path if self._fd is None else self._fd)
 
     def stat(self, name: str) -> os.stat_result | None:
-        """What lies under a name itself, be it a link; ``None`` where nothing does."""
+        """Return the status of a name without following links; ``None`` if it does not exist."""
         try:
             return os.stat(self._at(name), follow_symlinks=False, **self._in)
         except (FileNotFoundError, NotADirectoryError):
@@ -117,7 +117,7 @@ class Directory:
         return data, about
 
     def open_file(self, name: str, shown: str) -> BinaryIO:
-        """A plain file, to be read and closed; raises what `read` does."""
+        """Open a regular file for reading; raises the errors of `read`."""
         if self._fd is None:
             refuse_link(self.stat(name), shown)
         try:
@@ -145,7 +145,7 @@ class Directory:
         return about is not None and modes.S_ISDIR(about.st_mode)
 
     def make(self, name: str) -> None:
-        """Make a directory in it, unless there is one."""
+        """Create a directory in it, unless it exists."""
         try:
             os.mkdir(self._at(name), **self._in)
             self._sync()
@@ -159,7 +159,7 @@ class Directory:
             os.rmdir(self._at(name), **self._in)
 
     def write(self, name: str, data: bytes, *, new: bool, shown: str) -> os.stat_result:
-        """Write a file all at once: whoever looks sees what was, or all of what is.
+        """Write a file atomically: readers see the old or the new content.
 
         What was written outlives a crash of the machine when this returns.
         """
@@ -207,7 +207,7 @@ class Directory:
             shutil.rmtree(self._path / name)
 
     def sweep(self) -> None:
-        """Remove what a kill left half written; nobody else may be writing."""
+        """Remove half-written files of a killed process; the caller excludes writers."""
         for name in self.names():
             if name.startswith(PART):
                 with suppress(OSError):
@@ -220,7 +220,7 @@ class Directory:
             os.replace(name, new_name, src_dir_fd=self._fd, dst_dir_fd=target._fd)
 
     def _link(self, part: str, name: str, shown: str) -> None:
-        """Give a file its name, unless something has that."""
+        """Give a file its name, unless it is taken."""
         try:
             if self._fd is None:
                 (self._path / part).rename(self._path / name)  # Windows refuses what is there
@@ -288,7 +288,7 @@ _ITEM = "item"
 
 
 class Kept(NamedTuple):
-    """Something in the trash.
+    """An item in the trash.
 
     Attributes:
         deleted: What it is.
@@ -301,7 +301,7 @@ class Kept(NamedTuple):
 
 
 class Trash:
-    """What was deleted, each in a folder of its own with a note of what it was."""
+    """Deleted items, each in a folder with a note of its origin."""
 
     def __init__(self, folder: Directory) -> None:
         self._folder = folder
@@ -326,11 +326,11 @@ class Trash:
         return DeletedFile(known, path, kind, now)
 
     def listed(self) -> list[Kept]:
-        """What is here, the last first; what a kill left half done is left out."""
+        """List items, the last first; incomplete ones are left out."""
         return sorted(self._kept(), key=lambda kept: kept.deleted.id, reverse=True)
 
     def find(self, path: str) -> Kept:
-        """What was deleted last at a path, or has an id."""
+        """Find the item last deleted at a path, or of an id."""
         there = self.listed()
         for kept in there:
             if path in (kept.deleted.path, kept.deleted.id):
@@ -346,7 +346,7 @@ class Trash:
         self._folder.remove(known)
 
     def empty(self) -> int:
-        """Remove all for good; gives how many things that were."""
+        """Delete all items for good; return their number."""
         count = len(self.listed())
         for name in self._folder.names():
             if name != _IGNORE:

@@ -54,7 +54,7 @@ class Files:
         return self._store.root
 
     def list(self, path: str = "") -> builtins.list[FileInfo]:
-        """What a folder holds: folders first, then files, by name.
+        """List a folder: folders first, then files, by name.
 
         Args:
             path: The folder; by default the root.
@@ -81,7 +81,7 @@ class Files:
         return found
 
     def info(self, path: str) -> FileInfo:
-        """What lies at a path: its kind, size, times and version.
+        """Return kind, size, times and version of a path.
 
         Raises:
             MissingPathError: Nothing does.
@@ -157,7 +157,7 @@ class Files:
             return str(self.tree(path))
 
     def write(self, path: str, content: str, *, if_match: str | None = None) -> FileInfo:
-        """Write a file; folders above are made. What was there is replaced as a whole.
+        """Write a file, replacing it as a whole; creates parent folders.
 
         Args:
             path: Where to.
@@ -193,7 +193,7 @@ class Files:
         return self._written(self._store.change(path, edit, if_match=if_match))
 
     def replace(self, path: str, old: str, new: str, *, if_match: str | None = None) -> FileInfo:
-        """Replace a text that stands in a file exactly once.
+        """Replace a text that occurs exactly once in a file.
 
         Args:
             path: The file.
@@ -224,7 +224,7 @@ class Files:
         return self._edited(path, edit, if_match)
 
     def insert(self, path: str, line: int, text: str, *, if_match: str | None = None) -> FileInfo:
-        """Put text into a file behind a line.
+        """Insert text after a line of a file.
 
         Args:
             path: The file.
@@ -241,7 +241,7 @@ class Files:
         return self._edited(path, lambda before: inserted(before, line, text), if_match)
 
     def mkdir(self, path: str) -> FileInfo:
-        """Make a folder, and those above; one that is there stays as it is.
+        """Create a folder and its parents; an existing one stays.
 
         Raises:
             InvalidPathError: The path cannot be one.
@@ -250,7 +250,7 @@ class Files:
         return _info(self._store.mkdir(path))
 
     def move(self, source: str, target: str) -> FileInfo:
-        """Give a file or folder another path; folders above are made.
+        """Move a file or folder; creates parent folders.
 
         Args:
             source: Where it is.
@@ -269,7 +269,7 @@ class Files:
         return self.info(item.path)
 
     def delete(self, path: str, *, if_match: str | None = None) -> DeletedFile:
-        """Put a file, or a folder with all in it, into the trash, from which `undelete` brings it.
+        """Move a file or a folder to the trash; `undelete` restores it.
 
         Args:
             path: What to delete.
@@ -285,7 +285,7 @@ class Files:
         return deleted
 
     def undelete(self, path: str, *, to: str = "") -> FileInfo:
-        """Bring back what was deleted last at a path.
+        """Restore what was last deleted at a path.
 
         Args:
             path: Where it was, or its id in the trash.
@@ -302,7 +302,7 @@ class Files:
         return self.info(item.path)
 
     def trash(self) -> builtins.list[DeletedFile]:
-        """What was deleted and `undelete` can bring back, the last first."""
+        """List files that `undelete` can restore, the last first."""
         try:
             with self._store.trash() as trash:
                 return [kept.deleted for kept in trash.listed()]
@@ -312,7 +312,7 @@ class Files:
     def sync(
         self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False
     ) -> SyncReport:
-        """Take over what was changed outside kbkit, so that it is searched.
+        """Import changes made outside kbkit, for search.
 
         Opening a workspace does that too, and so does `kbkit watch` all the while. What did not
         change is told by size and times; what may have, by what it holds.
@@ -333,7 +333,7 @@ class Files:
             return self._index.level(on_progress=tell, stop=stop)
 
     def revision(self, paths: Sequence[str] = ()) -> str:
-        """What is another text when files or knowledge bases changed, whoever changed them.
+        """Return a text that changes with files and knowledge bases.
 
         It takes no time where nothing changed, so that one may ask every second.
 
@@ -349,7 +349,7 @@ class Files:
         return self._index.revision()
 
     def links(self, path: str) -> builtins.list[FileLink]:
-        """What a file links to: files that are there, and such as are not yet.
+        """List the links of a file; their targets may not exist yet.
 
         Raises:
             MissingPathError: Nothing is there.
@@ -366,7 +366,7 @@ class Files:
         return self._index.backlinks(self._store.stat(path).path)
 
     def memory_tool(self, *, folder: str = "") -> MemoryTool:
-        """What handles the commands of the memory tool that models are trained on.
+        """Return a handler for the commands of the memory tool that models are trained on.
 
         Args:
             folder: What ``/memories`` stands for; by default the root, so that an agent sees all.
@@ -374,7 +374,7 @@ class Files:
         return MemoryTool(self, folder)
 
     def prompt(self) -> str:
-        """A section of a system prompt: the folders at the root, and how to use them."""
+        """Return a section for a system prompt: the root folders and their use."""
         counts: dict[str, int] = {}
         for item in self._store.walk():
             if not item.is_folder and "/" in item.path:
@@ -442,7 +442,7 @@ def open_files(stores: Stores, knowledge_base: Callable[[], KnowledgeBase]) -> F
 
 
 def take_over(files: Files) -> None:
-    """Take over what was changed outside kbkit, unless another process does that right now."""
+    """Import outside changes, unless another process does so now."""
     with progress_bar(None) as tell:
         files._index.level(wait=0, on_progress=tell)
 
@@ -457,7 +457,7 @@ def root_folders(files: Files) -> Findings:
 
 
 def empty_trash(files: Files) -> int:
-    """Remove what was deleted for good; gives how many files and folders that were."""
+    """Delete trashed files for good; return the number of files and folders."""
     try:
         with files._store.trash() as trash:
             return trash.empty()
@@ -466,7 +466,7 @@ def empty_trash(files: Files) -> int:
 
 
 def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo:
-    """What is known of something on disk; files made elsewhere are as old as the system says."""
+    """Return the facts of a path; outside files have the system's times."""
     about = item.about
     changed = about.st_mtime_ns
     made = min(created or getattr(about, "st_birthtime_ns", changed), changed)

@@ -39,7 +39,7 @@ _LINKING = frozenset({"markdown", "text"})
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a file is to search.
+    """Searchable content of a file.
 
     Attributes:
         documents: What is searched; none where nothing can be.
@@ -55,7 +55,7 @@ class Note:
 
 
 def read_note(path: str, data: bytes, reader: FileParser) -> Note:
-    """Read a file; whatever it holds, this does not fail."""
+    """Parse a file; never fails."""
     try:
         documents = read_file(path, data, reader=reader)
     except SourceError as error:
@@ -95,7 +95,7 @@ TICK = 100_000_000
 
 @contextmanager
 def saying_done(what: str) -> Iterator[None]:
-    """Around what follows a change of the disk: whatever fails there, the change was made."""
+    """Explain errors after a change on disk: the change itself was made."""
     try:
         yield
     except WorkspaceError as error:
@@ -131,7 +131,7 @@ class FileIndex:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> SyncReport:
-        """Store what changed at and below a path, and forget what is gone."""
+        """Index changes at and below a path; remove files that are gone."""
         self._stores.require_home()
         skipped: list[Problem] = []
         found = {
@@ -220,7 +220,7 @@ class FileIndex:
         created: Mapping[str, int] | None,
         reader: FileParser,
     ) -> SyncReport:
-        """Store some files as they are now, while nobody else does; note them behind that."""
+        """Index some files under a lock, then record that."""
         added, updated, removed = list[str](), list[str](), list[str]()
         skipped: list[Problem] = []
         paths = [*(item.path for item in part), *gone]
@@ -294,7 +294,7 @@ def put_documents(kb: KnowledgeBase, documents: Sequence[SourceDocument]) -> Non
 
 
 def is_stale(record: FileRecord | None, about: stat_result) -> bool:
-    """Whether a file may hold something else than when its documents were stored.
+    """Whether a file may have changed since it was indexed.
 
     A change that came in the same tick of the clock as the look at the file leaves all times as
     they were: what was looked at so soon is looked at again.
@@ -325,7 +325,7 @@ def _record(
 
 
 def _made(about: stat_result) -> int:
-    """When the system says that a file was made; where it does not, when it was written."""
+    """Return a file's creation time, or else its modification time."""
     return int(getattr(about, "st_birthtime_ns", about.st_mtime_ns))
 
 

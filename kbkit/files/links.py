@@ -40,14 +40,14 @@ def prose(content: str) -> str:
 
 
 def tags_of(text: str) -> list[str]:
-    """The tags in a text without code (``#tea``, ``#drinks/tea``), each once; a number is none."""
+    """Return the tags in a text without code (``#tea``, ``#drinks/tea``), each once."""
     plain = _BRACKETS.sub(" ", text) if "#" in text else ""  # of a link, it names a heading
     found = (match[1].rstrip("/-") for match in _TAG.finditer(plain))
     return list(dict.fromkeys(tag for tag in found if any(each.isalpha() for each in tag)))
 
 
 def links_of(text: str, path: str) -> list[Link]:
-    """What a note links to among the files, each once; not resolved yet."""
+    """Return the unresolved links of a note to files, each once."""
     targets = [match[1].strip() for match in WIKI_LINK.finditer(text)] if "[[" in text else []
     targets += _relative(text, path) if "](" in text else ()
     return [
@@ -84,7 +84,7 @@ def names_of(path: str, title: str = "", aliases: Any = None) -> set[str]:
 
 
 def meant(link: Link, candidates: Sequence[str]) -> str:
-    """The file that a link means, of those with the name in it; ``""`` where there is none.
+    """Resolve a link among files of that name; ``""`` if there is none.
 
     A file of that name comes before one of that title, one beside the note before others, and of
     those the one that lies highest.

@@ -24,7 +24,7 @@ from kbkit.models import FileInfo, FileTree
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, without what ends them; none of an empty one."""
+    """Split a text into lines; none for an empty text."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
@@ -54,7 +54,7 @@ def _range(lines: Sequence[int], count: int) -> tuple[int, int]:
 
 
 def replaced(text: str, old: str, new: str) -> tuple[str, int]:
-    """A text in which another stands for a part of it, and how often that part stands there.
+    """Replace a part of a text; return how often it occurs, too.
 
     Where lines end as on Windows, those of both texts are taken to do so.
     """
@@ -74,7 +74,7 @@ def occurrences(text: str, part: str) -> Iterator[int]:
 
 
 def inserted(text: str, line: int, part: str) -> str:
-    """A text with another behind a line of it (0: at its beginning)."""
+    """Insert a text after a line (0: at the beginning)."""
     lines = _kept(text)
     if type(line) is not int or not 0 <= line <= len(lines):
         raise ConfigError(f"line={line!r}: give a whole number, 0 to {len(lines):,}")
@@ -92,7 +92,7 @@ def _kept(text: str) -> list[str]:
 
 
 def with_newline(data: bytes) -> bytes:
-    """What a file holds, its last line ended."""
+    """Return a file's content with a final newline."""
     if not data or data.endswith(b"\n"):
         return data
     return data + (b"\r\n" if b"\r\n" in data else b"\n")
@@ -111,7 +111,7 @@ _UNITS = ("K", "M", "G", "T")
 
 
 class MemoryAnswer(str):
-    """What the tool says to the model; ``is_error`` tells whether the command failed."""
+    """Answer for the model; ``is_error`` marks a failed command."""
 
     __slots__ = ("is_error",)
 
@@ -124,13 +124,13 @@ class MemoryAnswer(str):
 
 
 class FileOperations(Protocol):
-    """What the commands are done with; `kbkit.files.files.Files` has it."""
+    """Operations of the commands; `kbkit.files.files.Files` has them."""
 
     def tree(self, path: str = "", *, depth: int | None = None) -> FileTree:
-        """A folder with what is in it."""
+        """Return a folder with its content."""
 
     def info(self, path: str) -> FileInfo:
-        """What lies at a path."""
+        """Return the facts of a path."""
 
     def read(self, path: str) -> str:
         """The text of a file."""
@@ -139,24 +139,24 @@ class FileOperations(Protocol):
         """Write a file."""
 
     def replace(self, path: str, old: str, new: str, *, if_match: str | None = None) -> FileInfo:
-        """Replace a text that stands in a file exactly once."""
+        """Replace a text that occurs exactly once in a file."""
 
     def insert(self, path: str, line: int, text: str, *, if_match: str | None = None) -> FileInfo:
-        """Put text behind a line."""
+        """Insert text after a line."""
 
     def delete(self, path: str) -> object:
-        """Put a file or folder into the trash."""
+        """Move a file or folder to the trash."""
 
     def move(self, source: str, target: str) -> FileInfo:
-        """Give a file or folder another path."""
+        """Move a file or folder."""
 
 
 class _RefusedError(Exception):
-    """A command that failed, with what the model is told."""
+    """A failed command, with the message for the model."""
 
 
 class MemoryTool:
-    """Handles commands of the memory tool: what an agent loop gives to it, it answers as text.
+    """Handles commands of the memory tool: takes them from an agent loop, and answers with text.
 
     Args:
         files: The files of a workspace.
@@ -189,7 +189,7 @@ class MemoryTool:
 
     @property
     def definition(self) -> dict[str, str]:
-        """How the Anthropic API names it, among the ``tools`` of a request."""
+        """Definition for the ``tools`` of a request to the Anthropic API."""
         return {"type": "memory_20250818", "name": self.name}
 
     @property
@@ -220,7 +220,7 @@ class MemoryTool:
         }
 
     def handle(self, command: Mapping[str, Any] | str | Any) -> MemoryAnswer:
-        """Do what a model asked for, and say what came of it.
+        """Run a model's command, and return the answer for it.
 
         Args:
             command: The input of a tool call: a mapping, its JSON, or an object of an SDK that has

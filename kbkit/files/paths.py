@@ -68,7 +68,7 @@ def _normal(name: str, path: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def fault(name: str) -> str:
-    """Why a name cannot be one on every system; ``""`` where it can."""
+    """Return why a name is invalid on some system; ``""`` if it is valid."""
     if _PLAIN.fullmatch(name) and len(name) <= MOST_NAME and not _RESERVED.fullmatch(name):
         return ""
     if any(unicodedata.category(each) == "Cs" for each in name):
@@ -130,7 +130,7 @@ class DiskLook:
         self._lock = Lock()
 
     def changed(self, paths: Iterable[str]) -> bool:
-        """Whether one of some places is another one than when it was asked about before."""
+        """Whether one of some paths changed since the last check."""
         found = False
         for path in paths:
             now = self._stat(self._root.joinpath(*parts_of(path)))

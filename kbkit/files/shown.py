@@ -47,7 +47,7 @@ class ShownKnowledgeBases:
                     if knowledge_bases.get(transaction, name).id != FILES]  # fmt: skip
 
     def list(self, parts: Sequence[str]) -> list[FileInfo]:
-        """What a folder holds, folders first."""
+        """List a folder, folders first."""
         found = self._look(parts)
         path = joined(tuple(parts))
         if path not in found:

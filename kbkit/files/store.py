@@ -41,7 +41,7 @@ _TIMES = 16
 
 
 class Item(NamedTuple):
-    """A file or folder on disk, with what the system says of it."""
+    """A file or folder on disk, with its status."""
 
     path: str
     about: stat_result
@@ -116,7 +116,7 @@ class FileStore:
             return folder.open_file(self._name(folder, parts), joined(parts))
 
     def list(self, path: str = "") -> list[Item]:
-        """What a folder holds, folders first, then by name.
+        """List a folder, folders first, then by name.
 
         Hidden names, links, and names that cannot be one on every system are left out.
         """
@@ -129,7 +129,7 @@ class FileStore:
     def walk(
         self, path: str = "", skipped: Callable[[str, str], None] = lambda path, why: None
     ) -> Iterator[Item]:
-        """All below a folder, or the file itself; nothing where nothing is."""
+        """Iterate over everything below a folder, or the file itself."""
         parts = self._parts(path)
         if not self.root.exists():
             return
@@ -219,7 +219,7 @@ class FileStore:
         old: bool = False,
         if_match: str | None = None,
     ) -> Stored:
-        """Write what is made of what a file holds; nobody else writes meanwhile."""
+        """Change a file with a function of its content, under a lock."""
         parts = self._writable(path)
         shown = joined(parts)
         with self.locked(), self._folder(parts[:-1], make=not old) as folder:
@@ -245,7 +245,7 @@ class FileStore:
         return Stored(shown, data, about, before is None)
 
     def mkdir(self, path: str) -> Item:
-        """Make a folder and those above; one that is there stays as it is."""
+        """Create a folder and its parents; an existing one stays."""
         parts = self._writable(path)
         try:
             with self.locked(), self._folder(parts, make=True):
@@ -255,7 +255,7 @@ class FileStore:
         return self.stat(path)
 
     def move(self, source: str, target: str) -> Item:
-        """Give a file or folder another path, where nothing is yet; folders above are made."""
+        """Move a file or folder to a free path; creates parent folders."""
         old, new = self._writable(source), self._writable(target)
         shown = f"{joined(old)} -> {joined(new)}"
         if new[: len(old)] == old and new != old:
@@ -292,7 +292,7 @@ class FileStore:
                 return trash.put(folder, name, item.path, item.kind, created(item.path))
 
     def undelete(self, path: str, to: str = "") -> tuple[Item, dict[str, int]]:
-        """Bring what was deleted last at a path back."""
+        """Restore what was last deleted at a path."""
         with self.locked(), self._root(make=True) as root, self._trash(root) as trash:
             kept = trash.find(joined(parts_of(path)))
             parts = self._writable(to or kept.deleted.path)
@@ -348,7 +348,7 @@ class FileStore:
         return parts
 
     def _require_room(self, shown: str, size: int = 0) -> None:
-        """Make sure that something can be written, and what the catalog keeps of it, too.
+        """Check for space on disk, for the catalog's data, too.
 
         Else a file would be changed of which no search could ever hear.
         """
@@ -365,7 +365,7 @@ class FileStore:
             )
 
     def _name(self, folder: Directory, parts: tuple[str, ...]) -> str:
-        """What the last name of a path is as it is written there."""
+        """Return the last name of a path as it is spelled on disk."""
         found, alike = folder.find(parts[-1], exact=self._exact)
         if found is None:
             raise _missing(joined(parts), alike)
@@ -373,7 +373,7 @@ class FileStore:
 
     @contextmanager
     def locked(self, *, wait: float | None = None) -> Iterator[None]:
-        """Nobody else writes meanwhile; whoever holds it may write, and hold it again."""
+        """Exclude other writers; reentrant."""
         if getattr(self._held, "now", False):
             yield
             return
@@ -440,7 +440,7 @@ class FileStore:
 
 
 def version(data: bytes | None) -> str:
-    """Identifies what a file holds; ``""`` where there is none."""
+    """Return the version of a file's content; ``""`` if there is no file."""
     return "" if data is None else blake2b(data, digest_size=8).hexdigest()
 
 

@@ -50,7 +50,7 @@ _DEFINES = 1_000  # a definition says more of a type than mentions do
 
 @dataclass(slots=True)
 class _State:
-    """What a rebuild knows before it reads texts."""
+    """State of a rebuild before texts are read."""
 
     places: list[ChunkPlace]
     mentions: dict[int, list[str]]
@@ -73,7 +73,7 @@ class _State:
 
 
 def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: False) -> int:
-    """Have the relations and entities of a knowledge base follow from its annotated documents.
+    """Derive relations and entities from the annotated documents.
 
     It goes on where it was stopped or killed.
     """
@@ -121,7 +121,7 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
 def _settle(
     database: Database, kb_id: str, state: _State, documents: Mapping[str, DocumentNames]
 ) -> None:
-    """Keep what follows from all chunks, where it differs from what is kept.
+    """Store derived data that changed.
 
     What differs is found while others may write: an improver at a low priority would hold them up.
     """
@@ -228,7 +228,7 @@ def _look(database: Database, kb_id: str) -> _State:
 
 
 def _define(state: _State) -> None:
-    """Note what each document defines.
+    """Record the definitions of each document.
 
     A heading that several documents have (*See also*) defines nothing, and one that no gazetteer
     took for a name does not either. A title that ends with an identifier (*Apache Module mod_ssl*)

@@ -40,7 +40,7 @@ def positions(
     edges: Sequence[tuple[str, str, float]],
     before: Mapping[str, Place] | None = None,
 ) -> dict[str, Place]:
-    """The places of nodes: the same for the same graph, in whatever order it is given."""
+    """Compute node positions; the order of nodes and edges does not matter."""
     ids = sorted(radii)
     if not ids:
         return {}
@@ -135,7 +135,7 @@ def _begin(weights: sparse.csr_matrix) -> Floats:
 
 
 def _relaxed(spread: Floats, weights: sparse.csr_matrix) -> Floats:
-    """Let forces move the nodes; each round moves them less far."""
+    """Move nodes by forces, less in each round."""
     count = len(spread)
     mass = 1 + np.diff(weights.indptr)
     pull = weights.multiply(1 / weights.data.mean()).tocsr()

@@ -51,7 +51,7 @@ class Editing:
         aliases: Sequence[str] = (),
         by: str = "",
     ) -> Entity:
-        """Make an entity by hand; one that was deleted comes back.
+        """Create an entity by hand; restores a deleted one.
 
         Args:
             name: What it is called.
@@ -94,7 +94,7 @@ class Editing:
         aliases: Sequence[str] | None = None,
         by: str = "",
     ) -> Entity:
-        """Change what is said of an entity; what is left out stays.
+        """Change an entity; omitted values stay.
 
         Args:
             entity: The entity, as `entity` gave it: then nobody else may have changed it since. Or
@@ -173,7 +173,7 @@ class Editing:
         by: str = "",
         expected: datetime | None = None,
     ) -> Relation:
-        """Make a relation between two things by hand, or change one.
+        """Create or change a relation by hand.
 
         Args:
             source: Where it begins: an entity by its id or name, a chunk or document by its id, a
@@ -215,7 +215,7 @@ class Editing:
                 )
 
     def merge(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Entity:
-        """Make an entity another name of a second one; `undo` takes it back in one step.
+        """Make an entity another name of a second one; `undo` reverts it.
 
         Args:
             keep: The one that stays.
@@ -249,7 +249,7 @@ class Editing:
                 names.refuse(transaction, *pair, made_by=by)
 
     def edits(self, *, by: str | None = None, limit: int = 20) -> list[GraphEdit]:
-        """What people changed in the graph and `undo` takes back, the last first.
+        """List changes that `undo` can revert, the last first.
 
         Args:
             by: Only by this person.
@@ -263,7 +263,7 @@ class Editing:
             return graph_edits.listed(transaction, made_by=by, limit=limit)
 
     def undo(self, edit: GraphEdit | int | None = None, *, by: str = "") -> GraphEdit:
-        """Take back a change of the graph in one step: all is as it was before.
+        """Revert a change of the graph in one step.
 
         Args:
             edit: Which, as `edits` lists it, or its number; by default your last one.

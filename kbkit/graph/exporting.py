@@ -48,7 +48,7 @@ def as_json(relations: Sequence[Relation], labels: Labels) -> dict[str, Any]:
 
 
 def as_networkx(relations: Sequence[Relation], labels: Labels) -> nx.MultiDiGraph:
-    """As a graph of networkx; keys of edges are the names of relations."""
+    """Convert to a networkx graph; edge keys are the names of relations."""
     import networkx as nx
 
     graph = nx.MultiDiGraph()
@@ -64,7 +64,7 @@ def as_networkx(relations: Sequence[Relation], labels: Labels) -> nx.MultiDiGrap
 
 
 def as_graphml(relations: Sequence[Relation], labels: Labels) -> bytes:
-    """As GraphML in UTF-8; a character that XML cannot hold becomes U+FFFD."""
+    """Convert to GraphML in UTF-8; characters invalid in XML become U+FFFD."""
     from networkx import write_graphml
 
     legible = [

@@ -91,7 +91,7 @@ class DocumentNames:
         return [found] if found else []
 
     def topics(self, anchor: str, heading_path: Sequence[str]) -> list[str]:
-        """What sentences without a subject speak of: what is defined there or above, but no term.
+        """Return implicit subjects of sentences: definitions here or above, but no terms.
 
         Under *Prerequisites*, *This module requires* is said of the module.
         """
@@ -141,7 +141,7 @@ class DocumentNames:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A chunk with what is known of it.
+    """A chunk with data for extraction.
 
     Attributes:
         seq: Of the chunk.
@@ -215,7 +215,7 @@ def _containing(section: Section, owner: str, document: DocumentNames) -> Iterat
 
 
 def _above(name: str) -> str:
-    """What a qualified name is in: ``pathlib.Path`` of ``pathlib.Path.glob``; else ``""``."""
+    """Return the parent of a qualified name, or ``""``."""
     bare = name.partition("(")[0]
     if " " in bare or bare[:1] in "-./$%":
         return ""
@@ -307,7 +307,7 @@ def co_occurrence(
     names: Mapping[str, str],
     spec: GraphSpec,
 ) -> list[Fact]:
-    """The relations of what stands together."""
+    """Return relations of names that occur together."""
     least = spec.least_sections
     found_in = [
         sorted({known for seq in seqs for known in mentions.get(seq, ())}) for seqs in sections
@@ -366,7 +366,7 @@ def _evidence(
     sections: Sequence[Sequence[int]],
     mentions: Mapping[int, Sequence[str]],
 ) -> list[Fact]:
-    """The first sections that show each pair; their weights add up to what gives the pair's."""
+    """Return the first sections with each pair; their weights add up to the pair's."""
     shown: dict[tuple[str, str], list[int]] = {}
     partners: dict[str, set[str]] = {}
     for first, second in kept:

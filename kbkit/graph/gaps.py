@@ -51,7 +51,7 @@ _API = {
 def undescribed(
     entities: Sequence[NamedEntity], defined: Collection[str], headings: Collection[str]
 ) -> Iterator[Gap]:
-    """What several documents name and none describes."""
+    """Iterate over names that several documents mention and none describes."""
     by_id = {entity.id for entity in entities}
     bare = {heading.partition("(")[0].strip("` @") for heading in headings}
     headed = {
@@ -191,7 +191,7 @@ def _gap(kind: GapKind, entity: NamedEntity, reason: str, weight: float) -> Gap:
 
 
 def _is_telling(entity: NamedEntity) -> bool:
-    """Whether a name is one that a reader looks for: of an API, or an acronym; no common word."""
+    """Whether readers look for a name: of an API, or an acronym; no common word."""
     bare = entity.name.partition("(")[0].strip("`").lower()
     if len(bare) < 3 or bare in _PLACEHOLDERS or bare in stop_words("english"):
         return False
@@ -217,7 +217,7 @@ _BADLY = 2
 def find_gaps(
     transaction: Transaction, kb_ids: Sequence[str], kinds: Sequence[GapKind], limit: int
 ) -> list[Gap]:
-    """What some knowledge bases lack, of each kind in turn, what matters most first."""
+    """Find gaps, the most important first, each kind in turn."""
     finder, found = _Finder(transaction, kb_ids), list[Gap]()
     for kind in kinds:
         ranked = sorted(finder.of(kind), key=lambda gap: (-gap.weight, gap.name))
@@ -229,7 +229,7 @@ def find_gaps(
 
 
 class _Finder:
-    """What several kinds of gaps need, read once."""
+    """Data that several kinds of gaps share."""
 
     def __init__(self, transaction: Transaction, kb_ids: Sequence[str]) -> None:
         self._transaction = transaction

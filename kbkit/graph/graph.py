@@ -68,7 +68,7 @@ class Graph(Editing):
         kbs: Sequence[str] | None = None,
         limit: int = 50,
     ) -> list[Entity]:
-        """Entities, those first that most chunks name.
+        """List entities, the most mentioned first.
 
         Args:
             query: A part of their name, in capitals or not; by default any.
@@ -94,7 +94,7 @@ class Graph(Editing):
             )
 
     def entity(self, entity: str) -> Entity:
-        """One entity by its id or one of its names.
+        """Return an entity by id or name.
 
         Raises:
             NotFoundError: There is none; the message names those that are written alike.
@@ -127,7 +127,7 @@ class Graph(Editing):
             return relations.listed(transaction, target=end, name=name, made_by=by, limit=limit)
 
     def relation(self, source: Named, name: str, target: Named) -> Relation:
-        """One relation by what it is between, to change or delete it.
+        """Return a relation by its ends, to change or delete it.
 
         Args:
             source: Where it begins; named as in `relate`.
@@ -148,7 +148,7 @@ class Graph(Editing):
         )
 
     def names(self, targets: Iterable[Target]) -> dict[Target, str]:
-        """What targets are called: the name of an entity, a title, the headings of a chunk."""
+        """Return labels of targets: entity names, titles, headings of chunks."""
         with self._database.read() as transaction:
             labels = target_rows.labels(transaction, list(dict.fromkeys(targets)))
         return {target: name for target, (name, _) in labels.items()}
@@ -156,7 +156,7 @@ class Graph(Editing):
     def neighbors(
         self, target: Named, *, depth: int = 1, relation: str | Sequence[str] = (), limit: int = 50
     ) -> list[Step]:
-        """What relations lead to from something, the nearest and strongest first.
+        """List what relations reach from a target, the nearest and strongest first.
 
         Args:
             target: Where to begin; named as in `relate`.
@@ -179,7 +179,7 @@ class Graph(Editing):
             return self._steps(transaction, found)
 
     def passages(self, target: Named, *, limit: int = 5) -> list[Hit]:
-        """Passages that say what something is, then those that name it most plainly.
+        """List passages that define a target, then those that mention it most plainly.
 
         Args:
             target: An entity, a document or a chunk; named as in `relate`.
@@ -198,7 +198,7 @@ class Graph(Editing):
             return facts.passages(transaction, kbs, self._target(transaction, target), limit)
 
     def path(self, source: Named, target: Named) -> list[Step]:
-        """How two things hang together: the way between them of few and strong relations.
+        """Find the path of few and strong relations between two targets.
 
         Returns:
             The start, and what each relation leads to; empty where nothing connects the two.
@@ -218,7 +218,7 @@ class Graph(Editing):
         kbs: Sequence[str] | None = None,
         limit: int = 10,
     ) -> list[Gap]:
-        """What the documentation lacks, what matters most first; of each kind in turn.
+        """List gaps of the documentation, the most important first, each kind in turn.
 
         Args:
             kind: Only of this kind: ``missing`` (a note that others link to and that is not there),
@@ -273,7 +273,7 @@ class Graph(Editing):
         kbs: Sequence[str] | None = None,
         limit: int = 500,
     ) -> GraphLayout:
-        """The graph as a picture: what is drawn, how large, and where; the same every time.
+        """Lay out the graph: nodes, sizes and positions; deterministic.
 
         What has changed meanwhile leaves other nodes where they were when this object was last
         asked for the same picture, and what comes back is where it was.
@@ -308,11 +308,11 @@ class Graph(Editing):
             return self._layouts[asked]
 
     def to_json(self) -> dict[str, Any]:
-        """All relations and what they are between, as JSON values (``nodes`` and ``edges``)."""
+        """Return all relations and their ends as JSON values (``nodes`` and ``edges``)."""
         return as_json(*self._whole())
 
     def to_networkx(self) -> nx.MultiDiGraph:
-        """All relations as a directed graph of networkx; its nodes are named by kind and id."""
+        """Return all relations as a directed networkx graph; nodes are named by kind and id."""
         return as_networkx(*self._whole())
 
     def export(self, path: str | Path) -> Path:
@@ -331,7 +331,7 @@ class Graph(Editing):
         return write(Path(path), *self._whole())
 
     def to_frame(self) -> pd.DataFrame:
-        """All relations as a DataFrame, the strongest first, indexed by their numbers."""
+        """Return all relations as a DataFrame, the strongest first, indexed by number."""
         return as_frame(*self._whole())
 
     def _whole(self) -> tuple[list[Relation], dict[Target, tuple[str, str]]]:

@@ -31,7 +31,7 @@ _FIRST = re.compile(r"(?:^|[|\n])[\s>*_+-]*$")
 
 
 def links_of(text: str) -> Iterator[re.Match[str]]:
-    """The links that a text makes, as matches of `SPOTS`.
+    """Iterate over the links of a text, as matches of `SPOTS`.
 
     Left out is what belongs to the page and not to what it says: headers of tables, labels before a
     colon (``[Status:](...)``), footers, and lists of links as tables of contents and indexes are.
@@ -89,7 +89,7 @@ _NAME = f"{_OPEN}(\\d+){_CLOSE}"
 
 
 class Said(NamedTuple):
-    """What a sentence says: numbers of two names, and the relation between them."""
+    """A relation stated by a sentence, with the numbers of two names."""
 
     source: int
     relation: str
@@ -226,7 +226,7 @@ def _listed(sentence: str, at: int) -> Iterator[int]:
 
 
 def _denied(sentence: str, found: re.Match[str]) -> bool:
-    """Whether a statement is denied, in itself or right before."""
+    """Whether a statement is negated, in itself or right before."""
     return bool(_DENIES.search(sentence, max(0, found.start() - 12), found.end()))
 
 

@@ -76,7 +76,7 @@ def _definitions(entities: Sequence[NamedEntity]) -> Iterator[MergeSuggestion]:
 
 
 def _spellings(entities: Sequence[NamedEntity]) -> Iterator[MergeSuggestion]:
-    """Those of one type that are written almost alike: phrases, not identifiers."""
+    """Suggest phrases of one type with almost the same spelling; not identifiers."""
     from rapidfuzz import fuzz, process
 
     phrases = sorted(

@@ -14,7 +14,7 @@ Reached = tuple[Target, int, Edge | None]
 def widened(
     edges_at: Callable[[Collection[Target]], Sequence[Edge]], start: Target, depth: int, limit: int
 ) -> list[Reached]:
-    """What can be reached from a target, the nearest and strongest first; each once."""
+    """Return everything reachable from a target, the nearest and strongest first, each once."""
     seen = {start}
     found: list[Reached] = []
     frontier: list[Target] = [start]

@@ -93,7 +93,7 @@ _BATCH = 64
 
 @dataclass(frozen=True, slots=True)
 class CardsLeft:
-    """What a model has not embedded yet.
+    """Summaries that a model has not embedded yet.
 
     Attributes:
         cards: Documents whose card it has not.
@@ -149,7 +149,7 @@ class CardMaker:
         return self.model.fingerprint.startswith("static:")
 
     def _write(self, least: int) -> int:
-        """Write the texts of cards that are missing or of a form before one; gives how many."""
+        """Write missing and outdated summary texts; return their number."""
         describe_missing(self.database, self.kb_id)
         written = 0
         while True:
@@ -171,7 +171,7 @@ class CardMaker:
             return cards.lacking(transaction, self.kb_id, embedder.fingerprint)
 
     def _settle(self, *, changed: bool) -> int:
-        """Have the vectors searched that should be, in one commit; gives how many the model lacks.
+        """Switch to the best complete vectors, in one commit; return how many the model lacks.
 
         Those of the model, if it has embedded all, or nearly all and they are searched already;
         else static ones.
@@ -201,7 +201,7 @@ class CardMaker:
         on_progress: OnProgress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> int:
-        """Embed texts and keep their vectors; gives how many it came to."""
+        """Embed and store texts; return their number."""
         keys, made = list(texts), 0
         while made < len(keys) and not stop():
             part = keys[made : made + _BATCH]

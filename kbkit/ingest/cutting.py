@@ -53,7 +53,7 @@ def size_for(spec: ChunkingSpec, form: str) -> int:
 
 
 def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
-    """What search reads of a chunk: title, heading path, and the text as a person sees it.
+    """Return a chunk's text for search: title, heading path, and visible text.
 
     Anchors of headings and targets of links are left out: addresses are long, and would be found
     for words that nobody reads there.
@@ -69,7 +69,7 @@ def document_id(kb_id: str, uri: str) -> str:
 
 
 def chunk_id(document_id: str, heading_path: Sequence[str], text: str, occurrence: int) -> str:
-    """The id of a chunk; ``occurrence`` counts those before it that are alike, from 0."""
+    """Return a chunk's id; ``occurrence`` counts equal chunks before it, from 0."""
     return digest(json.dumps([document_id, heading_path, text, occurrence]))
 
 
@@ -82,7 +82,7 @@ _SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class CutDocument:
-    """A document and what it was cut into.
+    """A document with its chunks.
 
     Attributes:
         document: It, with its description.

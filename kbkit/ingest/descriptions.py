@@ -52,7 +52,7 @@ _NAMED = re.compile(r"\s[-\u2013\u2014]+\s")
 def describe(
     title: str, content: str, metadata: Mapping[str, Any], *, structure: Outline | None = None
 ) -> str:
-    """What a document is, in a line.
+    """Describe a document in one line.
 
     The line under NAME of a manual page, or else what the document states of itself
     (``metadata["description"]``), or else its lead: the first paragraph that is long enough to be
@@ -84,7 +84,7 @@ def describe_missing(database: Database, kb_id: str) -> None:
 
 
 def correct_shared(database: Database, kb_id: str) -> None:
-    """Describe those documents anew that state the same of themselves as others.
+    """Replace descriptions that several documents share.
 
     What all pages of a site state says nothing of one of them.
     """

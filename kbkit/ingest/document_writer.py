@@ -49,7 +49,7 @@ class _Pending:
 
 
 class _ChangedError(Exception):
-    """What was known of documents no longer holds: nothing is stored."""
+    """Documents changed meanwhile: nothing is stored."""
 
 
 class DocumentWriter(Batch):
@@ -101,7 +101,7 @@ class DocumentWriter(Batch):
     def _without_deleted(
         self, pending: Mapping[str, _Pending], deleted: Mapping[str, tuple[str, str | None]]
     ) -> dict[str, _Pending]:
-        """Documents to be stored: somebody deleted the others, and their source has them still."""
+        """Leave out documents that somebody deleted, though their source has them still."""
         kept = dict(pending)
         left: list[Origin] = []
         for uri, (_, source_id) in deleted.items():
@@ -151,13 +151,13 @@ class DocumentWriter(Batch):
         return Prepared(same, new, before, cut, texts, vectors)
 
     def _keep(self, prepared: Prepared) -> bool:
-        """Whether they were stored; not so where what was known of them no longer holds."""
+        """Store documents; ``False`` if they changed meanwhile."""
         return self._store([prepared])
 
     def _store(
         self, prepared: Sequence[Prepared], first: Callable[[Transaction], object] | None = None
     ) -> bool:
-        """Whether they were stored, in one transaction; not so where that no longer holds."""
+        """Store documents in one transaction; ``False`` if they changed meanwhile."""
         try:
             with self._counters.timed("store"), self._destination.database.write() as transaction:
                 if first is not None:
@@ -234,7 +234,7 @@ class DocumentWriter(Batch):
         return {key: text for key, text in texts.items() if key in wanted}
 
     def _reopen(self, row: KnowledgeBaseRow) -> None:
-        """Go on with the embedder that another process has changed to."""
+        """Continue with the embedder that another process has switched to."""
         again = self._destination.reopen
         embedder = again() if again is not None else self._destination.embedder
         if embedder.fingerprint != row.embedder:
@@ -280,7 +280,7 @@ def _ids(
     uris: Collection[str],
     deleted: Mapping[str, tuple[str, str | None]],
 ) -> dict[str, str]:
-    """The ids of documents by URI, as they were in the trash; new ones for those never seen."""
+    """Return document ids by URI, those of the trash included; new ones if unknown."""
     found = {uri: known for uri, (known, _) in deleted.items()}
     found |= writing.ids_by_uri(transaction, kb_id, uris)
     new = {uri: document_id(kb_id, uri) for uri in uris if uri not in found}

@@ -27,7 +27,7 @@ from kbkit.stores.images import ImageStore
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """Vectors of the texts of a document.
+    """Vectors of a document's texts.
 
     Attributes:
         packed: As the catalog keeps them, by ``embed_hash``.
@@ -48,7 +48,7 @@ def vectors_of(
     *,
     keep: bool = True,
 ) -> Vectors:
-    """Embed what was not embedded before."""
+    """Embed texts that are not embedded yet."""
     with database.read() as transaction:
         packed = pending_vectors.known(transaction, kb_id, texts)
         missing = [key for key in texts if key not in packed]
@@ -73,7 +73,7 @@ def embed(embedder: Embedder, texts: Mapping[str, str]) -> dict[str, bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a document comes from; empty for one that was added by hand.
+    """Origin of a document; empty if it was added by hand.
 
     Attributes:
         labels: What a person says of it now; ``None`` leaves what was said before.
@@ -95,7 +95,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """The knowledge base that documents go to, and how it works.
+    """Target knowledge base with its settings.
 
     Attributes:
         embedder: The one whose vectors its chunks have.
@@ -179,7 +179,7 @@ _WORST = 3  # pages that a warning names
 
 @dataclass(slots=True)
 class RunCounters:
-    """What a run has done so far; becomes an `IngestReport`."""
+    """Counters of a run; become an `IngestReport`."""
 
     counts: Counter[str] = field(default_factory=Counter)
     failed: list[Problem] = field(default_factory=list)

@@ -66,7 +66,7 @@ _TASK = (
 
 @dataclass(frozen=True, slots=True)
 class Expander:
-    """Has a language model write of the documents of one knowledge base.
+    """Runs a language model on the documents of a knowledge base.
 
     Attributes:
         database: The catalog.
@@ -111,7 +111,7 @@ class Expander:
         on_progress: OnProgress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Expansion:
-        """Have the model write of the documents that it has not written of as they are."""
+        """Describe new and changed documents with the model."""
         left = self._left()
         written, in_a_row, failed = 0, 0, list[Problem]()
         able = self._has_written()

@@ -31,7 +31,7 @@ Stop = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What goes with reading sources."""
+    """State of a run over sources."""
 
     counters: RunCounters
     follower: IndexWriter
@@ -59,7 +59,7 @@ class Pipeline:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
-        """Read sources and store what they yield.
+        """Read sources and store their documents.
 
         A run that was killed or stopped is taken up where it ended. Chroma follows in a process
         of its own, and is level at the end; until then new chunks are searched from the catalog.
@@ -87,7 +87,7 @@ class Pipeline:
         return counters.report()
 
     def context(self, base: Path, stop: Stop) -> SourceContext:
-        """What any source may use while it is read."""
+        """Return the services for reading a source."""
         return SourceContext(
             stop=stop,
             base=base,
@@ -102,7 +102,7 @@ class Pipeline:
     def read(
         self, source: SourceReader, place: str, base: Path, stop: Stop
     ) -> Iterator[SourceEvent]:
-        """What a source yields that nothing is remembered of."""
+        """Iterate over a source's events without memory of earlier visits."""
         try:
             yield from source.events(self.context(base, stop))
         except SourceError as error:
@@ -264,7 +264,7 @@ class Pipeline:
 
 
 def _closable(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:
-    """The events of a source as a generator, which can be closed whatever the source gave."""
+    """Iterate over events with a generator, which can always be closed."""
     yield from events
 
 
@@ -273,6 +273,6 @@ def _read(counters: RunCounters) -> int:
 
 
 def disk_place(row: SourceRow) -> DiskPlace | None:
-    """Where a source on disk is, and what it is called in URIs."""
+    """Return the folder of a source on disk, with its name in URIs."""
     path = row.spec.get("path")
     return replace(DiskPlace.of(path, Path(row.base)), name=row.name) if path else None

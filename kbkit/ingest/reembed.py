@@ -45,7 +45,7 @@ def embedded_texts(
 
 
 def texts_of_source(source: Source, document: Document, chunk: Chunk) -> tuple[str, ...]:
-    """The texts of which the vector of a chunk is made now, for another embedder to read.
+    """Return the texts behind a chunk's vector, for another embedder.
 
     Where its annotations have changed since, it is of what they say now; it is made anew then.
     """
@@ -145,7 +145,7 @@ def _embed(
     tell: Callable[[str, int, int], None],
     stop: Callable[[], bool],
 ) -> bool:
-    """Embed what has no vector of the new embedder; false when it was stopped."""
+    """Embed what the new embedder lacks; ``False`` if stopped."""
     database, kb_id, embedder = destination.database, destination.kb_id, destination.embedder
     fingerprint, size = embedder.fingerprint, batch_size(embedder)
     with database.read() as transaction:
@@ -176,7 +176,7 @@ def _embed(
 
 
 def _take_over(destination: Destination) -> bool:
-    """Take the vectors over if there is one for every chunk; documents may have come meanwhile."""
+    """Switch to the new vectors if every chunk has one; documents may have come meanwhile."""
     kb_id, embedder = destination.kb_id, destination.embedder
     with destination.database.write() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)

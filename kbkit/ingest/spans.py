@@ -30,7 +30,7 @@ Span = tuple[int, int]
 
 
 class Cut(Enum):
-    """How a piece may be cut."""
+    """Options of splitting."""
 
     NEVER = "never"
     """A heading: it is short, and stays with what follows."""
@@ -70,13 +70,13 @@ def cut(
     *,
     lines: bool = False,
 ) -> Iterator[ChunkSpan]:
-    """The spans of a document, in order, each with the place where it stands."""
+    """Split a document into spans, in order, each with its headings."""
     for start, end in _spans(content, structure, strategy, size, overlap, lines=lines):
         yield _placed(content, structure, start, end)
 
 
 def strategy_for(structure: Outline, document_type: DocumentType, form: str = "") -> str:
-    """What ``auto`` means for a document.
+    """Resolve the strategy ``auto`` for a document.
 
     Pages of a PDF stay apart, paragraphs of a Word document fill chunks, and tables, data and
     source code are cut by size below their headings, at line ends. Of the rest, manuals and
@@ -140,7 +140,7 @@ def _segments(content: str, structure: Outline, strategy: str) -> Iterator[Span]
 
 
 def _placed(content: str, structure: Outline, start: int, end: int) -> ChunkSpan:
-    """Where a chunk stands: under the last of the headings that it opens with.
+    """Return a span under the last of its opening headings.
 
     Its anchor is that heading's, or that of a paragraph or item further down, the last that does
     not begin behind it.
@@ -317,7 +317,7 @@ def _sentences(content: str, start: int, end: int, limit: int) -> Iterator[Span]
 
 
 def load_splitter() -> None:
-    """Import what cuts long prose, which else the first that is cut does, for a second."""
+    """Import the sentence splitter, which takes a second, ahead of its first use."""
     _splitter(1)
 
 
@@ -366,7 +366,7 @@ def _split(behind: re.Pattern[str], text: str) -> Iterator[str]:
 
 
 def _reach_back(content: str, earliest: int, start: int, sentences: bool) -> int:
-    """Where a chunk begins that shares text with the one before: at a sentence or a word."""
+    """Return the start of an overlap: at a sentence or a word."""
     match = _SENTENCE.search(content, earliest, start) if sentences else None
     if match:
         earliest = match.end()

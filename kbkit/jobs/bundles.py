@@ -78,7 +78,7 @@ def restore(
     on_progress: OnProgress,
     stop: Callable[[], bool],
 ) -> Mapping[str, Any]:
-    """Store what a bundle holds that came with the request.
+    """Restore an uploaded bundle.
 
     Its sources never read this machine's disk: no caller has that done. Arguments: ``uploads``, its
     folder; ``name``; ``verify``, whether a key is there; ``trust``.

@@ -45,7 +45,7 @@ class Jobs:
         tasks: Mapping[str, Task] | None = None,
         workers: int = WORKERS,
     ) -> None:
-        """Make ready to do jobs; `resume` takes up those that are there."""
+        """Prepare to run jobs; `resume` continues existing ones."""
         self._workspace = workspace
         self._stores: Stores = stores_of(workspace)
         self._tasks = TASKS if tasks is None else tasks
@@ -74,7 +74,7 @@ class Jobs:
         return self._current(job)
 
     def list(self) -> list[Job]:
-        """All jobs, the last first."""
+        """List jobs, the last first."""
         with self._stores.database.read() as transaction:
             return [self._current(job) for job in job_table.listed(transaction)]
 
@@ -90,7 +90,7 @@ class Jobs:
                 self._changed.wait(min(left, _TELL_SECONDS))  # another process may do it
 
     def cancel(self, job_id: str) -> Job:
-        """End a job; what it has done is kept. One that has ended stays as it is."""
+        """Cancel a job; its work so far stays. An ended job stays as it is."""
         with self._stores.database.write() as transaction:
             job = job_table.get(transaction, job_id)
             job_table.cancel(transaction, job_id)
@@ -109,7 +109,7 @@ class Jobs:
             self._submit(job.id)
 
     def close(self) -> None:
-        """End what is at work, cleanly: the next process takes it up."""
+        """Stop running jobs cleanly: the next process resumes them."""
         self._closing.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
@@ -192,7 +192,7 @@ class Jobs:
             self._ended(transaction, job_id, state, result=result, problem=problem)
 
     def _ended(self, transaction: Transaction, job_id: str, state: JobState, **came: Any) -> None:
-        """Note how a job ended; files that came with its request stay for who takes it up."""
+        """Record the end of a job; uploaded files stay for whoever resumes it."""
         job_table.end(transaction, job_id, state, **came)
         if state.ended:
             forget_uploads(self._workspace, job_table.arguments_of(transaction, job_id))
@@ -203,7 +203,7 @@ class Jobs:
 
 
 class _Watch:
-    """What a task tells and is told while it is at work.
+    """Progress and stop signal of a running task.
 
     Attributes:
         cancelled: Whether it was told to stop since somebody cancelled it.

@@ -110,7 +110,7 @@ def configure(
     on_progress: OnProgress,
     stop: Callable[[], bool],
 ) -> Mapping[str, Any]:
-    """Have a knowledge base work otherwise.
+    """Change the settings of a knowledge base.
 
     Arguments: ``kb``, ``spec``, ``description``, ``if_match``, the version of the spec before.
     """

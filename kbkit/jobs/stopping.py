@@ -9,7 +9,7 @@ from kbkit.progress import OnProgress
 
 
 class Stopped(Exception):  # noqa: N818 - it ends work, and is no error
-    """Nobody wants it any more."""
+    """The job was cancelled."""
 
 
 def stopping(on_progress: OnProgress, stop: Callable[[], bool]) -> OnProgress:

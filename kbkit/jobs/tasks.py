@@ -31,7 +31,7 @@ def evaluate(
     on_progress: OnProgress,
     stop: Callable[[], bool],
 ) -> Mapping[str, Any]:
-    """Measure how well search answers.
+    """Measure search.
 
     Arguments: ``kb``; ``questions`` or ``judgements``; ``mode``, ``retrieval``, ``against``, ``k``;
     ``improve``, whether models are waited for first.
@@ -45,7 +45,7 @@ def evaluate(
 def evaluated(
     workspace: Workspace, arguments: Mapping[str, Any], on_progress: OnProgress
 ) -> Mapping[str, Any]:
-    """What an evaluation finds, as JSON values; see `evaluate`."""
+    """Return an evaluation as JSON values; see `evaluate`."""
     retrieval, against = arguments.get("retrieval"), arguments.get("against")
     found = workspace[arguments["kb"]].feedback.evaluate(
         _ground_truth(arguments),
@@ -100,7 +100,7 @@ Stop = Callable[[], bool]
 
 
 class Task(Protocol):
-    """Does the work of a job; done again from its arguments, it goes on where it was."""
+    """Runs a job from its arguments; a second run continues the first."""
 
     def __call__(
         self,

@@ -139,7 +139,7 @@ def _nothing(transaction: Transaction, query: str, kb_ids: Collection[str]) -> N
 def _speaking(
     kb: str, chunk: Chunk, document: Document, made: Sequence[Annotation], words: Collection[str]
 ) -> SpeakingChunk:
-    """A chunk that speaks of a subject; weighed by what else it speaks of."""
+    """Return a chunk about a subject, weighted by its other subjects."""
     others = {name for each in made for name in each.entities}
     in_heading = any(word in heading.casefold() for heading in chunk.heading_path for word in words)
     best = max(made, key=lambda each: each.confidence)
@@ -202,7 +202,7 @@ class Annotations:
     def chunks(
         self, *, after: tuple[str, int] = ("", -1), limit: int | None = None
     ) -> list[AnnotatedChunk]:
-        """Chunks that were annotated, each with what it says.
+        """Return annotated chunks.
 
         Args:
             after: URI of a document and a place in it that they come after.
@@ -238,14 +238,14 @@ class Annotations:
 
     @property
     def frames(self) -> Mapping[Frame, int]:
-        """How many annotations of each frame there are, the most frequent first."""
+        """Annotations by statement type, the most frequent first."""
         with self._database.read() as transaction:
             return chunk_annotations.frame_counts(transaction, self._handle.id)
 
     def subjects(
         self, *, kind: str | SubjectKind | None = None, like: str = "", limit: int | None = None
     ) -> list[Subject]:
-        """Subjects that its chunks speak of, those that most speak of first.
+        """List subjects that chunks mention, the most mentioned first.
 
         Takes what `Workspace.subjects` takes, and raises what that raises.
         """
@@ -253,7 +253,7 @@ class Annotations:
 
     @property
     def waiting(self) -> int:
-        """How many chunks have not been annotated yet as the recipe says."""
+        """Number of chunks that still need annotation."""
         maker = self._maker()
         return 0 if maker is None else maker.left()
 
@@ -264,7 +264,7 @@ class Annotations:
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> AnnotationReport:
-        """Annotate what has not been, here and now; `KnowledgeBase.improve` does it too.
+        """Annotate the remaining chunks now; `KnowledgeBase.improve` does so, too.
 
         A language model is asked about all of it, however much its recipe lets an ingest send. What
         it answers is kept: each chunk is paid for once.
@@ -297,7 +297,7 @@ class Annotations:
         return maker_of(self._handle)
 
     def to_frame(self) -> pd.DataFrame:
-        """All annotations as a DataFrame, a row each, with the chunk that they are of."""
+        """Return all annotations as a DataFrame, one row each, with their chunks."""
         with self._database.read() as transaction:
             return annotations_frame(chunk_annotations.iter_all(transaction, self._handle.id))
 
@@ -309,7 +309,7 @@ class Annotations:
 
 
 def maker_of(handle: Handle) -> AnnotationMaker | None:
-    """What annotates a knowledge base; ``None`` where its recipe wants no annotations."""
+    """Return the annotator of a knowledge base; ``None`` if its recipe wants no annotations."""
     spec, database = handle.spec.annotation, handle.stores.database
     annotator = annotator_of(spec, database, handle.id)
     if annotator is None:

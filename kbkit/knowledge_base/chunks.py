@@ -89,11 +89,11 @@ class Chunks:
             return list(reading.iter_chunks(transaction, self._handle.id, document_id))
 
     def to_frame(self) -> pd.DataFrame:
-        """All chunks as a DataFrame, indexed by id."""
+        """Return all chunks as a DataFrame, indexed by id."""
         return chunks_frame(self)
 
     def embedding_map(self, *, limit: int = 2000, seed: int = 0) -> pd.DataFrame:
-        """Where chunks lie on the plane that shows most of what their vectors differ in.
+        """Project chunk vectors onto the plane of the greatest variance.
 
         Args:
             limit: Most chunks, 1 to 5,000; of more, so many are drawn at random.
@@ -116,7 +116,7 @@ class Chunks:
         return map_frame(found, vectors, chunks)
 
     def fit_query_encoder(self) -> Mapping[str, Any]:
-        """Fit the query encoder to the chunks there are now, whether or not that is due.
+        """Fit the query encoder to the current chunks, whether due or not.
 
         It embeds queries where the recipe says ``query_encoder: fitted``, and stands in for a
         model that cannot be had. `KnowledgeBase.ingest`, ``sync``, ``refresh`` and ``configure``

@@ -47,7 +47,7 @@ def part_of(
 
 
 def section_span(document: Document, section: str) -> tuple[int, int]:
-    """Where a section begins and ends, in characters; all of the document without one."""
+    """Return the span of a section in characters; the whole document without a section."""
     sought = check_text("section", section).strip().lstrip("#").strip().casefold()
     if not sought:
         return 0, len(document.content)
@@ -59,7 +59,7 @@ def section_span(document: Document, section: str) -> tuple[int, int]:
 
 
 def anchor_span(document: Document, anchor: str) -> tuple[int, int]:
-    """Where the part begins and ends that an anchor leads to: a section, or the page of a PDF.
+    """Return the span that an anchor leads to: a section, or a page of a PDF.
 
     All of the document where it leads to none.
     """
@@ -206,12 +206,12 @@ class DocumentCollection:
             return trash.listed(transaction, self._handle.id)
 
     def tags(self) -> dict[str, int]:
-        """How many of its documents have each tag, the most used first."""
+        """Count documents by tag, the most frequent first."""
         with self._database.read() as transaction:
             return reading.tag_counts(transaction, self._handle.id)
 
     def folders(self, *, depth: int = 2) -> dict[str, int]:
-        """How many of its documents lie in each folder of their URIs' paths, sorted by folder.
+        """Count documents by folder of their URI, sorted by folder.
 
         Args:
             depth: Folders within folders that are counted apart.
@@ -220,7 +220,7 @@ class DocumentCollection:
             return reading.folder_counts(transaction, self._handle.id, depth)
 
     def to_frame(self) -> pd.DataFrame:
-        """All documents as a DataFrame, indexed by id; ``content`` is the Markdown."""
+        """Return all documents as a DataFrame, indexed by id; ``content`` is Markdown."""
         return documents_frame(self)
 
     def __repr__(self) -> str:

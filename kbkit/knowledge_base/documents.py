@@ -38,7 +38,7 @@ _TRIES = 50
 
 @explained
 class Documents(DocumentCollection):
-    """The documents of a knowledge base in order of URI, those too that are gone from their source.
+    """Documents of a knowledge base by URI, including those that are gone from their source.
 
     Iterating gives them, ``len`` counts them, ``kb.documents[id or URI]`` looks one up.
     """
@@ -105,7 +105,7 @@ class Documents(DocumentCollection):
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Expansion:
-        """Have a language model write a card and questions of each document, for search.
+        """Write document summaries and questions with a language model, for search.
 
         Whether search gains by it is not known: measure it. Documents are sent to the model: title,
         headings and the first 6,000 characters of each. What it writes is kept, by the text that it
@@ -147,7 +147,7 @@ class Documents(DocumentCollection):
                 self._settle()
 
     def unexpand(self) -> int:
-        """Forget what language models wrote of the documents; gives of how many that was.
+        """Delete text that language models wrote; return the number of documents.
 
         Their cards are made of the documents alone again.
         """
@@ -166,7 +166,7 @@ class Documents(DocumentCollection):
         metadata: Mapping[str, Any] | None = None,
         if_match: str | None = None,
     ) -> DocumentInfo:
-        """Change a document, given by id or URI; what is not named stays.
+        """Change a document, given by id or URI; omitted values stay.
 
         The change is searchable when the call returns. A type and tags that are given here hold
         whatever the document's source says later. Its title, content and metadata are what the
@@ -213,7 +213,7 @@ class Documents(DocumentCollection):
         )
 
     def delete(self, document: str, *, if_match: str | None = None) -> None:
-        """Put a document into the trash, from which `undelete` brings it back.
+        """Move a document to the trash; `undelete` restores it.
 
         Its source does not: what was deleted by hand stays away, whatever a refresh reads. Naming
         the document again does (`add`, or another source).
@@ -235,7 +235,7 @@ class Documents(DocumentCollection):
         self._handle.stores.vectors.apply(self._handle.id)
 
     def undelete(self, document: str) -> DocumentInfo | None:
-        """Bring a deleted document back, with its ratings and what was said of it.
+        """Restore a deleted document with its ratings and labels.
 
         Args:
             document: Its id or URI.
@@ -281,7 +281,7 @@ class Documents(DocumentCollection):
         return Origin(source_id, run_id, labels=labels, stored=stored, expected=old.content_hash)
 
     def _put(self, document: SourceDocument, origin: Origin) -> DocumentInfo | None:
-        """Store a document; ``None`` where it changed meanwhile, so that nothing was done."""
+        """Store a document; ``None`` if it changed meanwhile and nothing was done."""
         if not document.title or not document.content.strip():
             raise ConfigError("a document needs a title and content; give both")
         report = self._ingestion.pipeline().store(document, origin)
@@ -320,7 +320,7 @@ class Documents(DocumentCollection):
 
 
 def delete_together(documents: Documents, names: Sequence[str]) -> int:
-    """Put documents into the trash, all or none; gives how many."""
+    """Move documents to the trash, all or none; return their number."""
     handle = documents._handle
     handle.check_own()
     ids = {documents[name].id for name in names}

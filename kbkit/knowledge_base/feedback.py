@@ -36,7 +36,7 @@ class HasFeedback(Protocol):
 
 @explained
 class Feedback:
-    """How well a knowledge base answers, by golden questions or its ratings, and better weights."""
+    """Measures how well a knowledge base answers, and tunes its weights."""
 
     def __init__(self, handle: Handle, ratings: Ratings, ingestion: Ingestion) -> None:
         self._handle = handle
@@ -44,7 +44,7 @@ class Feedback:
         self._ingestion = ingestion
 
     def judgements(self) -> Judgements:
-        """How well chunks answer queries: graded labels made from ratings that name a query.
+        """Return graded judgements made from ratings that name a query.
 
         See `Judgements.from_ratings` for how ratings become grades. Chunks that are gone are left
         out, and come back with them.
@@ -62,7 +62,7 @@ class Feedback:
         wait: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Evaluation:
-        """Measure how well search answers queries whose answers are known.
+        """Measure search with queries of known answers.
 
         Golden questions are measured by page, judgements by chunk. What nobody judged counts as
         not relevant; ratings have no weight where judgements measure, since those come from them.
@@ -144,7 +144,7 @@ class Feedback:
     def pool(
         self, query: str, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
     ) -> JudgingPool:
-        """Candidates for judging a query: what every mode finds, and some of what none shows.
+        """Return candidates for judging a query: hits of every mode, and some that none shows.
 
         They come in an order that does not tell how they were found, the same each time for the
         same rater, so that ratings do not only confirm what search shows. Ratings that there are
@@ -170,7 +170,7 @@ class Feedback:
     def judging(
         self, queries: Queries, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
     ) -> JudgingRound:
-        """A round of judging: the pools of some queries, what a rater said, and what is left.
+        """Start or continue a judging round over the pools of some queries.
 
         What `kbkit.panels.JudgePanel` shows. What was said before counts, so it goes on where it
         was left.
@@ -199,7 +199,7 @@ class Feedback:
         )
 
     def agreement(self) -> Agreement:
-        """How far people agree who rated the same chunks for the same queries.
+        """Measure agreement of people who rated the same chunks for the same queries.
 
         Krippendorff's alpha for the order of the stars, of all raters and of each two, and the
         passages that they differ on most.

@@ -44,7 +44,7 @@ _judged_english = lru_cache(maxsize=8)(is_english)
 
 
 class Handle:
-    """One knowledge base of a workspace: its row of the catalog, its embedder and retriever.
+    """One knowledge base of a workspace: catalog row, embedder and retriever.
 
     Attributes:
         resources: What the knowledge bases of its workspace share.
@@ -80,7 +80,7 @@ class Handle:
         return self._spec_of(self.row())
 
     def _spec_of(self, row: KnowledgeBaseRow) -> KnowledgeBaseSpec:
-        """How it works as the catalog has it like this; checked once while that is the same."""
+        """Return the parsed settings, checked once while they stay the same."""
         if self._spec is None or self._spec[0] is not row.config:
             self._spec = row.config, spec_of(row)
         return self._spec[1]
@@ -168,7 +168,7 @@ class Handle:
             return ratings.listed(transaction, self.id, targets)
 
     def summaries_of(self, chunk_ids: Sequence[str]) -> dict[str, ChunkSummary]:
-        """What some chunks say in a few words, by id; those without annotations are left out."""
+        """Summarize chunks, by id; chunks without annotations are left out."""
         with self.stores.database.read() as transaction:
             return chunk_annotations.summaries(transaction, chunk_ids)
 
@@ -210,7 +210,7 @@ class Handle:
         return self.resources.embedders.of_cards(english=self._is_english(spec))
 
     def _is_english(self, spec: KnowledgeBaseSpec) -> bool:
-        """Whether its text is English: as its spec says, and as the text itself says.
+        """Whether the text is English, by the settings and by the text itself.
 
         English is what a spec says that says nothing, and analyzers exist for 30 languages only.
         """
@@ -244,7 +244,7 @@ class Handle:
 
     @cached_property
     def retriever(self) -> Retriever:
-        """What finds candidates in it; `Workspace.search` ranks those of several together."""
+        """The retriever; `Workspace.search` ranks candidates of several together."""
         return Retriever(self.stores, self.id, self.embedder, self.card_embedder, self.graph)
 
     def search(
@@ -263,7 +263,7 @@ class Handle:
         )
 
     def graph(self) -> GraphTable:
-        """Its entities and the relations between them, as its documents are now.
+        """Return entities and relations of the current documents.
 
         Of a large knowledge base that is still read in the background, as far as that is.
         """

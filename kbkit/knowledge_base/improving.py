@@ -53,7 +53,7 @@ _POLL = 0.2
 
 
 class Improving:
-    """Has models embed what they have not embedded of one knowledge base yet."""
+    """Runs embedding models on what they have not embedded in a knowledge base."""
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
@@ -90,7 +90,7 @@ class Improving:
         return left or None
 
     def after_few(self) -> None:
-        """As behind an ingest, of a few documents that came, changed or went.
+        """Schedule work as after an ingest, for a few changed documents.
 
         A server does it a moment later, for all that came by then.
         """
@@ -192,7 +192,7 @@ class Improving:
         return reembed(self._stores, place, on_progress=on_progress, stop=stop)
 
     def fit_encoder(self) -> float | None:
-        """Fit the query encoder if that is due; gives how many seconds it took."""
+        """Fit the query encoder if due; return the seconds it took."""
         from kbkit.retrieval.encoder_fitting import is_due
 
         with self._stores.database.read() as transaction:
@@ -289,7 +289,7 @@ class Improving:
             self._stores.snapshots.save(self._handle.id)
 
     def _watch(self, on_progress: OnProgress | None, stop: Stop) -> None:
-        """Tell how far another process is, until there is nothing left or it has ended."""
+        """Report the progress of another process until it is done."""
         first = left = self.left
         while left and not stop() and self._stores.locks.is_held(self._lock):
             if on_progress is not None:
@@ -301,7 +301,7 @@ class Improving:
             left = self.left
 
     def _start(self) -> bool:
-        """Have a process do the rest; one that is at work does it too. Gives whether one does."""
+        """Start a process for the rest, unless one runs; return whether one does."""
         address, locks = self._stores.address, self._stores.locks
         if address is None:
             return False

@@ -46,7 +46,7 @@ _PLACE = {
 
 
 class Ingestion:
-    """How documents come into one knowledge base, and how it is made to work otherwise."""
+    """Ingests documents into one knowledge base, and changes its settings."""
 
     def __init__(self, handle: Handle) -> None:
         self._handle = handle
@@ -192,7 +192,7 @@ class Ingestion:
         )
 
     def sources(self) -> list[SourceRow]:
-        """Its sources, oldest first."""
+        """Return the sources, oldest first."""
         with self._stores.database.read() as transaction:
             return runs.list_sources(transaction, self.id)
 
@@ -226,7 +226,7 @@ class Ingestion:
         enabled: bool | None = None,
         if_match: str | None = None,
     ) -> None:
-        """Have a source read something else, or otherwise, or not at all; the rest stays."""
+        """Change or disable a source; omitted values stay."""
         with self._stores.database.write() as transaction:
             runs.check_version(transaction, row.id, if_match)
             if source is None:
@@ -242,7 +242,7 @@ class Ingestion:
     def _place_name(
         self, transaction: Transaction, spec: Mapping[str, Any], base: Path, key: str
     ) -> str:
-        """What the place of a source is called in URIs, so that no other is called alike."""
+        """Return a source's name in URIs, distinct from those of others."""
         if not (path := spec.get("path")):
             return ""
         rows = runs.list_sources(transaction, self.id)

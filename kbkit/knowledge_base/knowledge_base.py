@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @explained
 class KnowledgeBase(Searches):
-    """One knowledge base of a workspace; `Workspace` makes these.
+    """One knowledge base; made by `Workspace`.
 
     Its parts load what they need when they are first used: a search needs none of them.
     """
@@ -77,21 +77,21 @@ class KnowledgeBase(Searches):
 
     @cached_property
     def annotations(self) -> Annotations:
-        """What its chunks say, as statements and names; see `Annotations`."""
+        """Statements and names in its chunks; see `Annotations`."""
         from kbkit.knowledge_base.annotations import Annotations
 
         return Annotations(self._handle)
 
     @cached_property
     def ratings(self) -> Ratings:
-        """What people said of documents and chunks; see `Ratings`."""
+        """Ratings of its documents and chunks; see `Ratings`."""
         from kbkit.knowledge_base.ratings import Ratings
 
         return Ratings(self._handle)
 
     @cached_property
     def sources(self) -> Sources:
-        """What `refresh` reads again; see `Sources`."""
+        """Sources that `refresh` reads; see `Sources`."""
         from kbkit.knowledge_base.sources import Sources
 
         return Sources(self._handle, self._ingestion)
@@ -127,11 +127,11 @@ class KnowledgeBase(Searches):
 
     @property
     def spec(self) -> KnowledgeBaseSpec:
-        """How it works: chunking, embedding, retrieval, storage, site. `configure` changes it."""
+        """The settings: chunking, embedding, retrieval, storage, site. `configure` changes them."""
         return self._handle.spec
 
     def info(self) -> KnowledgeBaseInfo:
-        """Its figures: documents, chunks, types, states, embedder, times."""
+        """Return figures: documents, chunks, types, states, embedder, times."""
         return self._handle.info()
 
     def add(
@@ -210,7 +210,7 @@ class KnowledgeBase(Searches):
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
-        """Read all sources again and take over what changed.
+        """Read all sources again and store changes.
 
         Args:
             local: Only sources that read on this machine's disk.
@@ -232,7 +232,7 @@ class KnowledgeBase(Searches):
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
-        """Read the sources of a recipe; those that it named before and no longer names go.
+        """Read the sources of a recipe; sources no longer named are removed.
 
         Takes what `ingest` takes, and raises what it raises.
         """
@@ -247,7 +247,7 @@ class KnowledgeBase(Searches):
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Improvement:
-        """Make what comes behind an ingest: annotations, and vectors of models.
+        """Annotate, and embed with models.
 
         An ingest begins this by itself, in a process of its own, if the setting `KBKIT_IMPROVE`
         does not say otherwise; this waits for it, or does it. Models embed cards, and chunks where
@@ -289,7 +289,7 @@ class KnowledgeBase(Searches):
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
-        """Change how the knowledge base works.
+        """Change the settings; documents are split and embedded again if needed.
 
         Another embedder embeds all chunks again; searches go on with the old vectors until there
         is a new one for each. A change of chunking or language cuts and indexes the stored
@@ -405,7 +405,7 @@ class KnowledgeBase(Searches):
         model: bool | None,
         on_progress: OnProgress | None,
     ) -> list[SiteSection]:
-        """Write those built-in knowledge bases that are wanted beside the pages of this one.
+        """Write built-in knowledge bases beside the pages of this one.
 
         Those that are not, and were before, are removed.
         """

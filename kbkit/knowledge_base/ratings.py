@@ -86,7 +86,7 @@ class Ratings:
         return rating
 
     def delete(self, rating_id: int) -> None:
-        """Take back a rating that was a slip; the one before it counts again.
+        """Delete a mistaken rating; the one before it counts again.
 
         Args:
             rating_id: The ``id`` of the rating that `KnowledgeBase.rate` returned.
@@ -122,7 +122,7 @@ class Ratings:
             return ratings.total(transaction, self._handle.id, found.id)
 
     def to_frame(self) -> pd.DataFrame:
-        """All ratings as a DataFrame, oldest first, indexed by id.
+        """Return all ratings as a DataFrame, oldest first, indexed by id.
 
         ``average`` and ``raters`` tell what all ratings of the same chunk or document come to.
         """

@@ -23,7 +23,7 @@ from kbkit.validation import check_text
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What the knowledge bases of one workspace share.
+    """Objects that the knowledge bases of a workspace share.
 
     Attributes:
         stores: What the workspace keeps.
@@ -42,7 +42,7 @@ class Resources:
 
 
 def check_spec(spec: KnowledgeBaseSpec) -> None:
-    """Whether searches and ingests will find what they need; nothing of others is imported."""
+    """Check that all named embedders and plugins exist, without importing them."""
     analyzer(spec.language)
     for postprocessor in spec.retrieval.postprocessors:
         check_installed(postprocessor)

@@ -88,7 +88,7 @@ class Searches:
         return similar(self._handle.retriever, chunk_id, asked)
 
     def related(self, chunk_id: str, *, limit: int = 10) -> list[RelatedChunk]:
-        """Other chunks that share rare subjects with a chunk, whatever their words are.
+        """Find chunks that share rare subjects with a chunk, in any words.
 
         Args:
             chunk_id: Of the chunk.
@@ -124,7 +124,7 @@ class Searches:
         llm: LLM | None = None,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> Answer:
-        """What a language model makes of the passages that answer a query best.
+        """Answer a question from the best passages with a language model.
 
         The passages are handed over as numbered, quoted material. Without a model there is no
         text, only the passages.
@@ -181,7 +181,7 @@ class Searches:
         return search_tool(self._handle.name, about, self.search, limit, filters)
 
     def context(self, chunk_id: str, *, before: int = 1, after: int = 1) -> list[Chunk]:
-        """A chunk with those before and after it in its document, in document order.
+        """Return a chunk with its neighbours, in document order.
 
         Args:
             chunk_id: Of the chunk.

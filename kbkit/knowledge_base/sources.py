@@ -82,7 +82,7 @@ class Sources:
         return [self[row.id] for row in rows]
 
     def update(self, source: str, *, if_match: str | None = None, **options: Any) -> SourceInfo:
-        """Change what a source reads, and how; its documents follow with the next refresh.
+        """Change a source; its documents follow with the next refresh.
 
         Args:
             source: Its id, or its location.
@@ -106,7 +106,7 @@ class Sources:
         return self[row.id]
 
     def enable(self, source: str, *, if_match: str | None = None) -> SourceInfo:
-        """Have a refresh read a source again.
+        """Have refreshes read a source again.
 
         Args:
             source: Its id, or its location.
@@ -119,7 +119,7 @@ class Sources:
         return self._switch(source, True, if_match)
 
     def disable(self, source: str, *, if_match: str | None = None) -> SourceInfo:
-        """Have no refresh or build read a source; its documents stay.
+        """Have refreshes and builds skip a source; its documents stay.
 
         Args:
             source: Its id, or its location.
@@ -151,7 +151,7 @@ class Sources:
         self._handle.stores.vectors.apply(self._handle.id)
 
     def paths(self) -> list[tuple[Path, tuple[str, ...]]]:
-        """Where sources read on this machine's disk: globs, files or folders.
+        """Return local paths that sources read: globs, files or folders.
 
         Returns:
             The path of each, absolute, and the globs that it leaves out.
@@ -163,7 +163,7 @@ class Sources:
         ]
 
     def to_frame(self) -> pd.DataFrame:
-        """All sources as a DataFrame, indexed by id."""
+        """Return all sources as a DataFrame, indexed by id."""
         return sources_frame(self)
 
     def __repr__(self) -> str:

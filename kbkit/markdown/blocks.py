@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """What a block is."""
+    """Type of block."""
 
     HEADING = "heading"
     FENCE = "fence"
@@ -128,7 +128,7 @@ _RAW_ENDS = {
 
 
 def blocks(content: str) -> Iterator[Block]:
-    """The blocks of a text, in order, found as they are asked for."""
+    """Iterate over the blocks of a text, parsed as they are needed."""
     text = same_breaks(content)
     front = _FRONT_MATTER.match(text)
     if front:
@@ -151,7 +151,7 @@ def _scan(text: str, at: int, depth: int = 0) -> Iterator[Block]:
 
 
 def same_breaks(content: str) -> str:
-    """A text of the same length with line feeds only, those in place of form feeds among them."""
+    """Normalize line breaks to line feeds, form feeds too; the length stays."""
     if "\r" in content or "\f" in content:
         return _BREAKS.sub(
             lambda found: " \n" if found[0] == "\r\n" else "\n" * len(found[0]), content
@@ -160,7 +160,7 @@ def same_breaks(content: str) -> str:
 
 
 def is_closed(fence: Block, content: str) -> bool:
-    """Whether the last line of a fence ends it."""
+    """Whether a fence is closed."""
     last = content.rfind("\n", fence.start, fence.end) + 1
     return last > fence.start and bool(_fence_end(fence.markup).match(content, last - 1))
 
@@ -295,7 +295,7 @@ def _nested(text: str, at: int, depth: int) -> tuple[list[Block], int] | None:
 
 
 def _parsed(text: str, start: int) -> tuple[list[Block], int]:
-    """The blocks up to the next that is beyond doubt, by the parser, and where it begins.
+    """Parse blocks up to the next safe boundary, and return that, too.
 
     The last may reach further.
     """

@@ -49,7 +49,7 @@ def _end(tokens: Sequence[Token], start: int) -> int:
 
 
 def _term(begin: Sequence[Token]) -> int:
-    """How many tokens the term is that an item begins with, bold marks included; 0 without one."""
+    """Count the tokens of the term that begins an item, bold marks included; 0 without one."""
     if [token.type for token in begin[:2]] != ["paragraph_open", "inline"]:
         return 0
     children = begin[1].children or []
@@ -70,7 +70,7 @@ def _term(begin: Sequence[Token]) -> int:
 
 
 def _name(inline: Token, length: int) -> list[Token]:
-    """Take the term off the text that it begins: the tokens of its own element."""
+    """Move a term's tokens into an element of their own."""
     children = inline.children or []
     named = [child for child in children[:length] if not child.type.startswith("strong_")]
     rest = children[length:]

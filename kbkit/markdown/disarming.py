@@ -58,7 +58,7 @@ def escape(text: str) -> str:
 
 
 def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
-    """Make a document's Markdown fit to stand below its title on a page.
+    """Prepare a document's Markdown for a page with its title.
 
     A heading that repeats the title is dropped where nothing but pictures stands before it (its
     anchor is handed over); if other headings of level 1 remain, all headings go down one level.
@@ -91,7 +91,7 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
 
 
 def _repeated_title(found: Sequence[Block], content: str, title: str) -> tuple[Block | None, str]:
-    """The heading that repeats the title before anything else is said, and its anchor."""
+    """Return the heading that repeats the title at the start, and its anchor."""
     own = next((block for block in found if block.kind is Kind.HEADING), None)
     if own and own.outermost and _bare(content[: own.start]):
         text, anchor = split_anchor(own.title)

@@ -74,7 +74,7 @@ def marked(_: object, tokens: Sequence[Token], number: int, *__: object) -> str:
 
 @lru_cache(maxsize=4_096)
 def mathml(text: str) -> str:
-    """A formula as MathML, ``""`` where it says what is not known here."""
+    """Convert a formula to MathML, ``""`` if it is not supported."""
     # most pages have no formula
     from docutils.utils.math.latex2mathml import tex2mathml
 

@@ -28,12 +28,12 @@ def destinations(markdown: str) -> list[str]:
 
 
 def links(markdown: str) -> list[re.Match[str]]:
-    """All links and images; group 1 is what each is read by, at most 400 characters."""
+    """Find all links and images; group 1 is the label, at most 400 characters."""
     return list(_LINK.finditer(markdown)) if "](" in markdown else []
 
 
 def link_texts(markdown: str) -> list[str]:
-    """What all links and images are read by, but for those beyond 400 characters."""
+    """Return the labels of links and images, except those beyond 400 characters."""
     return [found[1] for found in links(markdown)]
 
 

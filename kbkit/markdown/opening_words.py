@@ -70,7 +70,7 @@ def opening_words(markdown: str, *, from_top: bool = False) -> str:
 
 
 def shown_words(markdown: str, shown: str) -> str:
-    """The words of the first line that a snippet shows, where that is far from what is above it."""
+    """Return the first line of a snippet, if it is far below its heading."""
     seen, above = _SPACE.sub(" ", shown), 0
     for block in blocks(markdown[:_READ].replace("\0", "")):
         if block.kind is Kind.HEADING:

@@ -17,7 +17,7 @@ _STEPS = {PREVIOUS: "prev", NEXT: "next"}
 
 
 def mark_breadcrumbs(tokens: list[Token]) -> None:
-    """Put the paragraph before the title into an element of its own."""
+    """Put the paragraph before the title into an element."""
     kinds = [token.type for token in tokens[:4]]
     if kinds == ["paragraph_open", "inline", "paragraph_close", "heading_open"]:
         tokens[0] = Token("html_block", "", 0, content=_BREADCRUMBS)
@@ -45,7 +45,7 @@ def dated(page: str, day: str) -> str:
 
 
 def mark_onwards(tokens: list[Token]) -> None:
-    """Put what follows the last rule into an element of its own, in place of the rule."""
+    """Put everything after the last rule into an element, in place of the rule."""
     rules = [n for n, token in enumerate(tokens) if token.type == "hr" and token.level == 0]
     if rules:
         for opened, inline in pairwise(tokens[rules[-1] :]):

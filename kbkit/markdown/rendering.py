@@ -254,7 +254,7 @@ def _safe_href(href: str, resolve: ResolvePage) -> str | None:
 
 
 def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
-    """Give each heading an id of its own and a link to itself, and ids to what else has one."""
+    """Give each heading an id and a permalink."""
     toc: list[TocEntry] = []
     stack: list[TocEntry] = []
     used: set[str] = set()

@@ -27,7 +27,7 @@ _TEXT = re.compile(r"\S")
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading: ``content[start:end]``, with the titles of those above it and its own."""
+    """A heading, ``content[start:end]``, with its path."""
 
     start: int
     end: int
@@ -101,7 +101,7 @@ def _named(content: str, found: Sequence[Block]) -> list[Heading]:
 
 
 def document_title(content: str) -> str:
-    """What a document calls itself, or ``""``.
+    """Return a document's own title, or ``""``.
 
     That is its first heading of level 1, or else the heading or the picture that it begins with.
     """

@@ -17,7 +17,7 @@ Address = Callable[[str, str], str | None]
 
 
 def resolve_wiki_links(markdown: str, address: Address) -> str:
-    """Make links of what is linked by name; what leads nowhere becomes its text. Code stays."""
+    """Convert links by name to Markdown links; broken ones become text. Code stays."""
     if "[[" not in markdown:
         return markdown
 

@@ -38,7 +38,7 @@ def fence(code: str, language: str = "") -> str:
 
 
 def escape(text: str) -> str:
-    """Escape what Markdown would take for markup in plain text."""
+    """Escape Markdown syntax in plain text."""
     if not _SPECIAL.search(text):
         return text
     return _ESCAPES.sub(_escaped, text)
@@ -58,7 +58,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def code_span(text: str) -> str:
-    """Inline code, whatever backticks it holds."""
+    """Return inline code, with any backticks in it."""
     text = SPACE.sub(" ", text).strip()
     if not text:
         return ""
@@ -115,7 +115,7 @@ def marked(text: str, mark: str) -> str:
 
 
 def emphasised(text: str) -> str:
-    """Write the marks of `marked` texts, but those that readers would take for stars.
+    """Write the marks of `marked` texts, except those that look like literal stars.
 
     Marks open before, and close behind, what is no white space, and a mark between a letter
     and a sign belongs to neither (CommonMark, flanking delimiter runs). Marks that touch are one
@@ -166,7 +166,7 @@ def _flanks(outside: str, inside: str) -> bool:
 
 
 def formula(text: str) -> str:
-    """TeX between whatever delimiters the page uses, as it stands between dollars."""
+    """Return TeX with dollars in place of the page's delimiters."""
     text = re.sub(r"^\\[(\[]|\\[)\]]$", "", text.strip()).strip(" $")
     return text.replace("<", r"\lt ").replace("`", "'")
 
@@ -181,7 +181,7 @@ def inline_math(element: Any) -> str:
 
 
 def guard(text: str) -> str:
-    """Escape what would begin a block at the starts of a paragraph's lines."""
+    """Escape block syntax at the starts of a paragraph's lines."""
     return _LINE_START.sub(_guarded, text)
 
 
@@ -222,7 +222,7 @@ def admonition(title: str, text: str) -> str:
 
 
 def title_of(kind: str, own: str | None) -> str:
-    """What names an admonition; a title of its own follows what kind it is, which pages draw."""
+    """Return an admonition's title: its kind, then its own title."""
     first = (own or "").split(" ", maxsplit=1)[0].lower().rstrip(":!.,")
     if own and _first_word(kind) in _TOLD and first not in KINDS:
         return f"{_named(kind)}: {own}"
@@ -230,7 +230,7 @@ def title_of(kind: str, own: str | None) -> str:
 
 
 def shown_as(title: str) -> str:
-    """How the theme shows an admonition that has a title, by its first word."""
+    """Return the theme's style for an admonition, by the first word of its title."""
     return _SHOWN.get(title.split(maxsplit=1)[0].lower().strip(":"), "note")
 
 

@@ -69,7 +69,7 @@ class CollectionDocument(TypedDict):
 
 
 class Collection(TypedDict):
-    """What a collection holds."""
+    """Contents of a collection."""
 
     note: str
     collection_name: str
@@ -82,7 +82,7 @@ class Collection(TypedDict):
 
 
 class AddedDocuments(TypedDict):
-    """What was added."""
+    """Result of adding documents."""
 
     collection_name: str
     new: int
@@ -99,7 +99,7 @@ class DroppedCollection(TypedDict):
 
 
 class DeletedDocuments(TypedDict):
-    """How many documents are in the trash."""
+    """Number of documents moved to the trash."""
 
     collection_name: str
     deleted: int
@@ -116,7 +116,7 @@ def add(tools: Tools) -> None:
         description: Annotated[str, Field(description="What it is about.")] = "",
         context: Context[Any, Any],
     ) -> Annotated[CallToolResult, AddedDocuments]:
-        """Make a collection, a knowledge base of your own, with documents if some are given."""
+        """Create a collection, a knowledge base of your own, with documents if given."""
         return _created(tools, collection_name, documents, description, LongWork(context))
 
     @tools.write(destructive=True, idempotent=True)  # what has the same source is replaced
@@ -156,7 +156,7 @@ def add(tools: Tools) -> None:
     def describe_kb_collection(
         *, collection_name: CollectionName, max_tokens: MaxTokens = 0, cursor: Cursor = ""
     ) -> Annotated[CallToolResult, Collection]:
-        """What a collection is about, its figures, and its documents with their ids."""
+        """Describe a collection: its topic, figures, and documents with their ids."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         kb = tools.workspace[_allowed(tools, collection_name)]
         found = kb.documents.list()
@@ -166,7 +166,7 @@ def add(tools: Tools) -> None:
     def drop_kb_collection(
         *, collection_name: CollectionName
     ) -> Annotated[CallToolResult, DroppedCollection]:
-        """Put a collection with all it holds into the trash, where a person finds it."""
+        """Move a collection to the trash, from which a person can restore it."""
         tools.workspace.delete(_own(tools, collection_name))
         said = f"{collection_name} is in the trash; a person can bring it back."
         return result(replies.Reply(said, {"collection_name": collection_name}))
@@ -182,7 +182,7 @@ def add(tools: Tools) -> None:
             ),
         ],
     ) -> Annotated[CallToolResult, DeletedDocuments]:
-        """Put documents of a collection into the trash; none where one of them is not there."""
+        """Move documents of a collection to the trash; none if one of them does not exist."""
         from kbkit.knowledge_base.documents import delete_together
 
         kb = tools.workspace[_own(tools, collection_name)]
@@ -194,7 +194,7 @@ def add(tools: Tools) -> None:
 def _created(
     tools: Tools, name: str, documents: Any, description: str, work: LongWork
 ) -> CallToolResult:
-    """Make a collection; one whose documents cannot be stored is not made."""
+    """Create a collection; not created if its documents cannot be stored."""
     from kbkit.mcp import submissions
     from kbkit.recipes import check_name
 
@@ -228,7 +228,7 @@ def _collections(tools: Tools) -> list[str]:
 
 
 def _is_collection(info: KnowledgeBaseInfo) -> bool:
-    """Whether a knowledge base may be one that agents made: those that read sources, people did."""
+    """Whether agents made a knowledge base: those that read sources are people's."""
     return info.id not in BUILT_IN and not info.source_types
 
 

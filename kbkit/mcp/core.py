@@ -21,7 +21,7 @@ KbName = Annotated[str, Field(description="Knowledge base; empty for all.")]
 
 @with_config(ConfigDict(extra="forbid"))
 class Conditions(TypedDict, total=False):
-    """All must hold."""
+    """All conditions must hold."""
 
     document_type: Literal["manual", "tutorial", "api_spec", "faq", "policy", "reference", "other"]
     tags: list[str]
@@ -35,7 +35,7 @@ class Conditions(TypedDict, total=False):
 
 
 class Passage(TypedDict):
-    """A quoted passage and where it is from."""
+    """A quoted passage with its source."""
 
     title: str
     source: NotRequired[str]
@@ -50,7 +50,7 @@ class Passage(TypedDict):
 
 
 class Passages(TypedDict):
-    """What a search found."""
+    """Results of a search."""
 
     note: str
     results: list[Passage]
@@ -94,7 +94,7 @@ class DocumentPart(TypedDict):
 
 
 class ContextPieces(TypedDict):
-    """What helps to answer a question."""
+    """Pieces of a context."""
 
     note: str
     pieces: list[dict[str, Any]]
@@ -137,7 +137,7 @@ def add(tools: Tools) -> None:
     def list_knowledge_bases(
         *, max_tokens: MaxTokens = 0, cursor: Cursor = ""
     ) -> Annotated[CallToolResult, KnowledgeBases]:
-        """The knowledge bases that can be searched, and what they hold."""
+        """List the knowledge bases that can be searched, with their topics."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         return result(replies.knowledge_bases_reply(tools.list(), start=start, budget=budget))
 
@@ -165,7 +165,7 @@ def add(tools: Tools) -> None:
     def get_context(
         *, query: str, kb_name: KbName = "", max_tokens: MaxTokens = 0
     ) -> Annotated[CallToolResult, ContextPieces]:
-        """All that helps to answer a question: passages, what is known of names in it, entries."""
+        """Collect what helps to answer a question: passages, facts about names in it, entries."""
         searches, budget, kbs = tools.searches, tools.budget(max_tokens), tools.kbs(kb_name)
         return result(
             replies.context_reply(
@@ -182,7 +182,7 @@ def add(tools: Tools) -> None:
         query: Annotated[str, Field(description="What was asked.")] = "",
         note: str = "",
     ) -> Annotated[CallToolResult, RatedChunk]:
-        """Say how well a passage answered, 1 (wrong) to 5 (just right); later searches heed it."""
+        """Rate how well a passage answered, 1 (wrong) to 5 (perfect); later searches use it."""
         tools.kbs(kb_name)
         rating = tools.workspace[kb_name].rate(chunk_id, score, query=query, note=note)
         values = {"chunk_id": rating.target.id, "score": score}

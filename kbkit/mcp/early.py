@@ -29,7 +29,7 @@ _META = "io.modelcontextprotocol/"
 
 
 class EarlyAnswers:
-    """What is answered without the server.
+    """Answers requests before the server is loaded.
 
     Args:
         sets: Names of the sets of tools.
@@ -114,7 +114,7 @@ def _with_version(result: dict[str, Any]) -> dict[str, Any]:
 
 
 class Wire:
-    """Standard input and output, with what is answered early between them and the server.
+    """Standard input and output, shared by early answers and the server.
 
     Both are taken at once: what else reads or prints finds nothing, and the log.
 
@@ -197,7 +197,7 @@ class LineReader(io.RawIOBase):
 
 
 class LineWriter(io.RawIOBase):
-    """Hands on what is written, a whole line at a time."""
+    """Writes whole lines only."""
 
     def __init__(self, hand_on: Callable[[bytes], object]) -> None:
         self._hand_on = hand_on
@@ -208,7 +208,7 @@ class LineWriter(io.RawIOBase):
         return True
 
     def write(self, data: Any) -> int:
-        """Take all of it, and hand on the lines that have ended."""
+        """Take data, and pass on complete lines."""
         self._rest += bytes(data)
         *lines, self._rest = self._rest.split(b"\n")
         for line in lines:
@@ -217,10 +217,10 @@ class LineWriter(io.RawIOBase):
 
 
 def text_of(lines: queue.SimpleQueue[bytes]) -> io.TextIOWrapper:
-    """Lines as a text that can be read."""
+    """Return lines as a text stream to read."""
     return io.TextIOWrapper(io.BufferedReader(LineReader(lines)), "utf-8", "replace")
 
 
 def text_to(hand_on: Callable[[bytes], object]) -> io.TextIOWrapper:
-    """What hands on lines as a text that can be written."""
+    """Return a text stream to write that passes on lines."""
     return io.TextIOWrapper(io.BufferedWriter(LineWriter(hand_on)), "utf-8")

@@ -53,7 +53,7 @@ class EntryText(TypedDict):
 
 
 class RatedEntry(TypedDict):
-    """How an entry is rated now."""
+    """An entry and its rating."""
 
     slug: str
     rating: float
@@ -71,7 +71,7 @@ def add(tools: Tools) -> None:
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, EntryRows]:
-        """Solutions that worked before, by how well they fit and how they were rated."""
+        """Find solutions that worked before, ranked by fit and rating."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         entries = tools.workspace.entries
         if query.strip():
@@ -84,7 +84,7 @@ def add(tools: Tools) -> None:
     def get_entry(
         *, slug: Slug, max_tokens: MaxTokens = 0, cursor: Cursor = ""
     ) -> Annotated[CallToolResult, EntryText]:
-        """A solution: what to do, and which files it has."""
+        """Read a solution: instructions and names of its files."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         found = tools.workspace.entries.read(slug)
         return result(replies.entry_reply(found, start=start, budget=budget))
@@ -98,7 +98,7 @@ def add(tools: Tools) -> None:
         tags: tuple[str, ...] = (),
         category: str = "",
     ) -> Annotated[CallToolResult, RatedEntry]:
-        """Write down a solution that worked, for the next such task."""
+        """Record a solution that worked, for the next such task."""
         entry = tools.workspace.entries.create(
             title, description=description, prompt=prompt, tags=tags, category=category
         )
@@ -106,7 +106,7 @@ def add(tools: Tools) -> None:
 
     @tools.write(destructive=False, idempotent=False)
     def rate_entry(*, slug: Slug, score: Score) -> Annotated[CallToolResult, RatedEntry]:
-        """Say how well a solution worked, 1 (not at all) to 5 (just right)."""
+        """Rate how well a solution worked, 1 (not at all) to 5 (perfectly)."""
         return _rated(tools.workspace.entries.rate(slug, score), "is rated")
 
     @tools.write(destructive=True, idempotent=True)
@@ -115,7 +115,7 @@ def add(tools: Tools) -> None:
         folder: Annotated[str, Field(description="Of the task; has .knowledge/skill.yaml.")],
         task_id: str = "",
     ) -> Annotated[CallToolResult, RatedEntry]:
-        """Make an entry of what a task left in its folder, or update the one it made before."""
+        """Create or update an entry from the folder of a finished task."""
         place = tools.local_path(folder)
         try:
             entry = tools.workspace.entries.learn(place, task_id=task_id)

@@ -30,7 +30,7 @@ class FileRow(TypedDict):
 
 
 class FileRows(TypedDict):
-    """What a folder holds."""
+    """Contents of a folder."""
 
     note: str
     files: list[FileRow]
@@ -66,7 +66,7 @@ def add(tools: Tools) -> None:
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, FileRows]:
-        """What a folder holds; kb/ shows the knowledge bases and collections as folders."""
+        """List a folder; kb/ shows the knowledge bases and collections as folders."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         files = tools.workspace.files
         found = files.list(path)
@@ -93,7 +93,7 @@ def add(tools: Tools) -> None:
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, FileRows]:
-        """All that lies below a folder."""
+        """List everything below a folder."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         tree = tools.workspace.files.tree(path)
         return result(replies.folder_reply(_below(tree), path=path, start=start, budget=budget))
@@ -102,7 +102,7 @@ def add(tools: Tools) -> None:
     def kb_write(
         *, path: FilePath, content: str, if_match: IfMatch = ""
     ) -> Annotated[CallToolResult, WrittenFile]:
-        """Write a file, in place of what it held."""
+        """Write a file, replacing its content."""
         return _written(tools.workspace.files.write(path, content, if_match=if_match or None))
 
     @tools.write(destructive=False, idempotent=False)
@@ -114,19 +114,19 @@ def add(tools: Tools) -> None:
 
     @tools.write(destructive=False, idempotent=True)
     def kb_mkdir(*, path: FilePath) -> Annotated[CallToolResult, WrittenFile]:
-        """Make a folder, and those above it."""
+        """Create a folder and its parents."""
         return _written(tools.workspace.files.mkdir(path))
 
     @tools.write(destructive=True, idempotent=False)
     def kb_delete(*, path: FilePath) -> Annotated[CallToolResult, WrittenFile]:
-        """Put a file, or a folder with all in it, into the trash, where a person finds it."""
+        """Move a file or a folder to the trash, from which a person can restore it."""
         deleted = tools.workspace.files.delete(path)
         said = f"{deleted.path} is in the trash."
         return result(replies.Reply(said, {"path": deleted.path, "version": ""}))
 
 
 def _below(tree: FileTree) -> Iterator[FileInfo]:
-    """What lies below a folder, each folder before what it holds."""
+    """Iterate over everything below a folder, folders before their content."""
     for child in tree.children:
         yield child.info
         yield from _below(child)

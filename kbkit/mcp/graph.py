@@ -38,7 +38,7 @@ class EntityRows(TypedDict):
 
 
 class NeighborRow(TypedDict):
-    """What a relation leads to."""
+    """Target of a relation."""
 
     id: str
     kind: str
@@ -50,7 +50,7 @@ class NeighborRow(TypedDict):
 
 
 class NeighborRows(TypedDict):
-    """What is related."""
+    """Related things."""
 
     note: str
     neighbors: list[NeighborRow]
@@ -68,7 +68,7 @@ class MadeRelation(TypedDict):
 
 
 class AboutRow(TypedDict):
-    """A subject, a document, a statement, or what stands beside the subject."""
+    """A subject, document or statement, or a name mentioned beside the subject."""
 
     kind: str
     said: str
@@ -77,7 +77,7 @@ class AboutRow(TypedDict):
 
 
 class AboutRows(TypedDict):
-    """Who speaks of a subject."""
+    """Mentions of a subject."""
 
     note: str
     found: list[AboutRow]
@@ -96,7 +96,7 @@ def add(tools: Tools) -> None:
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, EntityRows]:
-        """Things that documents name, those first that are named most."""
+        """List things that documents mention, the most mentioned first."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         found = tools.workspace.graph.entities(
             query, type=type or (), kbs=tools.kbs(""), limit=start + limit + 1
@@ -113,7 +113,7 @@ def add(tools: Tools) -> None:
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, NeighborRows]:
-        """What relations lead to from a thing, the nearest and strongest first."""
+        """List what relations reach from a thing, the nearest and strongest first."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         found = tools.workspace.graph.neighbors(
             entity, depth=depth, relation=relation or (), limit=start + limit + 2
@@ -130,7 +130,7 @@ def add(tools: Tools) -> None:
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, AboutRows]:
-        """What is said of a subject: documents, statements, and things named beside it."""
+        """Find documents and statements about a subject, and names mentioned beside it."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         found = tools.workspace.about(query, kbs=tools.kbs(kb_name), limit=limit)
         return result(replies.about_reply(found, start=start, limit=limit, budget=budget))

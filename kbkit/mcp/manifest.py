@@ -27,7 +27,7 @@ ENVELOPE = {
 
 
 def manifest() -> str:
-    """What ``manifest.json`` has to hold: what the server answers to a client.
+    """Return the text of ``manifest.json``: the server's first answers to a client.
 
     The version of kbkit is left out, and the version of the protocol that a client asks for.
     """
@@ -63,7 +63,7 @@ def manifest() -> str:
 def answers(
     made: WorkspaceServer, requests: Sequence[tuple[str, dict[str, Any] | None]]
 ) -> list[dict[str, Any]]:
-    """What a server answers to requests, one after the other."""
+    """Return a server's answers to requests, in order."""
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     answered: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     thread = threading.Thread(

@@ -18,7 +18,7 @@ _SHOWING = ("view", "str_replace")
 
 
 class MemorySaid(TypedDict):
-    """What the tool answered."""
+    """Answer of the tool."""
 
     note: str
     text: str

@@ -143,7 +143,7 @@ class Resources:
         raise missing
 
     def completed(self, argument: str, value: str, given: Mapping[str, str]) -> list[str]:
-        """How a part of an address may go on.
+        """Complete a variable of a resource template.
 
         Args:
             argument: ``name`` or ``path``.
@@ -192,7 +192,7 @@ def _write_cursor(name: str, after: str | None) -> str:
 
 
 def _read_cursor(cursor: str) -> tuple[str, str | None]:
-    """Where a page begins.
+    """Return the position of a page.
 
     Raises:
         MCPError: It is none that a list gave.
@@ -238,7 +238,7 @@ def usage(tools: Tools) -> Prompt:
     """
 
     def how_to_use() -> str:
-        """How to use these tools, and what knowledge bases and root folders there are."""
+        """Explain these tools, and list knowledge bases and root folders."""
         return replies.usage_text(
             _RULES, _known(tools), tools.list(), _folders(tools), tools.budget(0)
         )

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 class Messages:
-    """The messages of a client; what is none is answered, without an id since it has none.
+    """Messages of a client; malformed ones get an error without an id.
 
     Args:
         read: Gives messages, and an exception for what is none.
@@ -137,7 +137,7 @@ _LEAST_ERROR = 20
 
 
 class WorkspaceServer(MCPServer[Any]):
-    """Lists and runs the tools that who asks may call, and says what was wrong in one short text.
+    """Lists and runs the tools that a caller may use; errors are one short text.
 
     Args:
         tools: What it has.
@@ -219,7 +219,7 @@ class WorkspaceServer(MCPServer[Any]):
         return f"{name[:80]}: there is no such tool; there are {known}"
 
     def missing_scope(self, name: Any, caller: Caller) -> tuple[str, str]:
-        """The scope that a caller lacks for a tool, and what there is to say of that.
+        """Return the scope that a caller lacks for a tool, with a message.
 
         Args:
             name: Of the tool, as somebody gave it.
@@ -238,7 +238,7 @@ class WorkspaceServer(MCPServer[Any]):
         return min(asked, self._most) if type(asked) is int and asked > 0 else self._most
 
     async def list_resources(self) -> list[Resource]:
-        """A page of the documents that who asks may read; the first begins with some skills."""
+        """List a page of the documents that the caller may read; skills come first."""
         page = current_page.get()
         found = await anyio.to_thread.run_sync(self._documents.listed, page)
         if page.cursor:
@@ -246,7 +246,7 @@ class WorkspaceServer(MCPServer[Any]):
         return [*await anyio.to_thread.run_sync(self._skills.first), *found]
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
-        """How addresses of documents and skills are written."""
+        """List the templates of document and skill addresses."""
         return [resources.TEMPLATE, skills.TEMPLATE]
 
     async def read_resource(
@@ -308,7 +308,7 @@ class WorkspaceServer(MCPServer[Any]):
         return Completion(values=found[:_COMPLETIONS], has_more=len(found) > _COMPLETIONS)
 
     async def run_on(self, stdin: TextIO, stdout: TextIO) -> None:
-        """Serve a client until what it sends ends.
+        """Serve a client until its input ends.
 
         Args:
             stdin: What it sends, a message a line.
@@ -368,5 +368,5 @@ def server(
 
 
 def local_caller(_: ServerRequestContext[Any, Any]) -> Caller:
-    """Who started the server."""
+    """Return the caller who started the server."""
     return LOCAL

@@ -46,7 +46,7 @@ TEMPLATE = ResourceTemplate(
 
 
 class GetSkillParams(RequestParams):
-    """Which skill is asked for."""
+    """The skill to get."""
 
     uri: str = ""
     """Asked for below: what the SDK says of one that is missing names no way out."""
@@ -113,7 +113,7 @@ class Skills(Extension):
         return found, replies.write_cursor(end) if end < total else ""
 
     def resources(self) -> Sequence[Any]:
-        """None that last; `WorkspaceServer` lists those there are."""
+        """Return no fixed resources; `WorkspaceServer` lists them."""
         return ()
 
     def first(self) -> list[Resource]:
@@ -182,7 +182,7 @@ def _parts(uri: str) -> tuple[str, str]:
 
 
 def _entry(slug: str, files: dict[str, bytes]) -> dict[str, Any]:
-    """What is said of a skill: its front matter, and a digest of each file."""
+    """Describe a skill: its front matter, and a digest of each file."""
     from kbkit.entries.agent_skills import front_matter_of
 
     return {

@@ -42,7 +42,7 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 
 @with_config({"extra": "forbid"})
 class GivenDocument(TypedDict, total=False):
-    """A document with what is known of it."""
+    """A document with metadata."""
 
     title: str
     content: str
@@ -57,7 +57,7 @@ _GIVEN = TypeAdapter(GivenDocument)
 
 @dataclass(slots=True)
 class Submission:
-    """What was handed over, read.
+    """Documents that a caller submitted, parsed.
 
     Attributes:
         documents: By their URIs.
@@ -69,7 +69,7 @@ class Submission:
     _characters: int = 0
 
     def add(self, document: SourceDocument) -> None:
-        """Take a document.
+        """Add a document.
 
         Raises:
             ConfigError: Another one has its source, or it is too much for one call.
@@ -88,7 +88,7 @@ class Submission:
 
 
 def read(given: Any, tools: Tools, work: LongWork) -> Submission:
-    """Read what was handed over; nothing is stored.
+    """Parse submitted documents; stores nothing.
 
     Args:
         given: A text, a list of texts and objects or its JSON, or paths.
@@ -156,7 +156,7 @@ def _parsed(text: str) -> Any:
 def _of_text(
     text: str, name: str, is_there: Callable[[str], bool]
 ) -> Iterator[SourceDocument | str]:
-    """A text as a document, or the paths that its lines are."""
+    """Iterate over a text's document, or over the paths on its lines."""
     text = _clean(text)
     if not text.strip():
         raise ConfigError(f"{name}: is empty")
@@ -199,7 +199,7 @@ def _title(text: str) -> str:
 
 
 def _mark(text: str) -> str:
-    """What identifies a text that has no source: handed over again, it is the same document."""
+    """Return the identity of a text without a source; the same text is the same document."""
     return f"text:{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
 
 
@@ -270,7 +270,7 @@ def create(
     *,
     description: str,
 ) -> IngestReport:
-    """Make a knowledge base that holds documents from its first moment.
+    """Create a knowledge base together with its documents.
 
     Args:
         workspace: Where.
@@ -294,7 +294,7 @@ def create(
 
 
 class _Told:
-    """Has a client hear of each document, and of the end when they are stored."""
+    """Reports each document to a client, and the end."""
 
     def __init__(self, work: LongWork, documents: int) -> None:
         self._work = work
@@ -321,7 +321,7 @@ _TELL_SECONDS = 0.1
 
 
 class LongWork:
-    """What a tool does that takes long; it runs on a thread of the server's.
+    """A long-running tool; runs in a thread of the server.
 
     Args:
         context: Of the request.
@@ -342,7 +342,7 @@ class LongWork:
         return self._done
 
     def cancelled(self) -> bool:
-        """Whether the client does not want it any more, or has gone."""
+        """Whether the client has cancelled or left."""
         try:
             from_thread.check_cancelled()
         except asyncio.CancelledError:
@@ -350,7 +350,7 @@ class LongWork:
         return False
 
     def step(self, message: str = "") -> None:
-        """One step is done.
+        """Report a finished step.
 
         Args:
             message: What it was about.

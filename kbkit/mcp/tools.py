@@ -27,11 +27,11 @@ Scope = Literal["read", "write", "admin"]
 
 
 class Caller(Protocol):
-    """Who calls."""
+    """The caller."""
 
     @property
     def scopes(self) -> Collection[str]:
-        """What they may do: ``read``, ``write``, ``admin``."""
+        """Granted scopes: ``read``, ``write``, ``admin``."""
 
     @property
     def kbs(self) -> Collection[str] | None:
@@ -40,7 +40,7 @@ class Caller(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalCaller:
-    """Who started the server, on the same machine: may do what it has tools for."""
+    """Whoever started the server on this machine; may use all its tools."""
 
     scopes: Collection[str] = ("read", "write", "admin")
     kbs: Collection[str] | None = None
@@ -55,7 +55,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Searches(Protocol):
-    """What makes searches and contexts: a workspace, or processes beside it."""
+    """Runs searches and contexts, in the workspace or in other processes."""
 
     @property
     def search(self) -> Callable[..., Hits]:
@@ -101,11 +101,11 @@ class Declared:
     of_kbs: bool
 
     def allows(self, caller: Caller) -> bool:
-        """Whether somebody may call it."""
+        """Whether a caller may use the tool."""
         return self.scope in caller.scopes and (self.of_kbs or not caller.kbs)
 
     def lacking(self, caller: Caller) -> str:
-        """What there is to say to somebody who has not its scope."""
+        """Return the message for a caller who lacks the scope."""
         has = ", ".join(sorted(caller.scopes)) or "none"
         return f"{self.tool.name}: needs the scope {self.scope!r}; this token has {has}"
 
@@ -125,7 +125,7 @@ class Declared:
 
 
 class Tools:
-    """Collects the tools of a server, and gives them what they work on.
+    """Registers the tools of a server, with the objects they need.
 
     Attributes:
         most: Most tokens of an answer.
@@ -216,11 +216,11 @@ class Tools:
 
     @property
     def searches(self) -> Searches:
-        """What makes searches and contexts of the workspace."""
+        """Runs searches and contexts of the workspace."""
         return self._searches or self.workspace
 
     def budget(self, max_tokens: int) -> Budget:
-        """What an answer may take, of what a caller allows; 0 leaves it to the server.
+        """Return the budget of an answer; 0 takes the server's default.
 
         Raises:
             ConfigError: It is too little.
@@ -311,7 +311,7 @@ MOST_TOKENS = 400
 
 
 def reason(error: BaseException) -> str:
-    """What is behind an error, as far as that may be told."""
+    """Return the cause of an error, without private details."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KbkitError):
         cause = cause.__cause__
@@ -319,7 +319,7 @@ def reason(error: BaseException) -> str:
 
 
 def explained(name: str, error: ToolError, declared: Mapping[str, Declared], most: int) -> str:
-    """What is wrong with a call, in so many tokens.
+    """Explain a failed call within a number of tokens.
 
     Args:
         name: Of the tool.

@@ -9,7 +9,7 @@ from kbkit.models.values import Value
 
 
 class Frame(StrEnum):
-    """What kind of statement a text makes."""
+    """Type of statement."""
 
     CAUSAL = "causal"
     """One thing follows from another: because, therefore, if ... then."""
@@ -26,7 +26,7 @@ class Frame(StrEnum):
 
 
 class SubjectKind(StrEnum):
-    """What a subject is to those that speak of it."""
+    """Role of a subject."""
 
     DOMAIN = "domain"
     """A field of knowledge: what a heading or tag names."""
@@ -42,7 +42,7 @@ class SubjectKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StatedRelation(Value):
-    """What a chunk says that one entity is to another.
+    """A relation between two entities, as a chunk states it.
 
     Attributes:
         source: Name of the entity that it begins at, one of the annotation's.
@@ -93,7 +93,7 @@ class Annotation(Value):
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedChunk(Value):
-    """A chunk that was annotated, and what it says.
+    """A chunk with its annotations.
 
     Attributes:
         chunk_id: Id of the chunk.
@@ -137,7 +137,7 @@ class Subject(Value):
 
 @dataclass(frozen=True, slots=True)
 class ChunkSummary(Value):
-    """What a chunk says, in a few words.
+    """Summary of a chunk in a few words.
 
     Attributes:
         frame: The kind of its first statement, if that can be told.
@@ -149,7 +149,7 @@ class ChunkSummary(Value):
 
 
 class EntityType(StrEnum):
-    """What an entity is, as far as the text that names it tells."""
+    """Type of an entity, as far as the text shows it."""
 
     SYMBOL = "symbol"
     """A function, class, method, module or attribute of an API."""
@@ -271,7 +271,7 @@ class SpeakingDocument(Value):
 
 @dataclass(frozen=True, slots=True)
 class About(Value):
-    """What speaks of a subject.
+    """Chunks, documents and entities about a subject.
 
     Attributes:
         query: What was asked for.

@@ -54,7 +54,7 @@ class Answer:
         return tuple(sorted(number for number in named if 1 <= number <= len(self.hits)))
 
     def to_dict(self) -> AnswerDict:
-        """The answer as JSON values, with its sources and the places of those that it cites."""
+        """Return the answer as JSON values, with its sources and citations."""
         return {
             "query": self.query,
             "text": self.text,
@@ -83,7 +83,7 @@ class Answer:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        """The answer as text, whatever markup it may have, and its sources."""
+        """Return the answer, escaped, with its sources."""
         if not self.text:
             return f"<p>{html.escape(_unanswered(self.hits))}</p>{self.hits._repr_html_()}"
         text = html.escape(self.text)
@@ -120,7 +120,7 @@ def _name(hit: Hit) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Citation(Value):
-    """Where a text is from, and how fresh that is.
+    """Source of a text, and how fresh it is.
 
     Attributes:
         title: Of the document.
@@ -177,7 +177,7 @@ class ContextPiece(Value):
 
 @dataclass(frozen=True, slots=True)
 class Context(Value):
-    """What an agent is given to answer a question with.
+    """Text for an agent to answer a question with.
 
     Attributes:
         query: What was asked.

@@ -19,7 +19,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 class DocumentType(StrEnum):
-    """What kind of text a document is."""
+    """Type of document."""
 
     MANUAL = "manual"
     TUTORIAL = "tutorial"
@@ -47,7 +47,7 @@ def telling_types(counts: Mapping[str, int]) -> tuple[str, ...]:
 
 
 class DocumentState(StrEnum):
-    """How a stored document relates to its source."""
+    """State of a stored document relative to its source."""
 
     CURRENT = "current"
     """As it was when last looked at."""
@@ -62,7 +62,7 @@ _VERSION = re.compile(rf"https?://[^/?#]*(?:/[^/?#]*)*?/({_NUMBER}|v\d{{1,3}})/"
 
 
 def version_of(uri: str, metadata: Mapping[str, Any]) -> str:
-    """The version of what a document documents, such as ``3.12``; ``""`` where nothing says it."""
+    """Return the version that a document is about, such as ``3.12``; ``""`` if unknown."""
     if said := metadata.get("version"):
         return str(said)
     found = _VERSION.match(uri)
@@ -84,7 +84,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class SourceDocument:
-    """A document as a source yields it, before it is stored; its texts are valid Unicode.
+    """A document from a source, before it is stored; its texts are valid Unicode.
 
     Attributes:
         uri: Where it comes from; identifies the document inside its knowledge base.
@@ -125,7 +125,7 @@ class SourceDocument:
 
 @dataclass(frozen=True, slots=True)
 class PageRecord:
-    """What is remembered of a page for the next time it is read.
+    """Record of a page for its next visit.
 
     Attributes:
         url: Canonical address that was asked for.
@@ -188,7 +188,7 @@ class Document(Value):
 
     @property
     def version(self) -> str:
-        """The version of what it documents; see `version_of`."""
+        """The version that the document is about; see `version_of`."""
         return version_of(self.uri, self.metadata)
 
     @property
@@ -199,7 +199,7 @@ class Document(Value):
 
 @dataclass(frozen=True, slots=True)
 class DocumentInfo(Value):
-    """What is known of a document beside its text; adding and updating one give it.
+    """A document's facts without its text, as adding and updating return them.
 
     Attributes:
         id: Stable: derived from the knowledge base and the URI.
@@ -221,7 +221,7 @@ class DocumentInfo(Value):
 
     @classmethod
     def of(cls, document: Document, chunks: int) -> DocumentInfo:
-        """That of a stored document."""
+        """Return the facts of a stored document."""
         return cls(
             document.id, document.uri, document.title, document.document_type, document.tags,
             document.state, document.fetched_at, chunks, document.description,
@@ -252,7 +252,7 @@ class DocumentPart(Value):
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What a person said of a document; ``None`` leaves it to the document's source.
+    """Labels that a person gave a document; ``None`` keeps the source's.
 
     Attributes:
         document_type: Its type.
@@ -316,7 +316,7 @@ URI_LENGTH = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Crumb:
-    """One step of the way from a source's front page to a document.
+    """One breadcrumb between a source's front page and a document.
 
     Attributes:
         title: Plain text, never empty.
@@ -369,7 +369,7 @@ class Navigation:
         )
 
     def to_metadata(self) -> dict[str, Any]:
-        """Its parts by the `KEYS` of a document's metadata; what is not known is left out."""
+        """Return known parts by the `KEYS` of a document's metadata."""
         values: dict[str, Any] = {}
         if self.breadcrumbs is not None:
             values["breadcrumbs"] = [[crumb.title, crumb.uri] for crumb in self.breadcrumbs]
@@ -386,7 +386,7 @@ _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def variable(value: object) -> str:
-    """The variable that a value refers to (``${NAME}``); ``""`` where it is a value itself."""
+    """Return the variable of a reference (``${NAME}``); ``""`` for a plain value."""
     match = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
     return match[1] if match else ""
 

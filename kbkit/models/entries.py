@@ -15,7 +15,7 @@ MOST_STARS = 5
 
 
 class EntryStatus(StrEnum):
-    """Whether an entry is to be used."""
+    """Whether an entry is in use."""
 
     ACTIVE = "active"
     DRAFT = "draft"
@@ -23,7 +23,7 @@ class EntryStatus(StrEnum):
 
 
 class EntrySource(StrEnum):
-    """Who wrote an entry: an agent that finished a task, or a person."""
+    """Author of an entry: an agent that finished a task, or a person."""
 
     AUTO = "auto"
     MANUAL = "manual"
@@ -31,7 +31,7 @@ class EntrySource(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Vote(Value):
-    """What somebody thinks of an entry; what all three say identifies it.
+    """A vote for an entry, identified by all of its fields.
 
     Attributes:
         timestamp: When it was given.
@@ -46,7 +46,7 @@ class Vote(Value):
 
 @dataclass(frozen=True, slots=True)
 class EntryRating(Value):
-    """What all votes for an entry come to.
+    """Summary of the votes for an entry.
 
     Attributes:
         average: Of their scores, to two places; 0 without votes.
@@ -60,7 +60,7 @@ class EntryRating(Value):
 
     @classmethod
     def of(cls, votes: tuple[Vote, ...]) -> EntryRating:
-        """What some votes come to."""
+        """Summarize votes."""
         if not votes:
             return cls()
         mean = sum(vote.score for vote in votes) / len(votes)
@@ -88,7 +88,7 @@ class EntryFile(Value):
 
 @dataclass(frozen=True, slots=True)
 class EntryInfo(Value):
-    """What an entry is, without its text.
+    """An entry without its text.
 
     Attributes:
         slug: Name of its folder.
@@ -172,7 +172,7 @@ class EntryPage(Value):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EntrySyncReport(SyncReport):
-    """What became of edits of entries that were made outside kbkit, by their slugs.
+    """Result of importing outside changes of entries, by slug.
 
     Attributes:
         synced: How many entries are now known as their folders have them.

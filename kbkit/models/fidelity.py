@@ -13,7 +13,7 @@ _COUNTED = ("code", "headings", "rows")
 
 
 def fidelity_score(figures: Mapping[str, tuple[int, int]]) -> float:
-    """How faithfully a page was read, from 0 to 1.
+    """Return the fidelity of a page, from 0 to 1.
 
     The least of three: the kept share of its words; that of its code blocks, headings and table
     rows together; the share of the written words that are its content.
@@ -24,7 +24,7 @@ def fidelity_score(figures: Mapping[str, tuple[int, int]]) -> float:
 
 
 def losses(figures: Mapping[str, tuple[int, int]]) -> str:
-    """What a page lost and what it holds besides, in one line; ``""`` where it is whole."""
+    """Describe losses and surplus of a page in one line; ``""`` if there are none."""
     found = [
         f"{kind} {kept:,} of {wanted:,}"
         for kind, (kept, wanted) in figures.items()
@@ -38,7 +38,7 @@ def losses(figures: Mapping[str, tuple[int, int]]) -> str:
 
 
 def poor_site(figures: Mapping[str, tuple[int, int]]) -> str:
-    """What is wrong with how the pages of a site were read, in one line; ``""`` if nothing is."""
+    """Describe how badly a site's pages were read, in one line; ``""`` if all is well."""
     shares = {kind: _share(figures.get(kind, (0, 0))) for kind in _LEAST}
     return ", ".join(
         f"{1 - share:.1%} of the text is not content" if kind == "surplus"

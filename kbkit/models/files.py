@@ -12,7 +12,7 @@ from kbkit.models.values import Value
 
 
 class FileKind(StrEnum):
-    """What lies at a path."""
+    """Kind of path."""
 
     FILE = "file"
     FOLDER = "folder"
@@ -106,7 +106,7 @@ class DeletedFile(Value):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SyncReport(Value):
-    """What became of edits that were made outside kbkit.
+    """Result of importing outside changes of files.
 
     Attributes:
         added: Files that are new.

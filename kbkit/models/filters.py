@@ -23,7 +23,7 @@ OF_DOCUMENTS = ("document_type", "tags", "source", "path", "version", "after", "
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a chunk and its document must be to be found. All conditions must hold.
+    """Conditions on a chunk and its document. All must hold.
 
     Attributes:
         document_type: One of these types; empty for any.
@@ -64,7 +64,7 @@ class Filters:
         return self != Filters()
 
     def check_of_documents(self) -> None:
-        """Whether they are about documents, not about chunks or what people said of them.
+        """Check that the conditions are on documents, not on chunks or ratings.
 
         Raises:
             ConfigError: They are not.
@@ -78,7 +78,7 @@ class Filters:
 
     @classmethod
     def of(cls, conditions: Filters | Mapping[str, Any] | None) -> Self:
-        """Read conditions as people write them: single values for lists, texts for times.
+        """Parse conditions: single values for lists, strings for times.
 
         Args:
             conditions: Such as ``{"document_type": "manual", "after": "2026-01-31"}``.

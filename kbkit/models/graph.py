@@ -77,7 +77,7 @@ class Relation(Value):
 
 @dataclass(frozen=True, slots=True)
 class Step(Value):
-    """One thing that a walk through the graph comes to.
+    """One step of a walk through the graph.
 
     Attributes:
         target: What it is.
@@ -98,7 +98,7 @@ class Step(Value):
 
 @dataclass(frozen=True, slots=True)
 class GraphEdit(Value):
-    """What a person changed in the graph, and `kbkit.graph.graph.Graph.undo` takes back.
+    """A change of the graph by a person, which `kbkit.graph.graph.Graph.undo` reverts.
 
     Attributes:
         id: Its number.
@@ -114,7 +114,7 @@ class GraphEdit(Value):
 
 
 class GapKind(StrEnum):
-    """What is missing."""
+    """Kind of gap."""
 
     UNDESCRIBED = "undescribed"
     """Named often, described nowhere."""
@@ -132,7 +132,7 @@ class GapKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Gap(Value):
-    """Something that documentation lacks, and where to begin with it.
+    """A gap of the documentation, and where to begin.
 
     Attributes:
         kind: What is missing.
@@ -212,7 +212,7 @@ class LayoutEdge(Value):
 
 @dataclass(frozen=True, slots=True)
 class GraphLayout(Value):
-    """A graph, or a part of it, with places for its nodes: what is drawn.
+    """A graph, or a part of it, laid out for drawing.
 
     Attributes:
         nodes: Those first to which most is related.

@@ -63,7 +63,7 @@ _MARKUP = re.compile(r"[\\`*_\[\]<>&~|$!#]|^[-+=]|^[0-9]{1,9}[.)]")
 
 
 class Mode(StrEnum):
-    """Which legs of retrieval take part in a search."""
+    """Retrievers that take part in a search."""
 
     HYBRID = "hybrid"
     DENSE = "dense"
@@ -72,7 +72,7 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScoreParts(Value):
-    """How the score of a hit came about.
+    """Parts of a hit's score.
 
     Attributes:
         cosine: Cosine of query and chunk vectors, -1 to 1 (0 in lexical mode).
@@ -151,7 +151,7 @@ class HitsDict(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One search result: a chunk, the document it is part of, its score and the score's parts."""
+    """A search result: a chunk with its document, score and parts of the score."""
 
     kb: str
     score: float
@@ -182,7 +182,7 @@ class Hit:
 
     @property
     def url(self) -> str:
-        """`anchor_url`, and what tells a browser where in that place to look.
+        """`anchor_url` with a text fragment where that helps.
 
         That is a text fragment, where the chunk does not open at its anchor, or what was found
         stands far below.
@@ -191,7 +191,7 @@ class Hit:
 
     @property
     def anchor_url(self) -> str:
-        """The document's URI with what leads to the chunk, unless it has a fragment already.
+        """The document's URI with the chunk's anchor, unless it has a fragment.
 
         That is the chunk's anchor; of a PDF, its page.
         """
@@ -384,7 +384,7 @@ _ENCODED = {
 
 
 def text_fragment(words: str) -> str:
-    """What tells a browser, behind a fragment, to go to some words; ``""`` for none.
+    """Return the text fragment that scrolls a browser to some words; ``""`` for none.
 
     Source: WICG, "Text Fragments" (draft community group report); the dash is a mark there.
     """

@@ -18,7 +18,7 @@ _POOR_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far long work has come; handed to ``on_progress`` callbacks.
+    """Progress of long work, for ``on_progress`` callbacks.
 
     Attributes:
         stage: ``crawl``, ``store``, ``embed``, ``cards``, ``expand``, ``index``, ``evaluate``,
@@ -39,7 +39,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport(Value):
-    """What an ingest or a refresh did. Counts are documents unless said otherwise.
+    """Result of an ingest or a refresh. Counts are documents unless stated otherwise.
 
     Attributes:
         fetched: Pages or files whose content was read (an HTTP 304 is not counted).
@@ -80,7 +80,7 @@ class IngestReport(Value):
 
     @property
     def nothing_read(self) -> bool:
-        """Whether nothing at all came of what was tried."""
+        """Whether no source gave anything."""
         return bool(self.failed or self.skipped) and not (self.new or self.changed or self.same)
 
     def lines(self) -> list[tuple[str, str]]:
@@ -111,7 +111,7 @@ class IngestReport(Value):
 
 @dataclass(frozen=True, slots=True)
 class ImportReport(Value):
-    """What came of an import.
+    """Result of an import.
 
     Attributes:
         documents: Those that were read, or are as they were; the first 1,000.

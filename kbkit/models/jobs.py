@@ -23,7 +23,7 @@ KINDS = (
 
 
 class JobState(StrEnum):
-    """How far a job is."""
+    """State of a job."""
 
     QUEUED = "queued"
     """It waits for its turn."""
@@ -40,13 +40,13 @@ class JobState(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more comes of it."""
+        """Whether the job is over."""
         return self in (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
 class JobProgress(Value):
-    """How far a job has come; see `kbkit.models.Progress`.
+    """Progress of a job; see `kbkit.models.Progress`.
 
     Of an ingest that is under way ``so_far`` has the last problems only.
     """
@@ -59,7 +59,7 @@ class JobProgress(Value):
 
     @classmethod
     def of(cls, progress: Progress) -> JobProgress:
-        """What is told of progress."""
+        """Convert progress."""
         so_far = progress.so_far
         if so_far is not None:
             so_far = replace(
@@ -76,7 +76,7 @@ class JobProgress(Value):
 
 @dataclass(frozen=True, slots=True)
 class JobError(Value):
-    """Why a job failed.
+    """Error of a failed job.
 
     Attributes:
         error: Class of `kbkit.errors`.
@@ -122,7 +122,7 @@ class Job(Value):
 
 @dataclass(frozen=True, slots=True)
 class TokenInfo(Value):
-    """What is known of a token; its secret is not.
+    """A token without its secret.
 
     Attributes:
         id: The part of it that is no secret.

@@ -57,7 +57,7 @@ _GNU = {"gpl": "GPL", "lgpl": "LGPL", "agpl": "AGPL", "fdl": "GFDL"}
 
 @dataclass(frozen=True, slots=True)
 class License(Value):
-    """A license as somebody stated it; each part may be ``""``. It is true where one is named.
+    """A license as its source states it; each part may be ``""``. True if one is named.
 
     Attributes:
         name: The SPDX name or expression (``CC-BY-4.0``) where it is known to be one, else the
@@ -75,17 +75,17 @@ class License(Value):
 
     @property
     def label(self) -> str:
-        """What to call it: its name, or else its address."""
+        """Name of the license, or else its address."""
         return self.name or self.url
 
     @property
     def link(self) -> str:
-        """Where its terms can be read: as stated, or else where those of its name are kept."""
+        """Address of the terms: as stated, or else the known one of its name."""
         return self.url or _terms(self.name)
 
     @classmethod
     def stated(cls, name: object = "", url: object = "", attribution: object = "") -> License:
-        """A license out of values that anybody wrote; what is no text is left out.
+        """Make a license of untrusted values; other than strings are left out.
 
         Args:
             name: Its name, its SPDX expression, or its address.
@@ -98,7 +98,7 @@ class License(Value):
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> License:
-        """What a document's metadata tell, also where somebody else than kbkit wrote them."""
+        """Read a license from a document's metadata, whoever wrote them."""
         license_, url, attribution = (metadata.get(key) for key in KEYS)
         if isinstance(license_, Mapping):
             url = url or license_.get("url")
@@ -106,12 +106,12 @@ class License(Value):
         return cls.stated(license_, url, attribution or metadata.get("copyright"))
 
     def to_metadata(self) -> dict[str, str]:
-        """Its parts by the `KEYS` of a document's metadata; those that are empty are left out."""
+        """Return non-empty parts by the `KEYS` of a document's metadata."""
         values = (self.name, self.url, self.attribution)
         return {key: value for key, value in zip(KEYS, values, strict=True) if value}
 
     def or_else(self, other: License) -> License:
-        """This one; what it does not say is taken from another, a name only with its address."""
+        """Fill in missing parts from another license, a name only with its address."""
         named = self if self else other
         return License(named.name, named.url, self.attribution or other.attribution)
 

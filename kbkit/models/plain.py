@@ -23,7 +23,7 @@ _COLOURED = re.compile(rf"(\x1b\[[0-9;]*m)|{_STEERING.pattern}")
 
 
 def plain(text: str) -> str:
-    """One line without control characters, nor any that turn the text around or are not seen."""
+    """Return one line without control, bidirectional or invisible characters."""
     return " ".join(_CONTROL.sub(" ", _TURNING.sub("", text)).split())
 
 
@@ -34,7 +34,7 @@ def without_controls(text: str, *, colours: bool = False) -> str:
 
 
 def escaped_controls(text: str) -> str:
-    """JSON whose texts write such characters by their numbers, so that it says the same."""
+    """Escape such characters in JSON by their numbers."""
     return _STEERING.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
@@ -51,7 +51,7 @@ def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str
 
 
 def pluralize(number: int, noun: str = "document") -> str:
-    """How many of something, such as ``1 page`` or ``1,200 pages``; its plural has an s."""
+    """Count a noun, such as ``1 page`` or ``1,200 pages``; the plural adds an s."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
@@ -74,7 +74,7 @@ def valid_values(value: Any) -> Any:
 
 
 def plain_lines(text: str, most: int = 8) -> list[str]:
-    """The first lines of a text, each as `plain` has it, with its indentation."""
+    """Return the first lines of a text as `plain` lines, with their indentation."""
     lines = [line.rstrip() for line in text.split("\n")]
     shown = [" " * (len(line) - len(line.lstrip(" "))) + plain(line) for line in lines if line]
     return shown if len(shown) <= most else [*shown[: most - 1], f"{shown[most - 1]} …"]

@@ -12,7 +12,7 @@ from kbkit.models.values import Value
 
 @dataclass(frozen=True, slots=True)
 class Problem(Value):
-    """Something that was skipped or failed, and why; the reason does not name it again."""
+    """A skipped or failed item, and the reason."""
 
     uri: str
     reason: str
@@ -36,7 +36,7 @@ def by_reason(problems: Iterable[Problem]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Finding(Value):
-    """Something that is not as it should be.
+    """A defect.
 
     Attributes:
         part: Of the workspace: ``catalog``, ``configuration``, ``vectors``, ``words``,
@@ -60,7 +60,7 @@ class Finding(Value):
 
 @dataclass(frozen=True, slots=True)
 class Health(Value):
-    """What `Workspace.doctor` found.
+    """Result of `Workspace.doctor`.
 
     Attributes:
         findings: What is not as it should be, in order of what rests on what.
@@ -72,7 +72,7 @@ class Health(Value):
 
     @property
     def sound(self) -> bool:
-        """Whether all is as it should be, perhaps since it was mended."""
+        """Whether all is well, perhaps after a repair."""
         return all(finding.mended for finding in self.findings)
 
     def __str__(self) -> str:

@@ -15,7 +15,7 @@ from kbkit.models.values import Value
 
 @dataclass(frozen=True, slots=True)
 class Improvement(Value):
-    """What models have still to embed; static vectors serve searches until then.
+    """Work left for embedding models; static vectors serve searches until then.
 
     Attributes:
         cards: Documents whose card its model has not embedded.
@@ -53,7 +53,7 @@ class Improvement(Value):
 
 @dataclass(frozen=True, slots=True)
 class Expansion(Value):
-    """What a language model has still to write of documents, and what was written now.
+    """Documents that a language model has described, and those that are left.
 
     Attributes:
         model: Which one.
@@ -74,7 +74,7 @@ class Expansion(Value):
     failed: tuple[Problem, ...] = ()
 
     def price(self, input_price: float, output_price: float) -> float:
-        """What is left costs, about, by prices of a million tokens."""
+        """Estimate the cost of what is left, by prices of a million tokens."""
         return (self.input_tokens * input_price + self.output_tokens * output_price) / 1e6
 
     def __str__(self) -> str:
@@ -89,7 +89,7 @@ class Expansion(Value):
 
 @dataclass(frozen=True, slots=True)
 class AnnotationReport(Value):
-    """What was annotated now, and what a language model has still to be asked about.
+    """Chunks annotated now, and those left for a language model.
 
     All but the first two are of a language model, and 0 where rules annotate.
 
@@ -118,7 +118,7 @@ class AnnotationReport(Value):
     failed: tuple[Problem, ...] = ()
 
     def price(self, input_price: float, output_price: float) -> float:
-        """What is left costs, about, by prices of a million tokens."""
+        """Estimate the cost of what is left, by prices of a million tokens."""
         return (self.input_tokens * input_price + self.output_tokens * output_price) / 1e6
 
     def __str__(self) -> str:
@@ -133,7 +133,7 @@ class AnnotationReport(Value):
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeBaseInfo(Value):
-    """What the registry knows of a knowledge base.
+    """Figures of a knowledge base.
 
     Attributes:
         source_types: Types of its sources, sorted.
@@ -174,7 +174,7 @@ class KnowledgeBaseInfo(Value):
 
     @property
     def waiting(self) -> Improvement:
-        """What has still to be embedded by models, and to be annotated."""
+        """Work left for embedding models and annotation."""
         return Improvement(
             self.cards_waiting, self.chunks_waiting, annotations=self.annotations_waiting
         )
@@ -279,7 +279,7 @@ class DeletedKnowledgeBase(Value):
 
 @dataclass(frozen=True, slots=True)
 class Compaction(Value):
-    """What emptying the trash took away for good.
+    """Result of emptying the trash.
 
     Attributes:
         documents: Number of deleted documents.
@@ -300,7 +300,7 @@ class Compaction(Value):
 
 @dataclass(frozen=True, slots=True)
 class RestoredKnowledgeBase(Value):
-    """What a bundle brought to a knowledge base.
+    """Result of restoring a knowledge base from a bundle.
 
     Attributes:
         name: What it is called.
@@ -319,7 +319,7 @@ class RestoredKnowledgeBase(Value):
 
 @dataclass(frozen=True, slots=True)
 class Restoration(Value):
-    """What a bundle brought to a workspace.
+    """Result of restoring a bundle.
 
     Attributes:
         bundle: Its file; ``""`` for one that was sent to a server.
@@ -407,7 +407,7 @@ class MigratedTable(Value):
 
 @dataclass(frozen=True, slots=True)
 class Migration(Value):
-    """What moving a workspace came to.
+    """Result of moving a workspace.
 
     Attributes:
         source: Where its catalog was, and still is as it was: a folder, or the address of a
@@ -435,7 +435,7 @@ class Migration(Value):
 
 @dataclass(frozen=True, slots=True)
 class RatingTotal(Value):
-    """What the ratings of a chunk or a document come to.
+    """Summary of the ratings of a chunk or a document.
 
     Attributes:
         raters: How many people rated it.
@@ -462,7 +462,7 @@ class Rating(Value):
 
 @dataclass(frozen=True, slots=True)
 class ExportReport(Value):
-    """What an export did. Pages count documents, sections and the home page alike.
+    """Result of an export. Pages include documents, sections and the home page.
 
     Attributes:
         folder: Of the Markdown pages or, of a whole export, the MkDocs project.
@@ -486,7 +486,7 @@ class ExportReport(Value):
 
 @dataclass(frozen=True, slots=True)
 class SiteArchive(Value):
-    """What an export at a server left to be fetched: an archive (ZIP) of the folder it wrote.
+    """An export's archive (ZIP) on a server.
 
     Attributes:
         archive: Identifies it; empty where there is none, since the server shows the site.

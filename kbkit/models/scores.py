@@ -19,7 +19,7 @@ def fold_query(query: str) -> str:
 
 
 class ChunkScore(NamedTuple):
-    """What a rating of a chunk says, without the rest that is known of it."""
+    """A rating of a chunk, reduced to what search needs."""
 
     query: str
     chunk_id: str

@@ -9,7 +9,7 @@ from kbkit.models.values import Value
 
 
 class TargetKind(StrEnum):
-    """What a target is."""
+    """Kind of target."""
 
     CHUNK = "chunk"
     DOCUMENT = "document"
@@ -20,7 +20,7 @@ class TargetKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Target(Value):
-    """One thing that can be rated, related or annotated.
+    """A thing that can be rated, related or annotated.
 
     Attributes:
         kind: What it is.

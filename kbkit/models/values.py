@@ -24,7 +24,7 @@ _LONGEST = 300
 
 
 class Value:
-    """A dataclass whose fields are what it says as JSON, and what notebooks show in a table.
+    """A dataclass that converts to JSON, and is shown as a table in notebooks.
 
     One that says something else overrides `to_dict` and names its shape, a ``TypedDict``, as what
     that returns; `lines` likewise, for people.
@@ -40,7 +40,7 @@ class Value:
         }
 
     def lines(self) -> list[tuple[str, str]]:
-        """It as labels and values for a person; what says nothing is left out."""
+        """Return labels and values for a person; empty ones are left out."""
         pairs = (
             (field.name.replace("_", " "), _shown(getattr(self, field.name)))
             for field in fields(self)  # type: ignore[arg-type]
@@ -61,7 +61,7 @@ def pairs_html(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A field's value as a person reads it; ``""`` where it says nothing."""
+    """Format a field's value; ``""`` if it is empty."""
     if value is None or (isinstance(value, Sized) and not value):
         return ""
     if isinstance(value, Enum):
@@ -84,7 +84,7 @@ def _shown(value: Any) -> str:
 
 
 def to_json(value: Any) -> Any:
-    """A value, and what it is made of, as JSON values."""
+    """Convert a value and its fields to JSON values."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
@@ -103,7 +103,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_dict(kind: type[T], data: Any) -> T:
-    """A value object out of what its ``to_dict`` gave, also after a way through JSON.
+    """Make a value object from the output of its ``to_dict``, also after JSON.
 
     Args:
         kind: Its class; one that says something else as JSON than its fields has a ``from_dict``
@@ -134,7 +134,7 @@ def shape_of(kind: type) -> Any:
 
 
 def schema(kind: type) -> dict[str, Any]:
-    """The JSON schema of what ``to_dict`` of a value object gives.
+    """Return the JSON schema of a value object's ``to_dict``.
 
     Args:
         kind: Its class: one of those of `kbkit.models`, or a report.

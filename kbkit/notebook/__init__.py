@@ -34,7 +34,7 @@ def write_notebook(
     trust: bool = False,
     force: bool = False,
 ) -> Path:
-    """Write a notebook that builds a recipe and looks at what came of it.
+    """Write a notebook that builds a recipe and explores the result.
 
     Paths are written as they are seen from the notebook's folder, where Jupyter runs it.
     """
@@ -59,7 +59,7 @@ def write_notebook(
 
 
 def run_notebook(path: str | Path, *, on_progress: OnProgress | None = None) -> None:
-    """Run a notebook in a fresh kernel, in its own folder, and keep what its cells put out."""
+    """Run a notebook in a fresh kernel, in its own folder, and save the output."""
     with extra("lab", "Jupyter", "Running a notebook"):
         import nbclient
         import nbformat

@@ -36,7 +36,7 @@ def mode_box(**options: Any) -> widgets.Dropdown:
 
 
 def row(*controls: Any) -> widgets.HBox:
-    """Controls side by side, their labels above them; what is ``None`` is left out."""
+    """Arrange controls in a row, labels above them; ``None`` is left out."""
     present = [each for each in controls if each is not None]
     return widgets.HBox(present).add_class("kbkit-controls")
 
@@ -54,16 +54,16 @@ def show(widget: Any, visible: bool) -> None:
 
 
 class StatusLine(widgets.HTML):  # type: ignore[misc]  # ipywidgets has no types
-    """One line that says what happened last; screen readers read it when it changes."""
+    """A status line; screen readers announce its changes."""
 
     _first = ""
 
     def say(self, text: str, *, beside: bool = False) -> None:
-        """Show how things are; beside what stands there, or in its place."""
+        """Show a status, after the current text or in its place."""
         self._show(render.status(text), beside)
 
     def fail(self, error: Exception, *, beside: bool = False) -> None:
-        """Show an error; beside what stands there, or in its place."""
+        """Show an error, after the current text or in its place."""
         self._show(render.problem(error), beside)
 
     def _show(self, html: str, beside: bool) -> None:

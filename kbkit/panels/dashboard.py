@@ -24,7 +24,7 @@ Tab = tuple[str, Callable[[], Any]]
 
 
 class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """All panels of a workspace, each in a tab.
+    """All panels of a workspace, in tabs.
 
     ::
 
@@ -62,7 +62,7 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._make(0)
 
     def panel(self, title: str) -> Any:
-        """The panel of a tab, made where it was not opened yet.
+        """Return the panel of a tab; created on first use.
 
         Args:
             title: Of the tab.
@@ -139,7 +139,7 @@ class PanelLauncher(Panel):
         self.say(hint)
 
     def open_panel(self) -> None:
-        """Make the panel of what is chosen, in place of the one before."""
+        """Replace the panel by the chosen one."""
         with self.shown_errors():
             self._selector.offer()
             panel = self._make(self._selector.find(), self.input_box.value)

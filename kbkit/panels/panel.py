@@ -29,7 +29,7 @@ _INTERVAL = 0.2
 
 
 class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """A piece of user interface. What goes wrong is shown in it: it has nobody to raise to.
+    """A user interface. It shows its errors: nobody else would see them.
 
     Attributes:
         error: What went wrong last, or ``None``.
@@ -53,17 +53,17 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     @property
     def keeps_outcome(self) -> bool:
-        """Whether an update must leave the outcome of an action: nobody asked for the update."""
+        """Whether an update must keep the outcome of an action, since nobody asked for it."""
         return _unasked.get() and self.is_outcome
 
     def say(self, text: str) -> None:
-        """Describe how things are; within `unasked`, an outcome or an error stays."""
+        """Show a status; within `unasked`, an outcome or an error stays."""
         if not self.keeps_outcome:
             self.is_outcome = False
             self.status_line.say(text)
 
     def announce(self, text: str) -> None:
-        """Announce what stays until the next action; within `unasked`, beside an outcome."""
+        """Show an outcome until the next action; within `unasked`, beside another one."""
         self.status_line.say(text, beside=self.keeps_outcome)
         self.is_outcome = True
 
@@ -88,14 +88,14 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     @contextmanager
     def shown_errors(self) -> Iterator[None]:
-        """Show what goes wrong inside, instead of raising it."""
+        """Show errors of the block instead of raising them."""
         try:
             yield
         except Exception as error:
             self.fail(error)
 
     def publish(self, topic: Topic) -> None:
-        """Let the other panels of the workspace know that something was changed here."""
+        """Notify other panels of the workspace of a change."""
         events.publish(self._home, topic, sender=self)
 
     def _show_error(self, error: Exception) -> None:
@@ -110,7 +110,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
                 self._update(topic)
 
     def _update(self, topic: Topic) -> None:
-        """Show what another panel of the workspace changed."""
+        """Show a change made by another panel."""
 
 
 class JobPanel(Panel):
@@ -132,14 +132,14 @@ class JobPanel(Panel):
         super().__init__(home, name)
 
     def cancel(self) -> None:
-        """End the work soon and cleanly; what was done stays."""
+        """Stop the work soon and cleanly; finished parts stay."""
         if self.running:
             self._cancelled.set()
             self.cancel_button.disabled = True
             self.say("Stopping…")
 
     def close(self) -> None:
-        """Take the panel off the page; work under way ends."""
+        """Close the panel; its work ends."""
         self._cancelled.set()
         super().close()
 

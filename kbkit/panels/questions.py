@@ -16,7 +16,7 @@ Answers = Mapping[str, Callable[[Message], Any]]
 
 
 class AskingView(View):
-    """A view whose questions are answered by messages; what is wrong is said beside its field."""
+    """A view that sends requests as messages; errors are shown beside their fields."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class AskingView(View):
 
 
 def text_in(message: Message, name: str) -> str:
-    """A text of a message; a page may send anything."""
+    """Return a string of a message, which is untrusted."""
     value = message.get(name, "")
     if not isinstance(value, str):
         raise ConfigError(f"{name}={value!r}: give text")

@@ -37,7 +37,7 @@ def stylesheet() -> str:
 
 
 def plain(text: str, length: int) -> str:
-    """One line of visible text, cut to a length, not yet escaped."""
+    """Return one line of visible text, shortened, not yet escaped."""
     # Ten times the length leaves room for white space to fold and bounds the work all the same.
     visible = text[: length * 10]
     if not visible.isprintable():  # mostly it is, and looking at each character takes long
@@ -79,7 +79,7 @@ def lines(text: str, length: int) -> str:
 
 
 def status(text: str) -> str:
-    """A line that says how things are; screen readers read it when it changes."""
+    """Return a status line, which screen readers announce."""
     return f'<div class="kbkit-status" role="status">{escape(plain(text, 480))}</div>'
 
 

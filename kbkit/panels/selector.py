@@ -22,7 +22,7 @@ _ALL = ("All", "")  # not None, which would say that nothing is selected
 
 
 class KnowledgeBaseSelector:
-    """Which knowledge base a panel works on: the one it was made for, or one of a workspace.
+    """Choice of the panel's knowledge base: a fixed one, or one of a workspace.
 
     Attributes:
         workspace: Where to choose, or ``None``.

@@ -26,7 +26,7 @@ _MARKDOWN = (".md", ".markdown", ".txt")
 
 @dataclass(frozen=True, slots=True)
 class FileTarget:
-    """Where a link of a file leads.
+    """Target of a link in a file.
 
     Attributes:
         path: Of the file, or what it would be called.

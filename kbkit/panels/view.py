@@ -30,7 +30,7 @@ _TAKEN = frozenset(ipywidgets.DOMWidget.class_trait_names()) | {"style"}
 
 
 class View(anywidget.AnyWidget):
-    """What one ES module of ``panels/static`` draws.
+    """A widget drawn by an ES module of ``panels/static``.
 
     A kind of view names its module: ``class Cards(View, module="cards.js")``. The module's default
     export is what anywidget asks for: an object with a function ``render({model, el})``.
@@ -55,7 +55,7 @@ class View(anywidget.AnyWidget):
         self.on_msg(self._received)
 
     def _received(self, _view: object, content: object, _buffers: object) -> None:
-        """Hand an event to its handler; what a stranger's page sends is left aside."""
+        """Dispatch an event to its handler; unknown ones are ignored."""
         if not isinstance(content, dict):
             return
         handler = self._handlers.get(str(content.get("event")))

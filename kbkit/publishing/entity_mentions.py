@@ -22,7 +22,7 @@ _OFTEN = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntityMentions:
-    """Where entities are named, by their ids; what was merged counts as one.
+    """Mentions of entities by id; merged ones count as one.
 
     Only names that stand in the knowledge base are in it: others of the workspace's are not to be
     published with it.
@@ -39,7 +39,7 @@ class EntityMentions:
     documents: Mapping[str, tuple[Integers, Integers]]
 
     def main_subjects(self, without: Collection[int] = ()) -> dict[int, tuple[str, ...]]:
-        """What documents are mainly about, by their numbers: what they name oftener than others do.
+        """Map documents to main subjects: entities that they mention more than others do.
 
         By ``n / sqrt(N)``, where so many of a document's passages name it, and so many of all.
         """

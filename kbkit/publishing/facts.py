@@ -136,7 +136,7 @@ def _passages(
 
 
 def _ratings(given: ratings.Totals, snapshot: Snapshot) -> dict[str, tuple[float, int]]:
-    """Ratings of documents: their own, or else those of their chunks."""
+    """Return ratings of documents: their own, or else those of their chunks."""
     owners = dict(zip(snapshot.seqs.tolist(), snapshot.owners.tolist(), strict=True))
     of_chunks: dict[str, list[RatingTotal]] = {}
     for seq, total in given.chunks.items():

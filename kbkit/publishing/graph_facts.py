@@ -45,7 +45,7 @@ _Defined = Mapping[str, Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class GraphView:
-    """A graph as it is drawn, and what it lacks; `state` stands for all of it."""
+    """A graph for drawing, with its gaps; `state` identifies the version."""
 
     layout: GraphLayout
     gaps: Sequence[Gap]
@@ -53,7 +53,7 @@ class GraphView:
 
 
 def look_at_graph(stores: Stores, name: str, state: str = "") -> GraphView | None:
-    """What is drawn of the graph of a knowledge base; what changed since is read first."""
+    """Return a knowledge base's graph for drawing, after updating it."""
     whole = Graph(stores, "")
     layout = whole.layout(kbs=[name], limit=MOST_DRAWN)
     if not layout.edges:
@@ -70,7 +70,7 @@ def graph_facts(
     view: GraphView,
     mentions: EntityMentions,
 ) -> GraphFacts:
-    """What the page of the graph tells."""
+    """Return the data of the graph's page."""
     drawn = [node for node in view.layout.nodes if node.target.id in mentions.names]
     numbers = {node.target: number for number, node in enumerate(drawn)}
     known = {each.id: each for each in entities.of(
@@ -176,7 +176,7 @@ def _defined(transaction: Transaction, kb_id: str, wanted: set[str]) -> _Defined
 
 
 def _descriptions(transaction: Transaction, kb_id: str, defined: _Defined) -> dict[str, str]:
-    """How the first section begins that defines each entity, as documents of this one have it."""
+    """Return the beginning of each entity's first defining section."""
     anchored = {
         place: known
         for known, held in reversed(list(defined.items()))
@@ -193,7 +193,7 @@ def _descriptions(transaction: Transaction, kb_id: str, defined: _Defined) -> di
 
 
 class _Places:
-    """Where entities are defined and named, and documents."""
+    """Positions of definitions, mentions and documents."""
 
     def __init__(
         self,

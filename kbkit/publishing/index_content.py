@@ -75,7 +75,7 @@ def indexed_annotations(
 def _subjects(
     transaction: Transaction, kb_id: str, numbers: dict[int, int], given: AbstractSet[str]
 ) -> tuple[list[IndexedSubject], list[tuple[str, ...]]]:
-    """All subjects by each of their names, and the entities that each chunk shows.
+    """Map names to subjects, and chunks to the entities that they show.
 
     Those are the ones that the fewest other chunks name, as in
     `kbkit.stores.catalog.chunk_annotations.summaries`.
@@ -158,7 +158,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_fit(row: KnowledgeBaseRow) -> list[EncoderTarget]:
-    """What a query encoder has to be fitted for, so that a site can search the knowledge base.
+    """List the query encoders that a site needs to search the knowledge base.
 
     Not for static vectors: those of a query's words, added up, are the query's.
     """
@@ -266,7 +266,7 @@ def index_content(
 
 
 def _model() -> str:
-    """Fingerprint of the model that browsers can run; nothing where it is not installed."""
+    """Return the fingerprint of the browsers' model; empty if it is not installed."""
     try:
         return minilm_fingerprint()
     except EmbedderError:
@@ -298,7 +298,7 @@ def _cards(
 
 
 def _document(document: Document, pages: Mapping[str, str], rated: RatingTotal) -> IndexedDocument:
-    """What is known of a document before its chunks are counted."""
+    """Return a document's facts before its chunks are counted."""
     return IndexedDocument(
         path=pages[document.uri],
         title=one_line(document.title) or one_line(document.uri),

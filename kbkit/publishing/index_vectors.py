@@ -25,7 +25,7 @@ FIRST = 50
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """How many clusters a query reads.
+    """Number of clusters that a query reads.
 
     Attributes:
         near: Those whose centroids it is nearest to.
@@ -45,7 +45,7 @@ MODEL_CLUSTERS = Clusters(near=8, further=4)
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """What is known of vectors once some clusters are read.
+    """State of a search over clusters of vectors.
 
     Attributes:
         rows: Whose vectors are at hand, ascending.
@@ -148,7 +148,7 @@ class IndexFilters:
         self._core, self._owners, self._shard = core, owners, shard
 
     def mask(self, filters: Filters) -> Mask | None:
-        """Which chunks filters let through; ``None`` where there are none."""
+        """Return the mask of filters; ``None`` without filters."""
         if not filters:
             return None
         for field in fields(filters):

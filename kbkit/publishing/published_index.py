@@ -83,7 +83,7 @@ class PublishedHit:
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """What the index has of a term.
+    """A term of the index.
 
     Attributes:
         rows: Chunks that hold it, ascending.
@@ -335,7 +335,7 @@ class PublishedIndex:
 
 
 class _Columns:
-    """What the core of an index says of all chunks."""
+    """Columns of all chunks in the core of an index."""
 
     def __init__(self, core: Mapping[str, Any]) -> None:
         ranking = core["settings"]

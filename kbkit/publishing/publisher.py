@@ -210,7 +210,7 @@ class Publisher:
         return replace(report, seconds=seconds)
 
     def _graph(self, folder: Path) -> GraphView | GraphFacts | None:
-        """What is drawn of its graph, if that is to have a page; what the folder has, if it is."""
+        """Return the graph for its page, if there is to be one; the folder's if it is current."""
         with self.stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
             known = reading.graph_state(transaction, self.kb_id)
@@ -238,7 +238,7 @@ class Publisher:
         return {"fit": time.perf_counter() - start}
 
     def _write_index(self, folder: Path) -> dict[str, float]:
-        """Write the search index of pages that were exported; without chunks there is none."""
+        """Write the search index of exported pages; none without chunks."""
         start = time.perf_counter()
         manifest = Manifest.read(folder)
         of = (self.stores, self.kb_id, manifest.documents, manifest.title)

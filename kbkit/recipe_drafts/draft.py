@@ -17,7 +17,7 @@ _WIDTH = 96
 
 @dataclass(frozen=True, slots=True)
 class Exclusion:
-    """Something that is left out.
+    """An excluded part.
 
     Attributes:
         pattern: As a source's ``exclude`` has it.

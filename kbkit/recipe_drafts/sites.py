@@ -178,7 +178,7 @@ def exclusions(
     language: str,
     translations: Iterable[str] = (),
 ) -> list[Exclusion]:
-    """What to leave out of a site, most pages first."""
+    """List parts of a site to exclude, the largest first."""
     inside = [path.removeprefix(prefix) for path in paths if path.startswith(prefix)]
     first = Counter(part.split("/")[0] for part in inside if "/" in part)
     found: dict[str, str] = {}

@@ -42,7 +42,7 @@ _Text = Annotated[str, Field(min_length=1, max_length=_NAME_LENGTH, pattern=r"\S
 
 
 class NameSpec(Spec):
-    """A name that a knowledge base speaks of, beside those that its documents define."""
+    """A name that a knowledge base mentions, beside those that its documents define."""
 
     name: _Text
     """As it is to be written."""
@@ -75,7 +75,7 @@ class NoAnnotation(_Annotation):
 
 
 class LlmAnnotation(_Annotation, LanguageModelSpec):
-    """A language model that says what each chunk says.
+    """A language model that annotates chunks.
 
     Its package must be installed, and it may use the network: what chunks say is sent to it.
     """

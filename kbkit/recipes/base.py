@@ -45,7 +45,7 @@ _QUOTED = re.compile(r"'([^']*)'")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong.
+    """A problem in a recipe.
 
     Attributes:
         location: Where, as pydantic has it.
@@ -67,7 +67,7 @@ class Problem:
 
 
 def find_problems(error: ValidationError, kind: Any) -> list[Problem]:
-    """What pydantic found, each problem once."""
+    """Convert pydantic's errors to problems, each once."""
     items = error.errors()
     left, items = len(items) - _MOST, items[:_MOST]
     found = [_problem(item, kind) for item in items]
@@ -139,7 +139,7 @@ def _nearest(word: str, known: list[str]) -> str:
 def _field(
     kind: Any, location: tuple[int | str, ...], unknown: bool
 ) -> tuple[str, list[type[BaseModel]]]:
-    """What pydantic's location is called, and the parts that its last key, known or not, is of."""
+    """Return the name of pydantic's location, and the models of its last key."""
     field, models = "", _models(kind)
     for number, part in enumerate(location, 1):
         is_last = number == len(location)
@@ -210,7 +210,7 @@ class Spec(BaseModel):
 
     @classmethod
     def untold(cls) -> Self:
-        """All of it by default, without building the model that reads what somebody tells."""
+        """Return the defaults, without building pydantic's validator."""
         return cls.model_construct()
 
     @model_validator(mode="before")
@@ -241,7 +241,7 @@ class Spec(BaseModel):
 
 @cache
 def meanings(kind: type[Spec]) -> Mapping[str, str]:
-    """What each key of a part of a recipe means: the text below it in the source."""
+    """Return the meaning of each key of a recipe's part, from the source."""
     told: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         if not issubclass(each, Spec) or each is Spec:
@@ -275,7 +275,7 @@ class VersionedSpec(Spec):
         return hashlib.blake2b(self.model_dump_json().encode(), digest_size=16).hexdigest()
 
     def check_version(self, expected: str | None) -> None:
-        """Whether it is the one that somebody saw.
+        """Check that the spec has the expected version.
 
         Args:
             expected: The version of that; ``None`` for any.

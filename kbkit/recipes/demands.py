@@ -16,7 +16,7 @@ _MAGIC = re.compile(r"[*?\[{]")
 
 
 def demands(recipe: Recipe) -> list[str]:
-    """What whoever builds a recipe that somebody else wrote has to agree to, a line each.
+    """List what a stranger's recipe asks for, a line each.
 
     Paths outside of the recipe's folder, private addresses, a folder to write to, and code that is
     run: packages that are imported, plugins, and models of third parties, which may send text

@@ -38,7 +38,7 @@ _SMALL = 1_000_000
 
 
 def compose(text: str) -> yaml.Node | None:
-    """What a YAML text consists of; nothing in it takes long to make values of."""
+    """Parse YAML into nodes; refuses those that take long to construct."""
     import yaml
 
     fast = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -58,7 +58,7 @@ def compose(text: str) -> yaml.Node | None:
 
 
 def _check_depth(text: str, loader: Any) -> None:
-    """Refuse what is nested too deeply, before anything is made of it by recursion."""
+    """Refuse deep nesting before anything recurses into it."""
     import yaml
 
     depth = 0

@@ -28,7 +28,7 @@ RESERVED = re.compile(r"con|prn|aux|nul|(?:com|lpt)[0-9]")
 
 
 class ChunkingSpec(Spec):
-    """How documents are cut into chunks."""
+    """Splitting of documents into chunks."""
 
     strategy: Literal["auto", "headings", "paragraph", "page", "fixed", "sentence"] = "auto"
     """`headings` never crosses a heading and fills chunks with whole blocks; `paragraph` fills
@@ -150,7 +150,7 @@ _MODEL_DENSE_WEIGHT = 0.6
 
 
 class RetrievalSpec(Spec):
-    """How a query is answered."""
+    """Ranking of search."""
 
     dense_weight: float = Field(default=0.3, ge=0, le=1)
     """Share of the dense score in a chunk's own score; the rest is BM25. Where a knowledge base
@@ -206,7 +206,7 @@ class RetrievalSpec(Spec):
 
 
 class LearningSpec(Spec):
-    """What search learns from the ratings that people give."""
+    """Learning from ratings in search."""
 
     questions: StrictBool = True
     """Let a question that people rated a chunk 4 or 5 for help the next who asks alike. What people
@@ -217,7 +217,7 @@ class LearningSpec(Spec):
 
 
 class GraphSpec(Spec):
-    """How what is related to what is read out of documents.
+    """Relations read from documents.
 
     How much it counts in search is `graph_weight` of `retrieval`; whether a site has a page of it,
     `graph` of `site`. A language model that annotates (`annotation` of type `llm`) states relations
@@ -236,7 +236,7 @@ class GraphSpec(Spec):
 
 
 class StorageSpec(Spec):
-    """What is kept where."""
+    """Storage of derived data."""
 
     text_in_chroma: StrictBool = False
     """Let the Chroma collection hold the text too, for people who open it with other tools.
@@ -244,7 +244,7 @@ class StorageSpec(Spec):
 
 
 class Question(Spec):
-    """A golden question: what somebody asks, and the pages that answer it."""
+    """A golden question: the question, and the pages that answer it."""
 
     question: str = Field(min_length=1)
     """The question."""
@@ -254,7 +254,7 @@ class Question(Spec):
 
 
 class SiteSpec(Spec):
-    """What the exported site says."""
+    """Content of the exported site."""
 
     title: str = ""
     """Name of the site; by default the knowledge base's name."""
@@ -277,7 +277,7 @@ class SiteSpec(Spec):
 
 
 class KnowledgeBaseSpec(VersionedSpec):
-    """How a knowledge base works, wherever its documents come from."""
+    """Settings of a knowledge base, independent of its sources."""
 
     language: str = "english"
     """Language of its text, for stemming and stop words (a Snowball name)."""
@@ -305,7 +305,7 @@ class KnowledgeBaseSpec(VersionedSpec):
     """What the exported site says."""
 
     def embedded_by(self, embedding: AnyEmbedding) -> KnowledgeBaseSpec:
-        """The same with another embedder, and with the weight of its vectors where none is told."""
+        """Return the settings with another embedder, and its default weight unless one is given."""
         values = {name: getattr(self, name) for name in KnowledgeBaseSpec.model_fields}
         if "text" not in embedding.model_fields_set:
             embedding = embedding.model_copy(update={"text": self.embedding.text})

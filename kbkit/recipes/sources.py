@@ -12,7 +12,7 @@ from kbkit.recipes.base import Glob, HttpUrl, IpAddress, Spec, check_license
 
 
 class SourceSpec(Spec):
-    """What every source may say about its documents."""
+    """Options of every source for its documents."""
 
     document_type: DocumentType | None = None
     """Type of all its documents; by default each document's type is detected."""
@@ -31,7 +31,7 @@ class SourceSpec(Spec):
 
 
 class FetchSpec(SourceSpec):
-    """What every source that fetches from the web may say."""
+    """Options of every source that fetches from the web."""
 
     allow_private: StrictBool | tuple[IpAddress, ...] = False
     """Permit loopback and private addresses, or those of a list (`[10.0.0.7]`) and no others. Off,
@@ -45,7 +45,7 @@ class FetchSpec(SourceSpec):
 
 
 class WebSpec(FetchSpec):
-    """What sources of web pages may say."""
+    """Options of sources of web pages."""
 
     provider: Literal["trafilatura", "browser", "firecrawl"] | None = None
     """Who fetches: `trafilatura` is kbkit's own crawler; `browser` the same, with a Chromium of

@@ -124,7 +124,7 @@ class _Passage:
         )
 
     def within(self, quotes: Quotes, budget: Budget) -> tuple[str, dict[str, Any]]:
-        """It within a budget: its text is cut, and what is said of its source if that is long."""
+        """Fit the passage into a budget: shortens its text, and a long source."""
         if budget.holds(*(whole := self.shown(quotes))):
             return whole
         short = not budget.holds(*self.shown(quotes, length=min(len(self.text), _LEAST_LENGTH)))
@@ -264,7 +264,7 @@ def read_on(reply: Reply, address: str) -> str:
 
 
 def next_address(reply: Reply, address: str) -> str:
-    """Where what follows a part can be read; ``""`` behind the last."""
+    """Return the address of the next part; ``""`` after the last."""
     cursor = str(reply.values["next_cursor"])
     return f"{address}?cursor={cursor}" if cursor else ""
 

@@ -24,7 +24,7 @@ _BETWEEN = 3
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an agent is told.
+    """Reply to an agent.
 
     Attributes:
         text: All of it, for a language model; where there is more, it ends with how to go on.
@@ -37,7 +37,7 @@ class Reply:
 
 @dataclass(slots=True)
 class Budget:
-    """How many tokens a reply may still take, its text and its values together.
+    """Tokens left for a reply, text and values together.
 
     Some clients hand their model the text of a reply, others its values; neither may be too long,
     nor both. Tokens are counted by the tokenizer of the static embedder (that of Llama 2), which on
@@ -59,7 +59,7 @@ class Budget:
         return size(text, values) <= self.room
 
     def take(self, text: str, values: Any = None) -> None:
-        """Take the room of something that must be told."""
+        """Count a mandatory part."""
         self.room -= size(text, values)
 
     def takes(self, text: str, values: Any = None) -> bool:
@@ -69,7 +69,7 @@ class Budget:
 
 
 def size(text: str, values: Any = None) -> int:
-    """Tokens of a text and of values as JSON, with what keeps them apart from others."""
+    """Count the tokens of a text and of values as JSON, with separators."""
     taken = count_tokens(text) + _BETWEEN
     if values is not None:
         taken += count_tokens(json.dumps(values, ensure_ascii=False)) + _BETWEEN
@@ -77,12 +77,12 @@ def size(text: str, values: Any = None) -> int:
 
 
 def shortened(message: str, most: int) -> str:
-    """A message within so many tokens: errors may repeat what was given."""
+    """Shorten a message to a number of tokens: errors may repeat their input."""
     return cut(message, most - _BEGINNING)
 
 
 def read_cursor(cursor: str) -> int:
-    """How many things were told before."""
+    """Return the number of items on earlier pages."""
     if not cursor:
         return 0
     kind, _, number = cursor.partition("-")
@@ -185,7 +185,7 @@ def part_reply(
 def _shortened(
     name: str, said: str, values: dict[str, Any], most: int
 ) -> tuple[str, str, dict[str, Any]]:
-    """What stands around a text, each line and value within so many tokens."""
+    """Shorten the lines and values around a text to a number of tokens each."""
     lines = [cut(line, most) for line in said.split("\n")]
     short = {
         key: cut(value, most) if isinstance(value, str) else value for key, value in values.items()

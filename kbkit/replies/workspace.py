@@ -215,7 +215,7 @@ def _short(text: str) -> str:
 
 
 def problem_text(error: BaseException, most: int) -> str:
-    """An error within so many tokens; quoted, unless it repeats no more than what was asked."""
+    """Return an error within a number of tokens, quoted if it repeats stored text."""
     if not isinstance(error, KbkitError) or isinstance(error, ConfigError):
         return shortened(str(error), most)
     quotes = Quotes()

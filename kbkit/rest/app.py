@@ -84,7 +84,7 @@ _EXPOSED = (
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something else at the same address, such as MCP.
+    """A further application at the same address, such as MCP.
 
     Attributes:
         routes: Its routes.
@@ -167,7 +167,7 @@ def application(
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach what listens at an address."""
+    """Whether only this machine can reach an address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -71,7 +71,7 @@ class NewEntry(_Body):
 
 
 class EntryChange(_Body):
-    """What is to be changed of an entry; what is left out, or null, stays."""
+    """Changes of an entry; omitted or null fields stay."""
 
     title: Title | None = Field(None, description="One line.")
     description: Description | None = Field(None, description="What it is good for.")
@@ -87,14 +87,14 @@ class EntryChange(_Body):
 
 
 class NewVote(_Body):
-    """What somebody thinks of an entry."""
+    """A rating of an entry."""
 
     score: int = Field(ge=1, le=5, description="1 (useless) to 5 (exactly right).")
     rater: str = Field("", max_length=200, description="Who votes; by default who asks.")
 
 
 class Rated(BaseModel):
-    """What all votes for an entry come to, with the last one."""
+    """Ratings of an entry in total, with the last one."""
 
     average: float = Field(description="Of the scores, to two places.")
     count: int = Field(description="How many votes there are.")
@@ -102,20 +102,20 @@ class Rated(BaseModel):
 
 
 class NewSlug(_Body):
-    """What an entry is to be called."""
+    """New slug of an entry."""
 
     to: Slug = Field(description="The new name of its folder.")
 
 
 class Need(_Body):
-    """What is to be done, for which entries are looked up."""
+    """A task to look up entries for."""
 
     prompt: Prompt = Field(description="What is to be done.")
     limit: Limit = Field(10, description="Most entries.")
 
 
 class Task(_Body):
-    """What is to be done, of which an agent is told with what is known."""
+    """A task for an agent, with what entries know of it."""
 
     prompt: Prompt = Field(description="What is to be done.")
     limit: Limit | None = Field(None, description="Most entries.")
@@ -151,7 +151,7 @@ def _integer(low: int, high: int) -> WithJsonSchema:
 
 
 def _few(names: Any) -> Any:
-    """Names as they were given; Python, which leaves those out that stand twice, counts fewer."""
+    """Accept names with repetitions, which count once."""
     if isinstance(names, list) and len(names) > _MOST_NAMES:
         raise PydanticCustomError("too_long", f"more than {_MOST_NAMES:,} names")
     return names
@@ -187,7 +187,7 @@ class NewEntity(Body):
 
 
 class EntityChange(Body):
-    """What is to be changed of an entity; what is left out, or null, stays."""
+    """Changes of an entity; omitted or null fields stay."""
 
     name: Name | None = Field(None, description="What it is to be called.")
     type: Word | None = Field(None, description="What it is.")
@@ -220,7 +220,7 @@ class Pair(Body):
 
 
 class Undoing(Body):
-    """What is to be taken back."""
+    """A change to revert."""
 
     edit: Number | None = Field(None, description="Number of the edit; by default the last one.")
     by: By = ""
@@ -237,7 +237,7 @@ class Targets(Body):
 
 
 class Picture(Body):
-    """What is to be drawn of the graph."""
+    """The part of the graph to lay out."""
 
     around: Annotated[
         list[Any], WithJsonSchema({"type": "array", "maxItems": 1_000, "items": _TARGET})
@@ -256,7 +256,7 @@ class Picture(Body):
 
 
 def target_of(said: Any, kind: str | None = None) -> Any:
-    """What somebody names: a target where its kind is said, else as it came.
+    """Return a target if its kind is given, else the name as it is.
 
     Raises:
         ArgumentError: There is no such kind.
@@ -275,7 +275,7 @@ def target_of(said: Any, kind: str | None = None) -> Any:
 
 
 def version_of(entity: Entity) -> str:
-    """What tells a state of an entity from others."""
+    """Return the version of an entity."""
     return stamp(entity.updated_at)
 
 

@@ -24,7 +24,7 @@ _KEPT_HEADERS = ("etag", "location")
 
 
 class OnceOnly:
-    """Does what a request asks for once, however often it comes with one key."""
+    """Runs a request once, however often it is sent with one idempotency key."""
 
     def __init__(
         self, workspace: Workspace, place: str, caller: AccessCaller, key: str | None
@@ -34,7 +34,7 @@ class OnceOnly:
         self._key = key and _digest([caller.name, place, key])
 
     def __call__(self, values: Any, answer: Callable[[], Response]) -> Response:
-        """The answer: made, or what was answered before."""
+        """Return the response, new or stored."""
         if self._key is None:
             return answer()
         digest = _digest([self._place, values])

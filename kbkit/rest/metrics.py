@@ -30,7 +30,7 @@ class Counted:
 
 
 class Metrics:
-    """What a server counts."""
+    """Counters of a server."""
 
     def __init__(self) -> None:
         self.registry = prometheus.CollectorRegistry()

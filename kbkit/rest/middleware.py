@@ -256,7 +256,7 @@ class _Exchange:
         return message
 
     async def _end(self) -> Message:
-        """What comes behind the body: that the client has left.
+        """Return the message after the body: the client has disconnected.
 
         A stream of events that has no end is told so, too, when the server is to end.
         """
@@ -332,7 +332,7 @@ _HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # as ASCII writes one
 
 
 def _is_plain(body: bytes) -> bool:
-    """Whether there is no need to look at each text: it is UTF-8 without such an escape."""
+    """Whether a body is UTF-8 without escapes of surrogates, so that its texts need no check."""
     if b"\0" in body or _HALF.search(body):  # NUL: JSON in UTF-16
         return False
     try:

@@ -17,7 +17,7 @@ from kbkit.rest.problems import ProblemDetails
 
 
 def describe(app: FastAPI) -> None:
-    """Have an application tell its document with the problems that any request may meet."""
+    """Document the problems that any request may meet."""
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -51,7 +51,7 @@ def describe(app: FastAPI) -> None:
 
 
 def _tell_problems(operation: dict[str, Any]) -> None:
-    """Say of an operation what kbkit answers to wrong requests, instead of FastAPI's shape."""
+    """Document kbkit's problem details instead of FastAPI's errors."""
     told = operation.get("responses", {}).get("422")
     if told and "application/json" in told.get("content", {}):
         operation["responses"]["422"] = {

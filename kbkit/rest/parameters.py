@@ -35,13 +35,13 @@ _LARGEST = 2**31 - 1
 
 
 class Body(BaseModel):
-    """Base of what requests say as JSON: keys that are not known are errors."""
+    """Base of JSON request bodies; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
 
 def left_out(kind: type[BaseModel]) -> Any:
-    """Of a parameter for a body that may be left out, since each of its fields may be.
+    """Make a body optional whose fields are all optional.
 
     Args:
         kind: Of the body.
@@ -98,7 +98,7 @@ def integer(name: str, description: str, low: int, high: int, default: int | Non
 
 
 def boolean(name: str, description: str) -> Any:
-    """A dependency: ``true`` or ``false`` in the query of an address; false where it is not given.
+    """Dependency for a boolean query parameter; false by default.
 
     Args:
         name: Its name.
@@ -134,7 +134,7 @@ BehindPosition = Annotated[
 
 
 def write_cursor(*place: Any) -> str:
-    """What tells a later request where a list goes on."""
+    """Return a cursor for the next page of a list."""
     return urlsafe_b64encode(dumps(place, ensure_ascii=False).encode()).decode().rstrip("=")
 
 
@@ -272,7 +272,7 @@ GraphWeight = Annotated[
 
 
 def number(low: int, high: int) -> WithJsonSchema:
-    """Of a field of any type: it is a whole number, which Python checks.
+    """Document a field of any type as an integer, which Python checks.
 
     Args:
         low: The least.
@@ -297,7 +297,7 @@ AnyType = one_of(DocumentType, "What kind of text it is; by default that is dete
 
 
 def _condition(kind: Any) -> tuple[dict[str, Any], bool]:
-    """What a condition of `Filters` may be, by the type of its field, and whether it is a list."""
+    """Return the JSON schema of a `Filters` condition, and whether it is a list."""
     inner = [each for each in get_args(kind) if each not in (NoneType, Ellipsis)]
     several = get_origin(kind) is tuple
     one = inner[0] if inner else kind
@@ -350,7 +350,7 @@ FiltersField = Annotated[
 
 
 def filters_of(*names: str) -> Any:
-    """A dependency: conditions of `kbkit.Filters` in the query of an address, those given.
+    """Dependency for `kbkit.Filters` in query parameters.
 
     Args:
         names: Which; all where none is named.
@@ -377,7 +377,7 @@ def filters_of(*names: str) -> Any:
 
 
 def _number(name: str, value: Any) -> Any:
-    """A condition as it is meant; of what should be a number and is none, Python tells."""
+    """Convert a condition to a number; malformed ones are left to Python's check."""
     if name == "page":
         return [int(each) if _WHOLE.fullmatch(each) else each for each in value]
     if name == "min_rating" and _DECIMAL.fullmatch(value):

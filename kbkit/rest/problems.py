@@ -47,7 +47,7 @@ def too_little(scope: Scope, settings: ServerSettings, needed: str) -> str:
 
 
 def takes_basic(scope: Scope) -> bool:
-    """Whether a browser may be asked: to look at a site, and for nothing else."""
+    """Whether a browser may ask for credentials: only to view a site."""
     return scope["path"].startswith("/site/") and scope["method"] in ("GET", "HEAD")
 
 
@@ -105,7 +105,7 @@ _CLASS_OF_STATUS = {
 
 
 class ProblemDetails(BaseModel):
-    """What is wrong with a request (RFC 9457)."""
+    """A problem of a request (RFC 9457)."""
 
     type: str = Field(description="Which problem it is: `urn:kbkit:problem:` and a name.")
     title: str = Field(description="The status in words.")
@@ -171,7 +171,7 @@ def _told(error: RequestValidationError) -> str:
 
 
 def _methods(routes: Iterable[BaseRoute], scope: Scope) -> set[str]:
-    """What the address of a request takes, by the document: all routes of the first one's path."""
+    """Return the methods that an address takes, of all routes with its path."""
     matching = [route for route in _flat(routes) if route.matches(scope)[0] is not Match.NONE]
     return {
         method
@@ -191,7 +191,7 @@ def _flat(routes: Iterable[BaseRoute]) -> Iterator[Route]:
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Have an application answer errors with problem details."""
+    """Answer errors with problem details."""
 
     @app.exception_handler(errors.KbkitError)
     def of_kbkit(request: Request, error: errors.KbkitError) -> JSONResponse:

@@ -41,7 +41,7 @@ async def _unquoted(
         WithJsonSchema({"type": "string"}),
     ] = None,
 ) -> str | None:
-    """The version that is wanted; what is none is that of nothing, so nothing is done."""
+    """Return the expected version without quotes."""
     if if_match is None or if_match.strip() == "*":
         return None
     text = if_match.strip().removeprefix("W/")
@@ -146,7 +146,7 @@ def documented(
     refusals: Sequence[int] = (),
     description: str = "",
 ) -> dict[int | str, dict[str, Any]]:
-    """What a route answers, for the OpenAPI document (``responses=`` of a route)."""
+    """Document the responses of a route (its ``responses=``)."""
     told: dict[str, Any] = {"description": description or "Done"}
     if kind is not None:
         shape: Any = shape_of(kind) if hasattr(kind, "to_dict") else kind
@@ -181,7 +181,7 @@ Wait = Annotated[
 def told_when_done(
     jobs: Jobs, caller: Caller, kind: str, arguments: Mapping[str, Any], *, wait: bool
 ) -> Response:
-    """Have a job do something; the answer is what came of it, or the job (202)."""
+    """Run a job; respond with its result, or with the job (202)."""
     kbs = (arguments["kb"],) if "kb" in arguments else tuple(arguments.get("kbs") or ())
     job = jobs.start(kind, arguments, owner=caller.name, kbs=kbs)
     if wait:

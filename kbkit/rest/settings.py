@@ -12,7 +12,7 @@ MEGABYTE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """How a server listens, and what it puts up with.
+    """Address and limits of a server.
 
     Attributes:
         host: Address to listen at.
@@ -46,7 +46,7 @@ class ServerSettings:
     search_processes: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot work."""
+        """Validate the settings."""
         for name, values in (
             ("public_url", (self.public_url,) if self.public_url else ()),
             ("allow_origin", self.allow_origins),

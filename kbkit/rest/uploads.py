@@ -35,7 +35,7 @@ MOST_FILES = 5_000
 
 
 class Base64(BaseModel):
-    """What a file holds that is no text."""
+    """Content of a binary file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -61,7 +61,7 @@ def bytes_of(path: str, content: Content) -> bytes:
 
 @contextmanager
 def sent_folder(files: Mapping[str, bytes], name: Literal["sent", ".knowledge"]) -> Iterator[Path]:
-    """A folder with files that somebody sent, as long as the block lasts.
+    """Provide a folder with uploaded files within the block.
 
     What goes wrong inside names paths within it, as who sent it knows them.
 
@@ -202,7 +202,7 @@ _SAFE = {
 
 
 class Conditions:
-    """What a request wants of a file: a range, or only what it has not got yet."""
+    """Conditions of a request for a file: a range, or only if changed."""
 
     def __init__(
         self,
@@ -324,7 +324,7 @@ def contents(*statuses: int, model: Any = None) -> dict[int | str, dict[str, Any
 
 
 class RevisionOf(BaseModel):
-    """What is another text when something changed."""
+    """Revision that changes with the data."""
 
     revision: str
 

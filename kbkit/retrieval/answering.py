@@ -44,7 +44,7 @@ def ask(hits: Hits, llm: LLM | None = None) -> Answer:
 
 
 def _model_in_use() -> LLM | None:
-    """What the user has set ``Settings.llm`` to, if llama-index is in use at all.
+    """Return the user's ``Settings.llm``, if llama-index is loaded at all.
 
     Its public attribute would make the default model when asked, which is one on the network.
     """

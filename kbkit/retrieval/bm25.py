@@ -22,7 +22,7 @@ B = 0.75
 
 @dataclass(frozen=True, slots=True)
 class CorpusStatistics:
-    """What BM25 must know of all chunks.
+    """Corpus statistics for BM25.
 
     Attributes:
         chunks: Number of chunks.
@@ -36,7 +36,7 @@ class CorpusStatistics:
 
     @classmethod
     def together(cls, several: Sequence[CorpusStatistics]) -> CorpusStatistics:
-        """Those of several knowledge bases as if they were one, so that their scores compare."""
+        """Combine several knowledge bases, so that their scores compare."""
         if len(several) == 1:
             return several[0]
         chunks = sum(one.chunks for one in several)
@@ -98,6 +98,6 @@ def length_norms(lengths: NDArray[np.integer[Any]], average_length: float) -> ND
 def impacts(
     counts: NDArray[np.integer[Any]], norms: NDArray[np.float32], idf: float
 ) -> NDArray[np.float32]:
-    """What one term adds to the BM25 of the chunks that hold it; the formula of `bm25_scores`."""
+    """Return a term's BM25 scores in the chunks that contain it; the formula of `bm25_scores`."""
     tf = counts.astype(np.float32)
     return np.asarray(idf * (K1 + 1) * tf / (tf + norms), np.float32)

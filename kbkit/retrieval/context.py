@@ -52,7 +52,7 @@ _BETWEEN = 2
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What is known of something that a question names, or that may help to answer it.
+    """A fact about a name in the question, or one that may help to answer it.
 
     Attributes:
         name: What that is called.
@@ -69,7 +69,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What one leg found for a question.
+    """Results of one retriever for a question.
 
     Attributes:
         hits: Passages, best first.
@@ -87,7 +87,7 @@ Leg: TypeAlias = Callable[[], Findings]
 
 
 def gather(search: Leg, others: Mapping[str, Leg], at_hand: Container[str] = ()) -> list[Findings]:
-    """What all legs find, which run at once."""
+    """Run all retrievers at once, and collect their results."""
 
     def find(name: str, leg: Leg) -> Findings:
         try:
@@ -221,7 +221,7 @@ def _head(passages: int, told: Mapping[str, int], mark: str) -> str:
 
 
 def _told(fact: Fact, now: datetime, quoted: Mapping[str, ContextPiece]) -> str:
-    """What is known of something, in lines; ``""`` where a passage says all of it already."""
+    """Write a fact in lines; ``""`` if a passage states it already."""
     piece = None if fact.hit is None else quoted.get(fact.hit.chunk.id)
     lines = [cut(one_line(line), _FACT_TOKENS) for line in fact.lines]
     if piece is not None:

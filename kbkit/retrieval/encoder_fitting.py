@@ -42,7 +42,7 @@ _REMOTE = ("llama-index",)
 
 
 def is_due(transaction: Transaction, row: KnowledgeBaseRow) -> bool:
-    """Whether a knowledge base is to have an encoder, and has none that knows what it holds.
+    """Whether a knowledge base needs a new query encoder.
 
     It is to have one where its recipe says ``query_encoder: fitted``, or its embedder may use the
     network. The encoder is fitted again after a fifth of the chunks came, went or got other
@@ -116,7 +116,7 @@ def fit_encoder(
 
 
 def fit_card_encoder(database: Database, kb_id: str, model: Embedder) -> Mapping[str, Any]:
-    """Fit what embeds queries for the cards where their model cannot run, and store it.
+    """Fit and store a query encoder for document summaries, for where their model cannot run.
 
     The model embeds some thousand words and short texts: up to a minute of a processor.
     """
@@ -155,7 +155,7 @@ def fit_card_encoder(database: Database, kb_id: str, model: Embedder) -> Mapping
 
 @dataclass(frozen=True, slots=True)
 class _Corpus:
-    """What an encoder is fitted to; a row a chunk."""
+    """Training data of an encoder, a row a chunk."""
 
     vectors: Matrix
     terms: Sequence[Sequence[str]]
@@ -166,7 +166,7 @@ class _Corpus:
 def _read(
     transaction: Transaction, row: KnowledgeBaseRow, terms_of: Callable[[str], Sequence[str]]
 ) -> _Corpus:
-    """All chunks of a knowledge base. Equal terms are one object, since there are millions."""
+    """Read all chunks. Equal terms are one object, since there are millions."""
     known: dict[str, str] = {}
     above: dict[str, Sequence[str]] = {}
     packed: list[bytes] = []

@@ -34,7 +34,7 @@ _DUPLICATE_DISCOUNT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much each part counts: the same for all candidates, or of each, shape ``(n,)``.
+    """Weights of the parts: equal for all candidates, or one each, shape ``(n,)``.
 
     Attributes:
         dense: Share of the normalised cosine against BM25, 0 to 1.
@@ -61,7 +61,7 @@ class Weights:
 
     @classmethod
     def of_each(cls, several: Sequence[Weights], counts: Sequence[int]) -> Weights:
-        """Those of each candidate, where so many go by the first, so many by the second..."""
+        """Repeat weights: the first for its number of candidates, then the second, and so on."""
         return cls(
             *(
                 np.repeat([getattr(weights, part.name) for weights in several], counts)
@@ -72,7 +72,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What is known of the candidates of one query; all arrays have shape ``(n,)``.
+    """Features of a query's candidates; all arrays have shape ``(n,)``.
 
     Attributes:
         cosine: Cosine of query and chunk.
@@ -127,7 +127,7 @@ class Fused:
         return np.asarray(found > 0)
 
     def discounted(self, factors: Scores) -> Fused:
-        """All parts times a factor each; the total is their sum to the last digit."""
+        """Multiply all parts by a factor each; the total is their exact sum."""
         names = (
             *("dense", "lexical", "document", "title", "heading", "card", "page"),
             *("graph", "learned", "rating"),
@@ -168,7 +168,7 @@ def normalise(scores: Scores) -> Scores:
 
 
 def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
-    """How well the rest of each chunk's document answers the query.
+    """Score how well the rest of each chunk's document answers the query.
 
     The mean of the second to fifth best scores among the document's candidates: a page with
     several good passages is more likely to be about the question than a page with one. Chunks
@@ -190,7 +190,7 @@ def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
 
 
 def rating_prior(average: Scores, raters: Scores) -> Scores:
-    """What ratings say beforehand, from -1 to 1.
+    """Return the prior of ratings, from -1 to 1.
 
     The distance of the average from the middle of the scale, drawn to 0 as if two more raters
     had chosen the middle: a Bayesian average.
@@ -235,7 +235,7 @@ def fuse(features: Features, weights: Weights) -> Fused:
 def discounts(
     total: Scores, documents: Codes, duplicates: NDArray[np.bool_], per_document: int | Codes
 ) -> Scores:
-    """What each candidate's score is multiplied with so that hits differ, shape ``(n,)``."""
+    """Return factors that make hits differ, one a candidate, shape ``(n,)``."""
     further = np.maximum(_ranks_within(total, documents) - per_document + 1, 0)
     result: Scores = np.power(_REPEAT_DISCOUNT, further) * np.where(
         duplicates, _DUPLICATE_DISCOUNT, 1.0
@@ -244,7 +244,7 @@ def discounts(
 
 
 def near_duplicates(vectors: NDArray[np.float32], threshold: float) -> NDArray[np.bool_]:
-    """Which chunks are near duplicates of one before them that is none itself.
+    """Mark chunks that nearly duplicate an earlier unmarked one.
 
     The greedy selection of maximal marginal relevance (Carbonell and Goldstein, "The Use of MMR",
     1998) with a threshold in rank of a trade-off.

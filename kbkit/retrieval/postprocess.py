@@ -26,7 +26,7 @@ _PACKAGES = "llama_index.postprocessor."
 
 
 def hits_needed(specs: Sequence[PostprocessorSpec], limit: int) -> int:
-    """How many of the best hits postprocessors must be given for ``limit`` of them."""
+    """Return how many hits postprocessors need for ``limit`` results."""
     return max([limit, *(spec.hits for spec in specs)])
 
 
@@ -92,7 +92,7 @@ def _open(path: str, arguments: str) -> BaseNodePostprocessor:
 
 
 def check_installed(spec: PostprocessorSpec) -> None:
-    """Whether the package of a postprocessor is there; nothing of it is imported."""
+    """Check that a postprocessor's package is installed, without importing it."""
     if not is_there(spec.path):
         raise PostprocessorError(f"{spec.path}: is not installed; {_install(spec.path)}")
 

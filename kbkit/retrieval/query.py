@@ -20,7 +20,7 @@ _NO_FILTERS = Filters()
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is asked.
+    """A query with its parameters.
 
     Attributes:
         text: A question or some words.

@@ -32,7 +32,7 @@ _AGAIN = 30.0
 
 @dataclass(frozen=True, slots=True)
 class QueryVector:
-    """What became of a query.
+    """Vector of a query, or the reason why it is missing.
 
     Attributes:
         vector: Its vector; ``None`` where there is none, so that only words can be searched.
@@ -87,7 +87,7 @@ class QueryEncoder:
         )
 
     def _waited_for(self) -> EmbedderUnreachableError | None:
-        """Why the model was not reached a moment ago; a timeout takes long, and somebody waits."""
+        """Return a recent connection error: a timeout takes long, and somebody waits."""
         if self._unreached is None or time.monotonic() > self._unreached[0]:
             return None
         return self._unreached[1]
@@ -147,7 +147,7 @@ class CardQueryEncoder:
     _lock: Lock = field(default_factory=Lock)
 
     def encode(self, row: KnowledgeBaseRow, chunks: ChunkTable, text: str) -> Future[QueryVector]:
-        """The vector of a query, as soon as it is there; none, and why, where it cannot be had."""
+        """Return a future of the query's vector; with a reason if there is none."""
         if not chunks.card_embedder:
             return _known(QueryVector())
         key = (chunks.card_embedder, text)

@@ -70,7 +70,7 @@ class LearnedQuestions:
     def scores(
         self, terms: Sequence[str], vector: Vector | None = None, usual: float = 0.0, but: str = ""
     ) -> dict[int, float]:
-        """How much a query is like the questions of each chunk, by ``seq``.
+        """Score the similarity of a query to each chunk's rated questions, by ``seq``.
 
         Two questions are alike by the share of their terms that both have (Dice, *Measures of the
         Amount of Ecologic Association Between Species*, 1945) or by the cosine of their vectors,

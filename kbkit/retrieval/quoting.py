@@ -79,7 +79,7 @@ def citation_of(
 
 
 def source_of(citation: Citation, *, short: bool = False) -> dict[str, str]:
-    """Where a piece is from: title, section, source, page, fetched, version, kb; within bounds.
+    """Return a piece's title, section, source, page, date, version and kb, each shortened.
 
     The section is what stands below the title. An address that is too long is cut, and ``document``
     is the id of the document then.
@@ -107,7 +107,7 @@ def source_of(citation: Citation, *, short: bool = False) -> dict[str, str]:
 
 
 def source_lines(citation: Citation, *, short: bool = False) -> str:
-    """Where a piece is from, in lines, each within bounds; see `source_of`."""
+    """Write a piece's source in lines, each shortened; see `source_of`."""
     said = source_of(citation, short=short)
     return "\n".join(f"{name}: {value}" for name, value in said.items())
 
@@ -127,7 +127,7 @@ def cut(text: str, tokens: int) -> str:
 
 
 def cut_at(text: str, length: int) -> str:
-    """A text up to so many characters, cut before that where something ends."""
+    """Shorten a text at the end of a sentence or word."""
     if length >= len(text):
         return text
     ends = ((text.rfind(end, length * 2 // 3, length), len(end.rstrip())) for end in _ENDS)
@@ -137,7 +137,7 @@ def cut_at(text: str, length: int) -> str:
 
 @lru_cache(maxsize=1024)  # what answers one question answers others too
 def count_line_tokens(text: str) -> int:
-    """Tokens of a text where it begins a line; on its own, a mark of a word's beginning counts."""
+    """Count the tokens of a line's beginning; alone, a text has one more for the word's start."""
     return count_tokens(f"\n{text}") - _BEGINNING
 
 
@@ -153,7 +153,7 @@ _WORD = re.compile(r"[^\W\u2e80-\U0003ffff]+|[\u2e80-\U0003ffff]")
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A text of a document: of one chunk, or of several that lie together.
+    """Text of one chunk, or of several adjacent ones.
 
     Attributes:
         hit: The best hit in it.
@@ -178,7 +178,7 @@ class Excerpt:
         return tuple(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
 
     def joins(self, other: Excerpt) -> bool:
-        """Whether another one overlaps it, or follows at once."""
+        """Whether another excerpt overlaps this one or follows at once."""
         same = (self.hit.kb, self.chunks[0].document_id) == (
             other.hit.kb,
             other.chunks[0].document_id,

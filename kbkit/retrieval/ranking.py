@@ -41,7 +41,7 @@ _COMPARED_BEST = 60
 
 @dataclass(frozen=True, slots=True)
 class CandidatePool:
-    """The candidates that one knowledge base has for a query, and what speaks for each.
+    """A knowledge base's candidates for a query, with their features.
 
     Attributes:
         kb: Name of the knowledge base.
@@ -105,7 +105,7 @@ def rank(
     mode: Mode = Mode.HYBRID,
     retrieval: RetrievalSpec | None = None,
 ) -> list[RankedCandidate]:
-    """The candidates of all pools, best first; those without anything in common are left out."""
+    """Rank the candidates of all pools, best first; unrelated ones are left out."""
     if not pools:
         return []
     if retrieval is not None:
@@ -137,7 +137,7 @@ def weights_of(retrieval: RetrievalSpec, mode: Mode, factors: tuple[float, float
 
 
 def document_factors(pools: Sequence[CandidatePool]) -> list[tuple[float, float]]:
-    """What `card_weight` and `page_weight` of each pool are multiplied with.
+    """Return factors for `card_weight` and `page_weight` of each pool.
 
     It depends on what embedded its cards, and on how many documents there are in all: where there
     are three, to know which one a question is about tells little of the passage.
@@ -171,7 +171,7 @@ def _order_ranked(
 def _fill_up(
     pools: Sequence[CandidatePool], weights: Sequence[Weights], ceiling: float, limit: int
 ) -> list[RankedCandidate]:
-    """What fills up a long list behind the candidates, so that its length changes no ranks.
+    """Extend a long list after the candidates, so that its length changes no ranks.
 
     Pools take turns, each with its best first; how much there is must not matter, so scores do
     not order them but only ever fall.

@@ -49,7 +49,7 @@ _places = threading.BoundedSemaphore(2)
 
 @contextmanager
 def computing() -> Iterator[None]:
-    """Have one of the places while the block runs.
+    """Hold one of the semaphore's places within the block.
 
     Who waits for long goes on without one: others may wait for an embedder that is a service.
     """
@@ -135,7 +135,7 @@ class Retriever:
     def _found(
         self, seen: _State, query: Query, encoded: EncodedQuery, note: str
     ) -> CandidatePool | None:
-        """The candidates for a query; ``None`` where it has to be encoded anew."""
+        """Return candidates; ``None`` if the query must be encoded again."""
         now, snapshot = self._latest()
         if not now.encodes_like(seen):
             return None
@@ -179,7 +179,7 @@ class Retriever:
         return QueryGraph(graph, partial(self.stores.graphs.naming, graph))
 
     def frequency(self, word: str) -> int:
-        """How many chunks have a word, all of whose terms count; 0 where no snapshot tells."""
+        """Count chunks that contain all terms of a word; 0 without a snapshot."""
         seen = self._state()
         snapshot = self.stores.snapshots.get(seen.row)
         if snapshot is None:
@@ -204,7 +204,7 @@ class Retriever:
         return True
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
-        """Chunks with their documents, by ``seq``; those that have gone meanwhile are missing."""
+        """Map ``seq`` to chunks with documents; chunks that are gone are missing."""
         # of one that was deleted meanwhile the trash has its chunks still
         return self.stores.database.chunks(seqs) if self.is_there() else {}
 
@@ -281,7 +281,7 @@ class Retriever:
         return encoded, embedded.note
 
     def _chunks(self, seen: _State) -> ChunkTable:
-        """The chunks and cards of the knowledge base; of a newer version if it has one by now."""
+        """Return the chunk table of a version, or of a newer one."""
         snapshot = self._snapshot(seen)
         if snapshot is not None:
             return snapshot
@@ -306,7 +306,7 @@ class Retriever:
         self.stores.warmer.searched(self.kb_id, ready=ready, worn=worn)
 
     def _snapshot(self, seen: _State) -> SegmentedSnapshot | None:
-        """The snapshot of a version; of a small knowledge base it is made where there is none."""
+        """Return the snapshot of a version; a small knowledge base's is made if missing."""
         snapshot = self.stores.snapshots.get(seen.row)
         if snapshot is not None:
             return snapshot

@@ -105,7 +105,7 @@ def _hits(
     pools: Sequence[CandidatePool],
     ranked: Sequence[RankedCandidate],
 ) -> list[Hit]:
-    """The hits of what was ranked; what has gone meanwhile is left out."""
+    """Return hits of ranked candidates; chunks that are gone are left out."""
     found = [
         retriever.chunks([candidate.seq for candidate in ranked if candidate.pool is pool])
         for retriever, pool in zip(retrievers, pools, strict=True)
@@ -146,7 +146,7 @@ def _leading_words(chunk: Chunk, snippet: Callable[[], str]) -> str:
 
 @cache
 def _by_meaning() -> RetrievalSpec:
-    """How neighbours are ranked; not made before, since a search needs no model of it alone."""
+    """Return the ranking settings for similar chunks; made on demand to keep search light."""
     return RetrievalSpec(
         document_weight=0,
         title_weight=0,

@@ -82,7 +82,7 @@ def _matches(terms: tuple[str, ...], language: str) -> TermMatcher:
 
 
 def _found(text: str, matches: TermMatcher, long: int) -> list[tuple[int, frozenset[str]]]:
-    """Where words with wanted terms stand; in a long word, where the terms themselves do."""
+    """Locate words with wanted terms; within long words, the terms themselves."""
     found: list[tuple[int, frozenset[str]]] = []
     end = 0
     for sign in matches.signs.finditer(text):

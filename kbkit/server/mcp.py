@@ -29,7 +29,7 @@ PATH = "/mcp"
 
 @dataclass(frozen=True, slots=True)
 class _Searches:
-    """Searches and contexts as tools take them, made where those of REST are.
+    """Searches and contexts for tools, run where those of REST are.
 
     Attributes:
         made: Makes them.
@@ -45,7 +45,7 @@ class _Searches:
 
 
 def mcp_part(workspace: Workspace, settings: ServerSettings, searches: SearchProcesses) -> Part:
-    """What answers MCP, for protocol 2026-07-28 and those with sessions before it."""
+    """Return the MCP application, for protocol 2026-07-28 and older ones with sessions."""
     made = server(
         lambda: workspace,
         tools=settings.tools,
@@ -115,7 +115,7 @@ class _Endpoint:
 
 
 async def _all_of(receive: Receive) -> list[Message]:
-    """What comes of a request, until its body is whole or nobody is there any more."""
+    """Receive a request up to the end of its body, or until the client is gone."""
     received = []
     while True:
         message = await receive()

@@ -20,7 +20,7 @@ _TOO_LARGE = (
 
 
 def http_protocol() -> type[asyncio.Protocol]:
-    """The protocol of uvicorn, the quicker one where it is installed, with a limit of time."""
+    """Return uvicorn's protocol, the faster one if installed, with a time limit."""
     base: Any
     if find_spec("httptools") is not None:
         base = import_module("uvicorn.protocols.http.httptools_impl").HttpToolsProtocol
@@ -54,7 +54,7 @@ def http_protocol() -> type[asyncio.Protocol]:
             super().connection_lost(exc)
 
         def send_400_response(self, msg: str) -> None:
-            """Say what is no HTTP as all else that is wrong is said."""
+            """Answer malformed HTTP with problem details."""
             told = problem("this is no HTTP request that can be read", 400)
             head = f"HTTP/1.1 400 Bad Request\r\nContent-Type: {MEDIA_TYPE}\r\n"
             head += f"Content-Length: {len(told.body)}\r\nConnection: close\r\n\r\n"

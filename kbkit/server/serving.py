@@ -31,7 +31,7 @@ _GRACE_SECONDS = 60
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which ends with 0 when it is told to end, however it was started."""
+    """uvicorn, with exit status 0 after a signal, however it was started."""
 
     def __init__(self, app: FastAPI, on_start: Callable[[], None]) -> None:
         super().__init__(_configuration(app))
@@ -44,7 +44,7 @@ class _Server(uvicorn.Server):
             self._on_start()
 
     def end(self) -> None:
-        """End when what runs is done; at once when asked again."""
+        """Shut down after running requests; at once when called again."""
         self.force_exit = self.should_exit
         self.should_exit = True
         self._closing.set()
@@ -186,7 +186,7 @@ def _configuration(app: FastAPI) -> uvicorn.Config:
 
 
 def _preload(stores: Stores) -> None:
-    """Import what a first write would else load, a second or two with all others in its way."""
+    """Import modules for the first write: a second or two in which others would wait."""
     stores.preload()
     load_splitter()
     gc.collect()

@@ -26,7 +26,7 @@ _READERS = {
 
 
 def open_reader(spec: AnySource) -> SourceReader:
-    """Make the reader of a source that a recipe describes; nothing is read yet."""
+    """Return the reader of a recipe's source; reads nothing yet."""
     given: object = spec
     if not isinstance(given, SourceSpec) or spec.type not in _READERS:
         raise ConfigError(f"{type(spec).__name__}: not a source that kbkit knows")

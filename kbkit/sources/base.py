@@ -14,7 +14,7 @@ from kbkit.sources.places import DiskPlace
 
 
 class Outcome(StrEnum):
-    """What became of one address or file."""
+    """Outcome of reading an address or file."""
 
     FETCHED = "fetched"
     """Read; the event carries the document."""
@@ -30,7 +30,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceEvent:
-    """One thing that happened while a source was read.
+    """An event while a source is read.
 
     Attributes:
         uri: Address or file that it happened to.
@@ -49,7 +49,10 @@ class SourceEvent:
 
 
 class CrawlMemory(Protocol):
-    """What earlier visits left behind. The pipeline records each event's record; sources read."""
+    """Records of earlier visits.
+
+    The pipeline stores the record of each event; sources look them up.
+    """
 
     def visited(self) -> Iterable[PageRecord]:
         """Pages that the interrupted run has dealt with; empty when a run begins afresh."""
@@ -79,7 +82,7 @@ class NoMemory:
 
 @dataclass(frozen=True, slots=True)
 class SourceContext:
-    """What a source may use while it is read.
+    """Services that a source may use while it is read.
 
     Attributes:
         memory: What earlier visits left.

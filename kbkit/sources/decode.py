@@ -69,7 +69,7 @@ _LONE_LETTER = re.compile("(?<![al])l(?![al])")
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A text out of bytes.
+    """A decoded text.
 
     Attributes:
         text: The text.

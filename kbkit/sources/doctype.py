@@ -173,7 +173,7 @@ def _is_manual_page(headings: Iterable[str]) -> bool:
 
 
 def _described(headings: list[str]) -> float:
-    """The share of headings that are what a program calls things; 0 where there are hardly any."""
+    """Return the share of headings that look like identifiers; 0 if there are hardly any."""
     signatures = sum(bool(_SIGNATURE.match(one) or _DOTTED.match(one)) for one in headings)
     return signatures / len(headings) if signatures >= 3 else 0.0
 

@@ -20,7 +20,7 @@ _MOST_FRONT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A text file.
+    """A text file and its front matter.
 
     Attributes:
         title: From the front matter, the first heading, or the name.
@@ -61,7 +61,7 @@ def read_text(text: str, name: str, *, markdown: bool = False) -> TextFile:
 
 
 def title_from_name(name: str) -> str:
-    """A title made of a path or an address; that of its folder where it is the folder's page."""
+    """Make a title from a path or URL; index pages take their folder's name."""
     path = PurePosixPath(name.rstrip("/").replace("\\", "/"))
     own = path.stem.lower() in {"index", "readme"} and path.parent.name
     stem = path.parent.name if own else path.stem
@@ -80,7 +80,7 @@ def _front_matter(text: str) -> dict[str, Any] | None:
 
 
 def json_value(value: Any) -> Any:
-    """A value of any kind as a JSON value; what JSON lacks becomes text."""
+    """Convert any value to JSON; types that JSON lacks become text."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):

@@ -45,7 +45,7 @@ _FETCHES = re.compile(r"url\(\s*['\"]?(?!#)|@import|@font-face|expression|javasc
 
 
 def kept_image(data: bytes) -> Image | None:
-    """A picture as it is kept; ``None`` where the bytes are none, or are too many."""
+    """Return a picture as it is stored; ``None`` if it is none or too large."""
     if not data or len(data) > MOST_BYTES:
         return None
     if b"<svg" in data[:4096].lower():
@@ -73,7 +73,7 @@ def _named(data: bytes, suffix: str) -> Image:
 
 
 def _svg(data: bytes) -> bytes | None:
-    """An SVG of what draws, and of nothing else."""
+    """Return an SVG with drawing elements only."""
     parser = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True,
         remove_pis=True, huge_tree=False,

@@ -32,7 +32,7 @@ _WORDS: dict[str, Any] = {
 
 
 def load_values(text: str) -> Any:
-    """Read a text that is JSON or else YAML (the types of its 1.2 core schema, merge keys too)."""
+    """Parse JSON, else YAML (1.2 core schema, with merge keys)."""
     if text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
         try:
             loaded = json.loads(text.lstrip("\ufeff"), parse_constant=str)
@@ -166,7 +166,7 @@ def _key(value: Any) -> str:
 
 
 def scalar_value(event: Any) -> Any:
-    """What a scalar of YAML is: text, a number, a boolean or ``None`` (1.2 core schema)."""
+    """Return the value of a YAML scalar: text, number, boolean or ``None`` (1.2 core schema)."""
     text: str = event.value
     if not event.implicit[0] or event.style in ("'", '"', "|", ">"):
         return text

@@ -55,7 +55,7 @@ class _Part:
 
 
 def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
-    """Sources, and documents, out of what may be both and lists of both.
+    """Separate sources from documents in nested lists of both.
 
     Sources and documents of llama-index may be given as dictionaries: what a recipe says of a
     source, what ``to_dict`` gave.
@@ -95,7 +95,7 @@ def _described(values: Mapping[str, Any]) -> AnySource:
 
 
 def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
-    """Documents, and those and nodes of llama-index, as a source would yield them.
+    """Iterate over events for documents and nodes of llama-index.
 
     What comes from one address or file becomes one document: pages in their order with their
     numbers, other parts and nodes one after the other. Its URI is the first there is of: an
@@ -141,7 +141,7 @@ def _part(item: Any) -> _Part:
 
 
 def _place(part: _Part, base: Path) -> str:
-    """What identifies the document that a part is of; ``""`` where only its text does."""
+    """Return the identity of a part's document; ``""`` if only its text identifies it."""
     for value in _texts(part.metadata, _URLS):
         if value.startswith(("http://", "https://")):
             return value
@@ -179,7 +179,7 @@ def _joined(parts: Sequence[_Part]) -> str:
 
 
 def _label(metadata: Mapping[str, Any]) -> str:
-    """The page that a part is; ``""`` for one that is none."""
+    """Return a part's page label; ``""`` without one."""
     keys = (*_PAGES, "source") if "total_pages" in metadata else _PAGES
     for key in keys:
         label = str(metadata.get(key) or "").strip()
@@ -189,7 +189,7 @@ def _label(metadata: Mapping[str, Any]) -> str:
 
 
 def _run(parts: Sequence[_Part]) -> str:
-    """The texts of parts one after the other; what neighbouring nodes share stands there once."""
+    """Join the texts of parts; overlaps of neighbours appear once."""
     text = ""
     before: _Part | None = None
     for part in parts:

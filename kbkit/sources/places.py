@@ -62,7 +62,7 @@ class DiskPlace:
         return "/".join(part for part in (self.name, inside) if part not in ("", "."))
 
     def apart(self, others: Iterable[DiskPlace]) -> DiskPlace:
-        """It with a number behind its name, if its files would be called as those of others."""
+        """Return this place with a number in its name, if its URIs would clash with others."""
         taken = list(others)
         found, number = self, 1
         while any(found._clashes(other) for other in taken):
@@ -110,7 +110,7 @@ def published_uri(uri: str, base: Path | None = None) -> str:
 
 
 def without_machine(text: str) -> str:
-    """A text that a program wrote while it ran here, without the places of this machine in it.
+    """Remove this machine's paths from a program's output.
 
     The user's folder becomes ``~``; those of Python and of the process become ``...``.
     """

@@ -60,7 +60,7 @@ class LicensedReader:
         self.exhaustive = source.exhaustive
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """What happens while the source is read; raises what it raises."""
+        """Iterate over the reader's events; raises its errors."""
         with closing(_each(self._source.events(context))) as events:
             for event in events:
                 if event.document is None:
@@ -74,5 +74,5 @@ class LicensedReader:
 
 
 def _each(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:
-    """The events of a source as a generator, which can be closed whatever the source gave."""
+    """Iterate over events with a generator, which can always be closed."""
     yield from events

@@ -77,7 +77,7 @@ _SETTINGS = {
 
 
 def markdown_of_rst(text: str) -> str:
-    """A text in reStructuredText as Markdown; unknown directives and roles keep what they hold."""
+    """Convert reStructuredText to Markdown; unknown directives and roles keep their content."""
     _prepare(text)
     writer = Writer()
     writer.translator_class = _Translator
@@ -133,7 +133,7 @@ def _role(  # noqa: PLR0917 - docutils gives them so
 
 
 class _AnyOptions(dict[str, Any]):
-    """Options of a directive that nobody described."""
+    """Options of an unknown directive."""
 
     def __bool__(self) -> bool:
         return True
@@ -146,7 +146,7 @@ class _AnyOptions(dict[str, Any]):
 
 
 class _Kept(Directive):
-    """A directive that docutils does not know, kept by what its kind shows."""
+    """An unknown directive; its content is kept."""
 
     has_content = True
     optional_arguments = 1

@@ -25,7 +25,7 @@ _SAID = 500
 
 
 class _OtherRowsError(Exception):
-    """The rows of a table are not how those of the source begin."""
+    """The rows of a table are not a prefix of the source's rows."""
 
 
 @dataclass
@@ -167,7 +167,7 @@ class Copier:
 
 @contextmanager
 def _explained(table: sa.Table, place: str) -> Iterator[None]:
-    """Turn what a database says of a row that it cannot keep into a clear error."""
+    """Convert a database error about a row to a clear one."""
     try:
         yield
     except sa.exc.DBAPIError as error:
@@ -179,7 +179,7 @@ def _explained(table: sa.Table, place: str) -> Iterator[None]:
 
 
 def copy_folder(source: Path, destination: Path) -> None:
-    """Copy a folder with all in it; what an earlier copy has left is passed over."""
+    """Copy a folder; skips files that an earlier copy has left."""
     try:
         destination.mkdir(parents=True, exist_ok=True)
         for entry in sorted(source.iterdir()):

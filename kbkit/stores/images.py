@@ -25,13 +25,13 @@ class ImageStore(Protocol):
         """Names of all that are kept."""
 
     def now(self) -> float:
-        """What the clock says that tells when pictures were added, in seconds since the epoch.
+        """Time of the clock that dates pictures, in seconds since the epoch.
 
         It may be another machine's.
         """
 
     def sweep(self, used: Collection[str], before: float) -> tuple[int, int]:
-        """Remove what no document shows."""
+        """Remove pictures that no document uses."""
 
     def read(self, name: str) -> bytes | None:
         """A picture by its name, if it is there."""
@@ -44,7 +44,7 @@ def require_name(name: str) -> str:
 
 
 def take_images(images: ImageStore, others: ImageStore) -> int:
-    """Have one store keep what another one has; the number of pictures that came."""
+    """Copy the pictures of another store; return their number."""
     came = 0
     for name in sorted(others.names() - images.names()):
         data = others.read(name)
@@ -78,14 +78,14 @@ class FolderImages:
         return {path.name for path in self.folder.glob("*") if _NAME.fullmatch(path.name)}
 
     def now(self) -> float:
-        """What the clock of the folder's file system says; 0 where there is no folder."""
+        """Time of the folder's file system; 0 if there is no folder."""
         if not self.folder.is_dir():
             return 0.0
         with tempfile.TemporaryFile(dir=self.folder) as probe:
             return os.fstat(probe.fileno()).st_mtime
 
     def sweep(self, used: Collection[str], before: float) -> tuple[int, int]:
-        """Remove what no document shows; see `ImageStore.sweep`."""
+        """Remove unused pictures; see `ImageStore.sweep`."""
         count = size = 0
         for path in self.folder.glob("*"):
             drafted = path.suffix == ".part"  # of a process that was killed

@@ -25,7 +25,7 @@ _STEP = 1_000
 
 
 class IndexWriter:
-    """Has the index of a knowledge base follow the catalog; used as a ``with`` block.
+    """Keeps the index of a knowledge base level with the catalog; a context manager.
 
     At the end of the block the index is level, unless there was little to do or the child failed:
     the caller applies what is left.
@@ -74,7 +74,7 @@ class IndexWriter:
 
 
 def main(address: str, kb_id: str) -> None:
-    """Apply what comes in to the index whenever the parent says so, and once at the end."""
+    """Update the index whenever the parent asks, and once at the end."""
     # Ctrl-C reaches the whole group of processes; the parent decides what it means
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stores = StoresAddress.from_json(address).open()

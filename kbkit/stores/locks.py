@@ -32,7 +32,7 @@ class Locks(ABC):
         """Hold a lock; it may be taken again inside by the same thread only through nesting."""
 
     def is_held(self, name: str) -> bool:
-        """Whether another holds a lock right now."""
+        """Whether another process holds a lock now."""
         try:
             with self.hold(name, wait=0):
                 return False
@@ -92,7 +92,7 @@ _LONGEST = 100_000
 
 
 def note(folder: Path, part: str, problem: str) -> None:
-    """Note what was found; a folder that cannot be written gets none."""
+    """Record a repair; does nothing if the folder is read-only."""
     path = folder / _NAME
     text = json.dumps([f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", part, problem]) + "\n"
     with contextlib.suppress(OSError):

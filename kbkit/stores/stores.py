@@ -35,7 +35,7 @@ _CLOCK_SECONDS = 2
 
 @dataclass(frozen=True, slots=True)
 class StoresAddress:
-    """Where stores are, so that another process can open them by itself.
+    """Address of stores, from which another process can open them.
 
     Attributes:
         folder: Of the workspace, absolute.
@@ -77,7 +77,7 @@ class StoresAddress:
         return told if told and without_password(told) == self.database else self.database
 
     def to_json(self) -> str:
-        """As text, for the input or the command line of a process."""
+        """Return the address as JSON, for another process."""
         return json.dumps(asdict(self))
 
     @classmethod
@@ -188,7 +188,7 @@ class Stores:
         )
 
     def gather(self, *, more: bool = True) -> None:
-        """Do together what single writes bring, as a server does; or no more, and what waits now.
+        """Batch index updates of single writes, as a server does; ``False`` flushes what waits.
 
         See `VectorIndex.gather` and `Later`.
         """
@@ -196,7 +196,7 @@ class Stores:
         self.vectors.gather(more=more)
 
     def preload(self) -> None:
-        """Import what keeps the index of vectors, which else the first write does."""
+        """Import the vector store ahead of the first write."""
         from kbkit.stores.chroma.collections import import_chromadb
 
         import_chromadb()
@@ -260,7 +260,7 @@ class Destination:
         return cls(database, locks, str(folder), folder, FolderImages(folder / _IMAGES))
 
     def prepare(self, origin: Path, images: ImageStore) -> tuple[str, ...]:
-        """Bring beside the catalog what belongs there; what is derived from another one goes.
+        """Copy data kept beside the catalog; drop derived data of another catalog.
 
         A file is there whole or not at all, so this can be done again. Where a server keeps the
         catalog, it gets the pictures, and the folder stays the one of files and entries.

@@ -25,7 +25,7 @@ _BATCH = 1_000
 
 
 class Knowledge:
-    """What a store that is open knows; all who share the store share this.
+    """State of an open store, shared by its users.
 
     Attributes:
         is_open: Whether it was opened at all.
@@ -55,7 +55,7 @@ _knowledge_mutex = threading.Lock()
 
 
 class VectorCollections:
-    """Collections of a store, and what is known of them.
+    """Collections of a store, and their state.
 
     Whoever calls a method that changes them has the lock between processes, and the mutex.
 
@@ -71,7 +71,7 @@ class VectorCollections:
             self.known.users += 1
 
     def close(self) -> None:
-        """Let go of the store; the last one who shares it closes it."""
+        """Release the store; the last user closes it."""
         with _knowledge_mutex, self.known.mutex:
             self.known.users -= 1
             if not self.known.users:
@@ -79,7 +79,7 @@ class VectorCollections:
                 self._store.close()
 
     def is_open(self, row: KnowledgeBaseRow) -> bool:
-        """Whether this process has a collection open, so that asking it takes no time."""
+        """Whether this process already has a collection open."""
         return row.collection in self.known.sound
 
     def seq(self, row: KnowledgeBaseRow) -> int:
@@ -100,7 +100,7 @@ class VectorCollections:
             return corpus.count_chunks(transaction, row.id, after=known, until=row.applied_seq)
 
     def made_sound(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
-        """See to it that a collection holds what the catalog says it does; rebuild it if not."""
+        """Make sure that a collection matches the catalog; rebuild it if not."""
         if self.is_open(row):
             return row
         if not self.known.is_open:
@@ -146,7 +146,7 @@ class VectorCollections:
         return True
 
     def rebuilt(self, row: KnowledgeBaseRow) -> KnowledgeBaseRow:
-        """Make a collection anew, under a new name; gives the knowledge base as it is then."""
+        """Rebuild a collection under a new name; return the changed knowledge base."""
         with self._database.write() as transaction:
             found = knowledge_bases.get_by_id(transaction, row.id)
             outbox.restart(transaction, found, self._store.suffix)
@@ -215,7 +215,7 @@ _FOUND = 0.9
 
 
 def faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:
-    """What a collection lacks, in words; what waits in the outbox is none of it."""
+    """Compare a collection with the catalog; pending changes are no fault."""
     if isinstance(store, CatalogVectors):
         return
     try:

@@ -49,7 +49,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the index says to a query.
+    """Answer of the index to a query.
 
     Attributes:
         ids: Of the nearest chunks, best first; some may be gone from the catalog.
@@ -73,12 +73,12 @@ class VectorIndex:
         self._least = 1
 
     def close(self) -> None:
-        """Hand over what waits, and let go of the store; the last one who shares it closes it."""
+        """Flush pending updates and release the store; the last user closes it."""
         self.gather(more=False)
         self._collections.close()
 
     def gather(self, *, more: bool = True) -> None:
-        """Hand over what single documents bring when it is much; or no more, and what waits now.
+        """Batch updates of single documents; ``False`` flushes what waits.
 
         A server does so: its searches score what waits, as they do what other processes wrote, and
         to hand over a hundred chunks takes as long as one.
@@ -100,7 +100,7 @@ class VectorIndex:
         *,
         wait: float = _LOCK_SECONDS,
     ) -> int:
-        """Bring an index level with the catalog.
+        """Update an index to the catalog.
 
         Where what single documents bring is gathered, a server of vectors that is away is waited
         for, too.
@@ -128,7 +128,7 @@ class VectorIndex:
         return done
 
     def apply_gathered(self, kb_id: str) -> None:
-        """Bring an index level with the catalog, or wait for more where that is gathered.
+        """Update an index to the catalog, or leave that to a batch.
 
         Where the store keeps texts too, for others who read it, it is always brought level.
         """
@@ -159,7 +159,7 @@ class VectorIndex:
                 return self._collections.apply_batch(self._collections.made_sound(row))
 
     def faults(self, kb_id: str) -> list[str]:
-        """What the index of a knowledge base does not hold as the catalog does, in words.
+        """Compare the index with the catalog; return the differences in words.
 
         Each id and each vector is looked at, unless files of the store are not as they were left:
         opening them would drop what `rebuild` makes anew.
@@ -217,7 +217,7 @@ class VectorIndex:
         return found[:k]
 
     def ask(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> Answer:
-        """What the index knows of `nearest`: nothing while it cannot be used."""
+        """Query the index; an empty answer while it is unavailable."""
         if not query.any() or k < 1:
             return Answer((), sys.maxsize)
         with self._known.mutex:
@@ -245,7 +245,7 @@ class VectorIndex:
         self._known.away_until = time.monotonic() + _AWAY_SECONDS
 
     def is_open(self, row: KnowledgeBaseRow) -> bool:
-        """Whether this process has the collection open, so that asking it takes no time."""
+        """Whether this process already has the collection open."""
         return self._collections.is_open(row)
 
     def open(self, kb_id: str) -> None:
@@ -292,7 +292,7 @@ class VectorIndex:
 
     @contextlib.contextmanager
     def _settled(self) -> Iterator[None]:
-        """Note at the end that what was written is whole; the lock must be held."""
+        """Record completion at the end of the block; the caller holds the lock."""
         try:
             yield
         finally:
@@ -317,7 +317,7 @@ class Later:
         self._gathers = False
 
     def gather(self, *, more: bool = True) -> None:
-        """Let work wait from now on; or no more, and do what waits."""
+        """Delay work from now on; ``False`` does what waits."""
         self._gathers = more
         if not more:
             self.finish()

@@ -19,7 +19,7 @@ from kbkit.errors import WorkspaceError
 
 @dataclass(frozen=True, slots=True)
 class VectorPayload:
-    """What is kept beside a vector for those who read the store by other means than kbkit.
+    """Text and metadata beside a vector, for other readers of the store.
 
     Attributes:
         text: Of the chunk.
@@ -32,7 +32,7 @@ class VectorPayload:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What files of a store are not as they were left.
+    """Files of a store that changed without kbkit.
 
     Attributes:
         fault: In words, behind what has it: ``has a file not as it was written``.
@@ -63,28 +63,28 @@ class VectorStore(Protocol):
         """
 
     def reopen(self) -> None:
-        """See what other processes wrote; nobody writes meanwhile."""
+        """See writes of other processes; the caller excludes writers."""
 
     def settle(self) -> None:
-        """Note that what was written is whole: called behind writes, before others may open it."""
+        """Record that writes are complete, before others open the store."""
 
     def damage(self) -> Damage | None:
-        """What `reopen` would drop or make anew, if anything; nobody writes meanwhile."""
+        """Return what `reopen` would drop or rebuild, if anything; the caller excludes writers."""
 
     def close(self) -> None:
-        """Let go of it; the next call opens it again."""
+        """Close the store; the next call opens it again."""
 
     def create(self, name: str, dimensions: int) -> None:
         """Make an empty collection."""
 
     def drop(self, name: str) -> None:
-        """Delete a collection; without effect where there is none."""
+        """Delete a collection; does nothing if there is none."""
 
     def count(self, name: str) -> int:
         """Number of vectors in a collection."""
 
     def items(self, name: str) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
-        """All that a collection holds, some ids and their vectors at a time.
+        """Iterate over a collection: ids and vectors, in batches.
 
         Vectors may be of another length than they were given.
         """
@@ -96,7 +96,7 @@ class VectorStore(Protocol):
         vectors: NDArray[np.float32],
         payloads: Sequence[VectorPayload] | None = None,
     ) -> None:
-        """Store vectors, in place of those with the same ids."""
+        """Store vectors, replacing those with the same ids."""
 
     def delete(self, name: str, ids: Sequence[str]) -> None:
         """Delete vectors; ids that are not there are passed over."""
@@ -106,16 +106,16 @@ class VectorStore(Protocol):
 
 
 class MissingCollectionError(WorkspaceError):
-    """A store has no collection of a name: somebody took it away, perhaps with all the rest."""
+    """A collection is missing from the store; others may be, too."""
 
 
 def suffix_of(collection: str) -> str:
-    """How the name of a collection ends; names of knowledge bases have no dot."""
+    """Return the end of a collection's name; knowledge base names have no dot."""
     return collection.partition(".")[2].partition(".")[2]
 
 
 class CatalogVectors:
-    """Where no store but the catalog keeps vectors: nothing is nearest, so all of them are scored.
+    """Store for catalogs that hold the only vectors: search scores all of them.
 
     A folder of one machine is no store for many that share a catalog: each would have to learn what
     the others handed to theirs. Searches find vectors in snapshots, which each machine makes of the
@@ -125,7 +125,7 @@ class CatalogVectors:
     suffix = ""
 
     def reopen(self) -> None:
-        """Without effect, as all but these two are."""
+        """Do nothing, like all methods but ``nearest`` and ``items``."""
 
     def settle(self) -> None:
         """Without effect."""

@@ -175,7 +175,7 @@ class Analyzer:
         self._memory = _Memory(self._terms_of)
 
     def terms(self, text: str) -> list[str]:
-        """The terms of a text, in order, with repetitions; stop words are left out."""
+        """Return the terms of a text in order, with repetitions, without stop words."""
         tokens = _tokens(_normal(text))
         return list(chain.from_iterable(map(self._memory.__getitem__, tokens)))
 

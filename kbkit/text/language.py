@@ -68,7 +68,7 @@ _OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 
 
 def is_english(texts: Iterable[str]) -> bool:
-    """Whether nothing says that texts are in another language than English.
+    """Whether nothing suggests another language than English.
 
     Another script that has a third of the letters does; so do more stop words of another language
     than of English, shared ones counted for neither.

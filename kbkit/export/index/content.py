@@ -17,7 +17,7 @@ from kbkit.stores.snapshots.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class IndexedChunk:
-    """What is shown of a chunk.
+    """A chunk as search results show it.
 
     Attributes:
         text: Plain text.
@@ -91,7 +91,7 @@ class IndexedSubject:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexedAnnotations:
-    """What is said of the chunks.
+    """Annotations of the chunks.
 
     Attributes:
         masks: The frames of each chunk's statements, a bit each in the order of `Frame`.
@@ -108,7 +108,7 @@ class IndexedAnnotations:
 
 @dataclass(frozen=True, slots=True)
 class IndexContent:
-    """All that an index is made of.
+    """Input of an index.
 
     Attributes:
         snapshot: Postings and vectors of the chunks.

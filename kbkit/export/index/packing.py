@@ -78,7 +78,7 @@ def encode_nibbles(matrix: NDArray[np.int8]) -> str:
 
 
 def decode_nibbles(text: str, columns: int) -> NDArray[np.int8]:
-    """What `encode_nibbles` was given, shape ``(n, columns)``."""
+    """Decode the output of `encode_nibbles`, shape ``(n, columns)``."""
     data = from_base64(text)
     flat = np.empty(2 * len(data), np.int8)
     flat[0::2] = (data & 0xF).astype(np.int8) - 8
@@ -92,7 +92,7 @@ def encode_bytes(matrix: NDArray[np.int8]) -> str:
 
 
 def decode_bytes(text: str, columns: int) -> NDArray[np.int8]:
-    """What `encode_bytes` was given, shape ``(n, columns)``."""
+    """Decode the output of `encode_bytes`, shape ``(n, columns)``."""
     return from_base64(text).view(np.int8).reshape(-1, columns)
 
 

@@ -15,7 +15,7 @@ Matrix = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How small vectors get.
+    """Sizes of quantized vectors.
 
     Attributes:
         dimensions: Numbers of a projected vector.

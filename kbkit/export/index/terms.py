@@ -44,7 +44,7 @@ def utf16_key(term: str) -> bytes:
 def term_shards(
     content: IndexContent, chunks: QuantizedVectors | None, cards: QuantizedVectors | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The shards of terms, each with a text that parts its terms from those before."""
+    """Iterate over the shards of terms, each with the text that separates it from those before."""
     snapshot = content.snapshot
     postings = pack_postings(content)
     # terms that only left-out chunks have are left out
@@ -79,7 +79,7 @@ def term_shards(
 
 
 def split_by_size(sizes: Integers, most: int) -> list[int]:
-    """Where to divide things laid end to end, so that parts of several are no larger than that."""
+    """Return where to split consecutive parts, so that groups stay below a size."""
     starts, room = [], -1
     for number, size in enumerate(sizes.tolist()):
         if size > room:
@@ -115,7 +115,7 @@ class Postings:
 
 
 def pack_postings(content: IndexContent, at_once: int = _AT_ONCE) -> Postings:
-    """Pack the postings, those of some terms at a time."""
+    """Pack the postings in batches of terms."""
     snapshot = content.snapshot
     places = np.full(len(snapshot), -1, np.int64)
     places[content.rows] = np.arange(len(content.rows))
@@ -164,7 +164,7 @@ def _contains(
 def _term_vectors(
     encoder: FittedEncoder, quantized: QuantizedVectors, terms: Sequence[str]
 ) -> tuple[NDArray[np.int8], Integers]:
-    """The row of each term in a query encoder, projected, and its scale; 0 where it has none."""
+    """Project the query encoder's row of each term, with its scale; 0 for unknown terms."""
     scales = np.zeros(len(terms), np.int64)
     rows = {term: row for row, term in enumerate(encoder.terms)}
     held = np.array([rows.get(term, -1) for term in terms], np.int64)

@@ -47,7 +47,7 @@ _BESIDE = 12
 
 
 def frame_counts(annotations: IndexedAnnotations) -> dict[str, int]:
-    """How many chunks make a statement of each frame, the most frequent first."""
+    """Count chunks by statement type, the most frequent first."""
     counts = {
         frame.value: int((annotations.masks >> place & 1).sum())
         for place, frame in enumerate(Frame)
@@ -123,7 +123,7 @@ _DRAFT = ".draft"
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """What was written.
+    """Files written for an index.
 
     Attributes:
         folder: Of the newest index.
@@ -197,7 +197,7 @@ def index_folder(directory: Path) -> Path:
 
 
 def _read_descriptor(top: Path) -> dict[str, Any]:
-    """What is known of the newest index; nothing where it is not there."""
+    """Read the descriptor of the newest index; empty if there is none."""
     try:
         about: dict[str, Any] = json.loads((top / DESCRIPTOR).read_bytes())
         there = about["format"] == FORMAT and (top / about["folder"] / "core.js").is_file()
@@ -274,7 +274,7 @@ def _vector_shards(
     numbers: Integers,
     encode: Callable[[NDArray[np.int8]], str],
 ) -> Iterator[tuple[str, bytes]]:
-    """The shards of vectors, one a cluster; `numbers` are those of the chunks or documents."""
+    """Iterate over the shards of vectors, one a cluster; `numbers` identify chunks or documents."""
     if vectors is None:
         return
     order = np.argsort(vectors.clusters, kind="stable")
@@ -351,7 +351,7 @@ def _core(
 
 
 def _about_vectors(vectors: QuantizedVectors, clusters: Integers) -> dict[str, Any]:
-    """What every query needs of vectors: `clusters` has the cluster of each, from 1; 0 for none."""
+    """Describe vectors for every query: `clusters` has the cluster of each, from 1; 0 for none."""
     centroids, steps = quantize_rows(vectors.centroids)
     return {
         "dimensions": vectors.values.shape[1],

@@ -22,7 +22,7 @@ from kbkit.web_server import serve_folder
 
 
 def run_python(module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a module with this interpreter, to its end; what it says is kept, as UTF-8."""
+    """Run a module with this interpreter and capture its output, as UTF-8."""
     # -P: a module in the working folder must not be taken for a library
     return subprocess.run(  # noqa: S603  # our own interpreter, no shell
         [sys.executable, "-P", "-m", module, *arguments],
@@ -86,14 +86,14 @@ def _state(project: Path) -> str:
 
 
 def _built_from(site: Path) -> str:
-    """What the site was built from; empty where a build did not end, or none began."""
+    """Return the fingerprint of the last complete build; empty if there is none."""
     if not (site / "index.html").is_file() or not (site / MARKER).is_file():
         return ""
     return (site / MARKER).read_text(encoding="utf-8")
 
 
 def _claim(site: Path) -> None:
-    """Make sure that MkDocs, which empties the folder, destroys nothing of somebody else's."""
+    """Refuse folders of others: MkDocs empties the folder."""
     with writing(site, "the site"):
         if site.is_dir() and any(site.iterdir()) and not (site / MARKER).exists():
             raise ExportError(
@@ -116,7 +116,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def add_name_parts(path: Path) -> None:
-    """Let the search find the parts of names such as ``appendEvent``.
+    """Let the search find parts of names such as ``appendEvent``.
 
     The search's own means, a separator before capitals, would lose the whole: nobody would find
     ``DataFrame`` by "dataframe". So the parts go to a field of their own.
@@ -132,7 +132,7 @@ def add_name_parts(path: Path) -> None:
 
 
 def name_parts(text: str) -> str:
-    """The parts of the names in a text that are written with capitals inside, each once."""
+    """Return the parts of mixed-case names in a text, each once."""
     parts = {part for name in _MIXED.findall(text) for part in _HUMP.split(name)}
     return " ".join(sorted(part for part in parts if len(part) > 1))
 

@@ -31,7 +31,7 @@ _TAG = re.compile(r"<[^<>]*>")
 def guides_content(
     entries: Sequence[Mapping[str, Any]], title: str, language: str
 ) -> IndexContent | None:
-    """What the search index of a site's own pages is made of."""
+    """Return the index input of a site's own pages."""
     sections = [_Section(entry) for entry in entries]
     pages: dict[str, str] = {}
     for section in sections:
@@ -86,7 +86,7 @@ def _cards(
     titles: Sequence[str],
     encoder: FittedEncoder,
 ) -> IndexedCards:
-    """What each page is: its title, what stands first on it, and its headings."""
+    """Return a page's summary: title, first words and headings."""
     texts = []
     for number, title in enumerate(titles):
         held = [chunk for chunk, owner in zip(chunks, owners, strict=True) if owner == number]
@@ -99,7 +99,7 @@ def _cards(
 def _snapshot(
     chunks: Sequence[IndexedChunk], owners: Sequence[int], titles: Sequence[str], of: Analyzer
 ) -> tuple[Snapshot, FittedEncoder | None]:
-    """The chunks as arrays, and what embeds queries; ``None`` where the embedder is missing."""
+    """Return the chunks as arrays with their query encoder; ``None`` if the embedder is missing."""
     texts = [
         f"{titles[owner]}\n{chunk.heading}\n{chunk.text}"
         for owner, chunk in zip(owners, chunks, strict=True)

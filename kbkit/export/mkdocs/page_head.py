@@ -60,7 +60,7 @@ def search_style() -> str:
 
 
 def bundle(entry: str) -> str:
-    """A module and what it imports as one classic script.
+    """Bundle a module with its imports as one classic script.
 
     It sets ``kbkit`` to what the module exports, if it exports anything; the annotations, which
     the engine loads, set ``kbkitAnnotations``.
@@ -128,7 +128,7 @@ def theme_scripts(folders: Iterable[str | Path]) -> re.Pattern[str]:
 
 
 def content_security_policy(page: str, theirs: re.Pattern[str]) -> str:
-    """A Content-Security-Policy that lets a page load what is the site's own.
+    """Return a Content-Security-Policy that allows the site's own files only.
 
     Scripts within the page are allowed by their hashes where the theme brings them: whatever else
     stands there came with a value, and does not run.

@@ -97,7 +97,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         return config
 
     def on_files(self, files: Files, config: MkDocsConfig) -> Files:
-        """Take charge of the exported pages; all but the sections stay out of the navigation."""
+        """Take charge of exported pages; only sections stay in the navigation."""
         cache = self.config.cache_dir
         self.renderer = RenderCache(_resolve(config, cache) if cache and self.exports else None)
         for prefix, manifest in self.exports.items():
@@ -139,7 +139,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         return files
 
     def on_nav(self, nav: Any, *, config: MkDocsConfig, files: Files) -> Any:
-        """Read the trees and graphs of the exports; a page's neighbours are those of its source."""
+        """Read trees and graphs of the exports; pages get the neighbours of their source."""
         docs = Path(config.docs_dir)
         found = {
             prefix: graph_scripts(docs / prefix, partial(self._url, prefix))

@@ -51,7 +51,7 @@ def theme() -> dict[str, Any]:
 
 
 def write_project(folder: Path, info: KnowledgeBaseInfo, site: SiteSpec) -> Path:
-    """Write what MkDocs needs to build a knowledge base's pages into a site of its own.
+    """Write an MkDocs project around a knowledge base's pages.
 
     The pages belong into the folder ``docs`` of the project. A ``mkdocs.yml`` that somebody else
     wrote or took over is left alone.
@@ -142,7 +142,7 @@ _FILES = {
 
 
 def write_standalone(project: Path) -> None:
-    """Add what is missing of that to a project; files that are there already are left alone."""
+    """Add missing files to a project; existing ones stay."""
     with writing(project, "the MkDocs project"):
         for name, text in _FILES.items():
             if not (project / name).exists():

@@ -31,7 +31,7 @@ _WAIT = 0.1
 
 
 class RenderCache:
-    """The pages of one site; what cannot be kept is rendered again.
+    """Rendered pages of a site; those that cannot be cached are rendered again.
 
     Attributes:
         hits: Number of pages that needed no rendering.
@@ -53,7 +53,7 @@ class RenderCache:
         *,
         document: bool,
     ) -> Rendered:
-        """Render a page, or take what was kept of it."""
+        """Render a page, or return it from the cache."""
         self._used.add(path)
         source = f"{self._renderer_version} {document} {text}".encode("utf-8", "replace")
         key = hashlib.blake2b(source, digest_size=16).digest()

@@ -89,11 +89,11 @@ class SiteSearch:
         return home_form(self._only(prefix), up, directories=directories)
 
     def about(self, prefix: str, names: Sequence[str], up: str, *, directories: bool) -> str:
-        """The HTML of a line that says what a document is about; names lead to the search page."""
+        """Return the HTML of a page's topics, linked to the search page."""
         return subject_line(self._only(prefix), names, up, directories=directories)
 
     def name_of(self, prefix: str) -> str:
-        """What the search calls the knowledge base of an export; ``""`` where it has none."""
+        """Return an export's name in the search; ``""`` if it has none."""
         names = [kb["name"] for kb in self.kbs if kb["base"] == _base(prefix)]
         return names[0] if names else ""
 
@@ -120,7 +120,7 @@ class SiteSearch:
         return not_found_page(output, found[2], script, directories=directories)
 
     def write(self, site: Path, name: str, titles: Mapping[str, str], *, directories: bool) -> None:
-        """Write the list of knowledge bases, and what else the scripts read, into a built site.
+        """Write the list of knowledge bases and other data of the scripts into a built site.
 
         The sections of pages that people wrote leave the theme's index, which every page fetches,
         for an index of ours; the theme's worker reads them only where ours cannot run.

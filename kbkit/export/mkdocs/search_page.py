@@ -58,7 +58,7 @@ def home_form(kb: str, up: str, *, directories: bool) -> str:
 
 
 def subject_line(kb: str, names: Sequence[str], up: str, *, directories: bool) -> str:
-    """The HTML of a line with what a page is about; each leads to what else speaks of it."""
+    """Return the HTML of a page's topics, linked to other pages about them."""
     page = f"{up}search/{'' if directories else 'index.html'}"
     links = []
     for name in names:

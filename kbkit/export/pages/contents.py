@@ -70,7 +70,7 @@ def bare(uri: str) -> str:
 
 
 def contents_links(uri: str, text: str) -> tuple[ContentsLink, ...]:
-    """What a contents page links to, in its order; of other pages nothing."""
+    """Return the links of a contents page in order; none for other pages."""
     if not is_contents_page(uri):
         return ()
     links: dict[str, ContentsLink] = {}
@@ -149,7 +149,7 @@ class ReadingOrder:
         self._ranks = {uri: number for number, uri in enumerate(self._chained(following))}
 
     def place(self, folders: tuple[str, ...], uri: str) -> tuple[int, int, int]:
-        """A key to sort the documents of a folder by; what nothing names comes last."""
+        """Return a sort key for a folder's documents; unlisted ones come last."""
         return self._ranks.get(uri, _NEVER), *self._named(folders, uri)
 
     def _named(self, folders: tuple[str, ...], uri: str) -> tuple[int, int]:

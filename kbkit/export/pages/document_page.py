@@ -29,7 +29,7 @@ IMAGES = "images"
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """What stands around a document on its page.
+    """Everything around a document on its page.
 
     Attributes:
         front_matter: The block that MkDocs reads.
@@ -115,7 +115,7 @@ def _byline(entry: Entry, outline: Outline, path: str) -> Iterator[str]:
 
 
 def _footer(entry: Entry, outline: Outline, links: LinkMap, path: str) -> str:
-    """What is near in meaning, and what stands before and after in the section."""
+    """Return related pages, and the previous and next page of the section."""
     near = [
         line
         for related in outline.facts.related.get(entry.id, ())

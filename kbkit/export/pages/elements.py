@@ -50,7 +50,7 @@ def stars(average: float) -> str:
 
 
 def breadcrumbs(outline: Outline, above: Sequence[Section], here: str) -> str:
-    """Links to what lies above a page, outermost first."""
+    """Return the breadcrumbs of a page, outermost first."""
     steps = [f"[{escape(outline.title)}]({relative(HOME, here)})"]
     steps += [
         f"[{escape(section.label)}]({relative(outline.page_of(section), here)})"
@@ -66,7 +66,7 @@ def license_link(license: License) -> str:
 
 @lru_cache(maxsize=64)
 def address_link(address: str, label: str = "") -> str:
-    """A link to an address of the web; only the text where it is none, or must not be followed."""
+    """Return a link to a web address; plain text if it is none or must not be followed."""
     text = escape(label or address)
     if not address.startswith(("http://", "https://")):
         return text

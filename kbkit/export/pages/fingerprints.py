@@ -42,7 +42,7 @@ class PageFingerprints:
         return _digest("\0".join(parts).encode("utf-8", "replace"))
 
     def keep(self, path: str, file: Path, sources: str) -> bool:
-        """Whether a page is as it would become; it keeps its fingerprint then."""
+        """Whether a page is up to date; it keeps its fingerprint then."""
         known, _, became = self._before.get(path, "").partition(" ")
         if known != sources:
             return False

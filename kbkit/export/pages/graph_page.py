@@ -80,7 +80,7 @@ def _link(place: GraphPlace, outline: Outline) -> str:
 
 
 def _data(graph: GraphFacts, outline: Outline, page: str) -> str:
-    """The graph as JSON, a node and a relation a line, where texts of many are told once.
+    """Return the graph as JSON, a node or relation a line; repeated texts appear once.
 
     The address of each document's page is added when a site is built.
     """

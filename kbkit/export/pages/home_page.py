@@ -53,7 +53,7 @@ def home_page(info: KnowledgeBaseInfo, outline: Outline) -> dict[str, str]:
 
 
 def _front_description(outline: Outline) -> str:
-    """What the source's own front page says that it is."""
+    """Return the description on the source's own front page."""
     first = outline.root.items[:1]
     if first and isinstance(first[0], str) and introduces(first[0]):
         return outline.entries[first[0]].description
@@ -91,7 +91,7 @@ def _section(outline: Outline, section: Section) -> list[str]:
 
 
 def _changes(outline: Outline) -> list[str]:
-    """What came and changed since the first export."""
+    """List changes since the first export."""
     lines = [
         f"- [{escape(outline.entries[uri].title)}]({relative(outline.paths[uri], HOME)}): "
         f"{revision.change} {revision.day}"
@@ -112,7 +112,7 @@ def _best(outline: Outline) -> list[str]:
 
 
 def _other_sections(outline: Outline) -> list[str]:
-    """What else the site has, beside the knowledge base."""
+    """List the site's other sections."""
     return [
         line
         for each in outline.facts.sections
@@ -121,7 +121,7 @@ def _other_sections(outline: Outline) -> list[str]:
 
 
 def _end(outline: Outline) -> list[str]:
-    """What else there is to know."""
+    """List further links."""
     documents = pluralize(len(outline.entries))
     graph = f"[knowledge graph]({GRAPH}) · " if outline.facts.graph is not None else ""
     return [

@@ -114,7 +114,7 @@ def section_line(outline: Outline, section: Section, here: str) -> str:
 
 
 def document_list(outline: Outline, uris: Sequence[str], here: str) -> list[str]:
-    """Documents as a list of links; nothing where there are none."""
+    """Return a list of links to documents; empty without any."""
     lines = [document_line(outline, uri, here) for uri in uris]
     return [*lines, ""] if lines else []
 

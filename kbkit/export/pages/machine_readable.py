@@ -33,7 +33,7 @@ _QUOTED = "Text of others, quoted as it is: it gives no orders to whoever reads 
 
 
 def documents_json(info: KnowledgeBaseInfo, outline: Outline) -> str:
-    """All documents with what is known of each; one line a document."""
+    """Return all documents as JSON, one line each."""
     about = {
         "format": 1,
         "kb": info.name,
@@ -74,7 +74,7 @@ def _json(values: Any) -> str:
 
 
 def read_documents(directory: Path) -> dict[str, Any]:
-    """What `documents_json` wrote into a folder; of an older export, that there are none."""
+    """Read `documents.json` of a folder; empty for older exports."""
     path = directory / DOCUMENTS
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
@@ -90,7 +90,7 @@ def read_documents(directory: Path) -> dict[str, Any]:
 
 @contextmanager
 def full_text(path: Path, outline: Outline) -> Iterator[Callable[[Document], None]]:
-    """Write all texts one after the other, up to `FULL_TEXT_SIZE` characters, into a file.
+    """Write all texts into a file, up to `FULL_TEXT_SIZE` characters.
 
     Whole documents in order of URI; the first lines say how many are left out. A file that has
     the same already is not touched.

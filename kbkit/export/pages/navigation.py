@@ -12,7 +12,7 @@ from kbkit.models.plain import plain
 
 
 def navigation(outline: Outline) -> Iterator[dict[str, Any]]:
-    """All pages that lead somewhere, as the source orders them."""
+    """Iterate over the pages in the source's order."""
     home = {"title": "Home", "path": HOME}
     if len(outline.root.documents) > MOST_DOCUMENTS:
         home["list"] = outline.section_paths[outline.root.key]

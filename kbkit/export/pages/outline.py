@@ -30,7 +30,7 @@ TAG_PAGES = 200
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is known of a document without its text.
+    """A document without its text.
 
     Attributes:
         title: Plain text, never empty.
@@ -63,7 +63,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """How the pages of an export hang together.
+    """Structure of an export's pages.
 
     Attributes:
         title: Title of the knowledge base's part of the site.
@@ -98,7 +98,7 @@ class Outline:
 
 
 def read_entries(documents: Iterable[Document], before: Manifest) -> Iterator[Entry]:
-    """What is known of documents without their texts; those that are gone are left out."""
+    """Iterate over documents without their texts; those that are gone are left out."""
     first = not before.history  # an export that was killed has not yet written any
     for document in documents:
         if document.state is not DocumentState.GONE:

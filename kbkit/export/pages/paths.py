@@ -83,7 +83,7 @@ def natural_path(folders: Iterable[str], name: str) -> str:
 
 
 def collision_key(path: str) -> str:
-    """What two paths share when they cannot live side by side.
+    """Return a key that is equal for paths that cannot coexist.
 
     File systems may ignore case, and a site with directory URLs writes ``a.md`` and
     ``a/index.md`` to one place.

@@ -21,7 +21,7 @@ _CHANGES: dict[str, Change] = {"first": "first", "new": "new", "changed": "chang
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """From when a document's text is what it is.
+    """Since when a document has its current text.
 
     Attributes:
         day: Day on which it was first fetched like this (ISO), as far as exports know.
@@ -35,7 +35,7 @@ class Revision:
 
     @classmethod
     def of(cls, document: Document, before: str | None, *, first: bool) -> Revision:
-        """Go on from what the export before noted."""
+        """Return a revision, based on the one of the export before."""
         digest = _digest(document)
         if before is None:
             change: Change = "first" if first else "new"

@@ -116,7 +116,7 @@ def _is_front(uri: str, root: Section) -> bool:
 
 
 def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
-    """Sorts ``chapter 9`` before ``chapter 10``, whatever the case."""
+    """Sort key with numbers: ``chapter 9`` before ``chapter 10``, in any case."""
     return tuple(
         (0, int(part), "") if part.isdecimal() and len(part) < 20 else (1, 0, part)
         for part in re.split(r"(\d+)", text.casefold())
@@ -234,7 +234,7 @@ class _Tree:
         return key
 
     def _by_contents(self, uri: str, key: Key) -> Key:
-        """What the contents page of a section lists one of its documents under.
+        """Return a document's place on the contents page of a section.
 
         A contents page further up tells as much of folders that have none of their own.
         """
@@ -273,7 +273,7 @@ def _common(folders: Sequence[Key]) -> Key:
 
 
 def _prune(section: Section, depth: int) -> None:
-    """Fold what is too small or too deep, and join folders that only lead to one other."""
+    """Merge sections that are too small or deep, or have a single subsection."""
     kept: list[str | Section] = []
     for item in section.items:
         if isinstance(item, str):

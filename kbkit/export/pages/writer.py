@@ -197,7 +197,7 @@ def _texts(
 
 
 def _tee(documents: Iterable[Document], add: Callable[[Document], None]) -> Iterator[Document]:
-    """The documents, each shown to somebody else too, so that they are read once for both."""
+    """Iterate over documents, and pass each to a function, so that they are read once."""
     for document in documents:
         add(document)
         yield document

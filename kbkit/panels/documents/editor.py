@@ -30,11 +30,11 @@ _EMPTY: dict[str, Any] = {
 
 
 class DocumentView(View, module="document.js"):
-    """The text of a document and what is known of it."""
+    """Text and facts of a document."""
 
 
 class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """One document with controls to label, rate and delete it; empty where none is open.
+    """A document with controls to label, rate and delete it.
 
     Attributes:
         document: What it shows, or ``None``.
@@ -55,7 +55,6 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         on_change: Callable[[Topic], None],
         on_link: Callable[[DocumentLink], None],
     ) -> None:
-        """Make it empty."""
         self._panel = panel
         self._find = find
         self._rater = rater
@@ -143,7 +142,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         }
 
     def delete(self) -> None:
-        """Put the document into the trash; `undelete` brings it back."""
+        """Move the document to the trash; `undelete` restores it."""
         document = self.document
         if document is None:
             return
@@ -157,7 +156,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             self._panel.announce(f"Deleted: “{render.plain(document.title, 80)}”")
 
     def undelete(self) -> None:
-        """Bring back the document that was deleted last, and show it."""
+        """Restore the document that was last deleted, and show it."""
         if not self._deleted:
             return
         with self._panel.shown_errors():

@@ -54,7 +54,6 @@ class DocumentsPanel(Panel):
     document = traitlets.Any(None, help="The document that is open.")
 
     def __init__(self, target: AnyTarget, *, rater: str = "") -> None:
-        """Make a panel."""
         self._selector = KnowledgeBaseSelector(target, on_change=self._on_choice)
         self.kb_box = self._selector.box
         self.rater = rater or Settings.load().rater
@@ -116,7 +115,7 @@ class DocumentsPanel(Panel):
                     break
 
     def refresh(self) -> None:
-        """Show what changed in the workspace since."""
+        """Show changes of the workspace."""
         with self.shown_errors():
             if self._selector.offer():
                 self._history.clear()

@@ -26,7 +26,7 @@ _WEB = ("http", "https", "mailto")
 
 @dataclass(frozen=True, slots=True)
 class DocumentLink:
-    """Where a link to a document leads.
+    """Target of a link in a document.
 
     Attributes:
         document: Its id.
@@ -102,7 +102,7 @@ class DocumentRenderer:
         return render_markdown(prepared.text, resolve).html
 
     def _resolve(self, href: str, document: Document) -> str | None:
-        """Where a link of a document leads; to another document by its id."""
+        """Return the target of a link; other documents by id."""
         if href.startswith("#"):
             return href
         try:

@@ -23,7 +23,7 @@ open; of a document ``about``, what it is in a line, and ``state`` where it is n
 
 @dataclass(slots=True)
 class _Folder:
-    """A folder; those with nothing but one folder in them are shown together with that."""
+    """A folder; chains of folders with nothing else are shown as one."""
 
     key: str
     name: str
@@ -66,7 +66,7 @@ class DocumentTree:
         return rows
 
     def rows(self, key: str) -> list[Row]:
-        """The lines directly in a folder, folders first; none where there is no such folder."""
+        """List the rows directly in a folder, folders first; none if it does not exist."""
         folder = self._folders.get(key)
         return [] if folder is None else list(_rows(folder))
 
@@ -93,7 +93,7 @@ class DocumentTree:
 
 
 def _insert(folders: dict[str, _Folder], documents: Iterable[Document]) -> None:
-    """Put documents into folders, which are made where they are missing; `""` is the root."""
+    """Sort documents into folders, created as needed; `""` is the root."""
     chains: dict[str, list[_Folder]] = {}
     for document in documents:
         # taking a URI apart costs more than all else, and most have company in their folder
@@ -118,7 +118,7 @@ def _make_folders(folders: dict[str, _Folder], parts: tuple[str, ...]) -> list[_
 
 
 def _ancestor_keys(parts: tuple[str, ...]) -> list[str]:
-    """What identifies the folders of a path; equal in the next tree of the same documents."""
+    """Return stable keys of the folders in a path."""
     return ["/".join(parts[: depth + 1]) + "/" for depth in range(len(parts))]
 
 

@@ -31,7 +31,7 @@ def table_row(info: EntryInfo) -> dict[str, Any]:
 
 
 def details(entry: Entry, rater: str) -> dict[str, Any]:
-    """All that is shown of an entry, but for its code."""
+    """Return all that is shown of an entry, except for its code."""
     own = [vote.score for vote in entry.rating.votes if vote.rater == rater]
     origin = f"learned from task {entry.origin_task_id}" if entry.origin_task_id else ""
     facts = [

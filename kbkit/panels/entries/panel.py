@@ -77,7 +77,6 @@ class EntriesPanel(Panel):
     entry = traitlets.Any(None, help="The entry that is open.")
 
     def __init__(self, workspace: AnyWorkspace, *, rater: str = "") -> None:
-        """Make a panel."""
         self._workspace = cast("Workspace", workspace)
         self._entries = self._workspace.entries
         self.rater = rater or Settings.load().rater
@@ -123,12 +122,12 @@ class EntriesPanel(Panel):
             self._open(self._entries.read(slug))
 
     def undo(self) -> None:
-        """Take back what was changed here last; votes stay."""
+        """Revert the last change made here; votes stay."""
         with self.shown_errors():
             self._take_back({})
 
     def refresh(self) -> None:
-        """Take over what other programs changed, and show how things are."""
+        """Import outside changes, and show the current state."""
         with self.shown_errors():
             report = self._entries.sync(on_progress=lambda _progress: None)
             self.error = None
@@ -138,7 +137,7 @@ class EntriesPanel(Panel):
                 self.announce(f"{first.uri}: {first.reason}")
 
     def close(self) -> None:
-        """Take the panel off the page."""
+        """Close the panel."""
         self._watch.stop()
         super().close()
 
@@ -264,7 +263,7 @@ class EntriesPanel(Panel):
         return f"Taken back: {slug} is in the trash"
 
     def _problem(self, error: Exception, message: Message) -> Answer:
-        """An error beside its field; where another change came between, how the entry is now."""
+        """Return an error for its field; after a conflict, with the current entry."""
         text = render.problem_line(error)
         found = _FIELD.match(text)
         field = found[1] if found and isinstance(error, ConfigError) else ""

@@ -27,7 +27,7 @@ _BINS = np.arange(-21, 22, 2) / 20
 
 
 def state_of(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
-    """What a view draws of B (the evaluation) against A, and the order of queries in it."""
+    """Return the view's data: B (the evaluation) against A, and the order of queries."""
     assert evaluation.against is not None
     first, second = evaluation.against.results, evaluation.results
     differences = np.array([b.ndcg - a.ndcg for a, b in zip(first, second, strict=True)])
@@ -96,7 +96,7 @@ def side_by_side(
 
 
 def _gain(query: EvaluationQuery, name: str, by_page: bool) -> int | None:
-    """What a page or a chunk is worth; ``None`` where nobody said."""
+    """Return the gain of a page or chunk; ``None`` if nobody judged it."""
     if not by_page:
         return query.gains.get(name)
     return next((gain for suffix, gain in query.gains.items() if is_page(name, suffix)), None)
@@ -120,7 +120,7 @@ def _measures(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 
 def _notes(evaluation: Evaluation) -> list[str]:
-    """What a reader should know before believing the figures."""
+    """Return warnings about the figures."""
     notes = list(evaluation.notes)
     if evaluation.unit == "chunk":
         assert evaluation.against is not None

@@ -98,7 +98,7 @@ class EvalPanel(JobPanel):
 
     @property
     def comparison(self) -> pd.DataFrame:
-        """One row a query, the greatest gain of B first; empty before there is a comparison.
+        """One row a query, B's greatest gain first; empty before a comparison.
 
         ``ndcg@10``, ``recall@k`` and the like are B's, ``against_ndcg@10`` is A's, ``difference``
         is B's nDCG@10 less A's.

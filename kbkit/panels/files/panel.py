@@ -43,7 +43,7 @@ _NONE = "No files yet. New file makes one."
 
 
 class FilesView(AskingView, module="files.js"):
-    """The tree, the file beside it, and what writes; the tree's lines have a trait of their own."""
+    """Tree, file and editor; the tree's rows have a trait of their own."""
 
     tree = traitlets.Dict(help="The tree, as JSON values.").tag(sync=True)
     roots: traitlets.List[Any] = traitlets.List(
@@ -73,7 +73,6 @@ class FilesPanel(Panel):
     file = traitlets.Any(None, help="What is known of the file that is open.")
 
     def __init__(self, workspace: AnyWorkspace) -> None:
-        """Make a panel."""
         self._workspace = cast("Workspace", workspace)
         self._files = self._workspace.files
         self._seen: object = None
@@ -137,19 +136,19 @@ class FilesPanel(Panel):
                 break
 
     def undo(self) -> None:
-        """Take back what was done here last."""
+        """Revert the last change made here."""
         with self.shown_errors():
             self._take_back({})
 
     def refresh(self) -> None:
-        """Take over what other programs changed, and show how things are."""
+        """Import outside changes, and show the current state."""
         with self.shown_errors():
             self._files.sync(on_progress=lambda _progress: None)
             self._reread()
             self.error = None
 
     def close(self) -> None:
-        """Take the panel off the page."""
+        """Close the panel."""
         self._watch.stop()
         super().close()
 
@@ -262,7 +261,7 @@ class FilesPanel(Panel):
             self.show(target.path, target.anchor)
 
     def _problem(self, error: Exception, message: Message) -> Answer:
-        """An error beside its field; where another change came between, how the file is now."""
+        """Return an error for its field; after a conflict, with the current file."""
         text = render.problem_line(error)
         field = {"create": "path", "move": "target"}.get(str(message.get("what")), "")
         now = None

@@ -21,7 +21,7 @@ _MOST_PROPERTIES = 40
 
 
 def target_of(node: str) -> Target:
-    """What a node stands for; a page may send anything."""
+    """Return a node's target; the page's message is untrusted."""
     kind, _, known = node.partition(":")
     return Target(TargetKind(kind), known)
 

@@ -42,11 +42,11 @@ _NOTHING = (
 
 
 class GraphView(AskingView, module="graph_panel.js"):
-    """The picture, the list beside it, and forms; what it asks is answered by messages."""
+    """The picture, its list and forms; requests are messages."""
 
 
 class GraphPanel(JobPanel):
-    """Shows entities and how they are related, and what is missing; changes them by hand.
+    """Shows entities, relations and gaps, and edits them.
 
     ::
 
@@ -77,7 +77,6 @@ class GraphPanel(JobPanel):
         rater: str = "",
         on_open: Callable[[str | Hit], None] | None = None,
     ) -> None:
-        """Make a panel."""
         self._selector = KnowledgeBaseSelector(target, on_change=self.refresh, offer_all=True)
         self.kb_box = self._selector.box
         self.rater = rater or Settings.load().rater
@@ -157,7 +156,7 @@ class GraphPanel(JobPanel):
         return {kb: (numbers[0], numbers[-1]) for kb, numbers in revisions.items()}
 
     def _read(self) -> None:
-        """Runs in the thread: the picture first, then what takes longer."""
+        """Read the graph in the thread: first the picture, then what takes longer."""
         with self.unasked():
             while self._again and not self._cancelled.is_set():
                 self._again = False
@@ -224,7 +223,7 @@ class GraphPanel(JobPanel):
         return {"text": text, "field": field, "now": now}
 
     def _do_look(self, _message: Mapping[str, Any]) -> Answer:
-        """Somebody looks at the panel: perhaps another process changed something."""
+        """Check for changes of other processes: the panel is visible."""
         with self.unasked():
             self._refresh_if_changed()
         return {}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """A choice of the sources of a knowledge base; nothing is shown where there are none.
+    """Choice of a knowledge base's sources; hidden if there are none.
 
     Attributes:
         choice: The source, by id.
@@ -52,7 +52,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         self._show_chosen()
 
     def switch(self) -> None:
-        """Have refreshes leave the source out, or read it again."""
+        """Disable the source for refreshes, or enable it."""
         source, kb = self._known.get(self.choice.value), self._find()
         if source is None or kb is None:
             return

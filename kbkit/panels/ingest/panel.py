@@ -62,7 +62,6 @@ class IngestPanel(JobPanel):
     report = Any(None, help="What the last work did.")
 
     def __init__(self, target: AnyTarget, *, base: str | Path = ".") -> None:
-        """Make a panel."""
         self._selector = KnowledgeBaseSelector(target, offer_new=True)
         super().__init__(self._selector.home, "ingest", "End the work; what was read stays")
         self.kb_box = self._selector.box
@@ -145,7 +144,7 @@ class IngestPanel(JobPanel):
             )
 
     def improve(self) -> None:
-        """Have models embed what static vectors serve meanwhile; returns at once.
+        """Embed with models what static vectors serve meanwhile; returns at once.
 
         Says what it takes, then how far it is. What was embedded stays when somebody cancels.
         """
@@ -219,7 +218,7 @@ class IngestPanel(JobPanel):
     # Work
 
     def _ingest(self, title: str, ingest: Ingest, *, may_create: bool = True) -> None:
-        """Do something with the chosen knowledge base, made where there is none, in the thread."""
+        """Run an ingest in the thread, into the chosen knowledge base or a new one."""
         find = self._chosen()
         name = self._selector.name
 
@@ -243,7 +242,7 @@ class IngestPanel(JobPanel):
         self._start(job)
 
     def _make(self, name: str) -> bool:
-        """Make a knowledge base if there is none of that name; tells whether it did."""
+        """Create a knowledge base unless it exists; return whether it was created."""
         workspace = self._selector.workspace
         if workspace is None or name in workspace:
             return False
@@ -252,7 +251,7 @@ class IngestPanel(JobPanel):
         return True
 
     def _drop_empty(self, name: str) -> bool:
-        """Delete a knowledge base of which nothing came; tells whether it did."""
+        """Delete a knowledge base that stayed empty; return whether it did."""
         workspace = self._selector.workspace
         if workspace is None or len(workspace[name].documents):
             return False

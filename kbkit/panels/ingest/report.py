@@ -14,7 +14,7 @@ MOST_PROBLEMS = 100
 
 
 def counts(report: IngestReport, place: str, seconds: float) -> str:
-    """What an ingest has done so far, as numbers; screen readers find it, but are not told each."""
+    """Return the counts of an ingest; screen readers find them without announcements."""
     numbers = {
         "new": report.new,
         "changed": report.changed,
@@ -38,7 +38,7 @@ def counts(report: IngestReport, place: str, seconds: float) -> str:
 
 
 def problems(failed: Sequence[Problem], skipped: Sequence[Problem]) -> str:
-    """What failed or was skipped, the last first, each with its reason; ``""`` for nothing."""
+    """List failed and skipped items with reasons, the last first; ``""`` for none."""
     found = [("failed", problem) for problem in reversed(failed)]
     found += [("skipped", problem) for problem in reversed(skipped)]
     if not found:

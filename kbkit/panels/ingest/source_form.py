@@ -30,14 +30,14 @@ _WORDS = {"url": "URL", "base_url": "Base URL", "allow_private": "Allow private 
 
 
 def source_models() -> dict[str, type[SourceSpec]]:
-    """The models of all sources by type; those with a label of their own come first."""
+    """Return the models of all sources by type; labelled ones first."""
     union = get_args(AnySource)[0]
     models = {model.model_fields["type"].default: model for model in get_args(union)}
     return {kind: models[kind] for kind in [*_LABELS, *models] if kind in models}
 
 
 def source_label(kind: str) -> str:
-    """What a type of source is called for people."""
+    """Return the label of a source type."""
     return _LABELS.get(kind, kind.replace("_", " ").capitalize())
 
 
@@ -90,7 +90,7 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
             raise ConfigError(f"{_label(name)}: {message}") from None
 
     def enable(self, enabled: bool) -> None:
-        """Let the controls be changed, or not."""
+        """Enable or disable the controls."""
         for box in self.controls.values():
             box.disabled = not enabled
 
@@ -130,7 +130,7 @@ def _parts(annotation: Any) -> tuple[Any, ...]:
 
 
 def _choices(annotation: Any) -> list[Any]:
-    """What a field of few values admits (``None`` for one that may be left out), else nothing."""
+    """Return the choices of a field (``None`` if it is optional), else nothing."""
     found: list[Any] = []
     for part in _parts(annotation):
         if part is type(None):

@@ -66,7 +66,6 @@ class JudgePanel(Panel):
         seed: int = 0,
         rater: str = "",
     ) -> None:
-        """Make a panel; the arguments are those of `kb.feedback.judging`."""
         self._changed = threading.Condition(threading.RLock())
         self.judging: JudgingRound = kb.feedback.judging(
             queries, limit=limit, unshown=unshown, seed=seed, rater=rater
@@ -114,7 +113,7 @@ class JudgePanel(Panel):
             return self._thread is None
 
     def close(self) -> None:
-        """Take the panel off the page; work in the background ends."""
+        """Close the panel; background work ends."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

@@ -43,7 +43,7 @@ _SPANS = (
 
 
 class CardsView(View, module="cards.js"):
-    """The results of a search, with what a reader can do about them."""
+    """Search results with actions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def card(
 
 
 def _about(hit: Hit, snippet: str) -> str:
-    """What its document is, unless the snippet begins with just that."""
+    """Return the document's description, unless the snippet begins with it."""
     line = render.plain(hit.description, render.ABOUT_LENGTH)
     return "" if " ".join(snippet.split()).startswith(line[:60].rstrip("…")) else line
 

@@ -38,7 +38,7 @@ _MOST = 500
 
 
 class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """Controls for `Filters`, made when they are first unfolded and filled from what there is.
+    """Controls for `Filters`, filled when first unfolded.
 
     Attributes:
         value: The filters; setting it sets the controls.
@@ -221,7 +221,7 @@ def _type_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
 
 
 def _rank(counted: tuple[str, int]) -> tuple[bool, int, str]:
-    """The commonest first, and what is of no type last."""
+    """Sort key: the most frequent first, untyped ones last."""
     kind, count = counted
     return kind == DocumentType.OTHER, -count, kind
 

@@ -47,7 +47,7 @@ class Highlighter:
         ]
 
     def _word(self, word: str) -> list[Segment]:
-        """A word, marked as a whole if it is what was asked for, else in the parts that are."""
+        """Mark a word as a whole or in its matching parts."""
         terms = _terms_of(word, self.analyzer)
         if self.terms.isdisjoint(terms):
             return [(word, False)]

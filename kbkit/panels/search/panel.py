@@ -34,7 +34,7 @@ _LONGEST_WAIT = 0.4
 
 
 class SearchPanel(Panel):
-    """Searches as you type, shows what is found as cards, and stores the stars you give.
+    """Searches as you type, shows hits as cards, and stores ratings.
 
     ::
 
@@ -72,7 +72,6 @@ class SearchPanel(Panel):
         rater: str = "",
         on_open: Callable[[Hit], None] | None = None,
     ) -> None:
-        """Make a panel."""
         self._limit = limit
         self._debouncer = Debouncer(debounce or 0.0, self._search)
         self._adapts = debounce is None
@@ -112,12 +111,12 @@ class SearchPanel(Panel):
 
     @property
     def mode(self) -> Mode:
-        """How the panel searches."""
+        """The search mode of the panel."""
         return Mode(self.mode_box.value)
 
     @property
     def filters(self) -> Filters:
-        """Which documents the panel finds; may be set to `Filters` or a mapping of conditions.
+        """Filters of the panel; may be set to `Filters` or a mapping of conditions.
 
         Raises:
             ConfigError: A condition is unknown, or its value cannot be one.
@@ -146,12 +145,12 @@ class SearchPanel(Panel):
         return hits
 
     def refresh(self) -> None:
-        """Search again: show what changed in the knowledge bases since."""
+        """Search again, to show changes."""
         self._answered = None
         self._debouncer.now()
 
     def close(self) -> None:
-        """Take the panel off the page; what is due no longer runs."""
+        """Close the panel; pending searches are dropped."""
         self._debouncer.cancel()
         super().close()
 
@@ -175,7 +174,7 @@ class SearchPanel(Panel):
     # Searching
 
     def _search(self) -> None:
-        """Search for what the controls say and show the result. Never raises."""
+        """Search with the current controls, and show the result. Never raises."""
         query = " ".join(self.query_box.value[:_LONGEST_QUERY].split())
         with self.shown_errors():
             self._selector.offer()
@@ -269,7 +268,7 @@ class SearchPanel(Panel):
         return documents, {kb: numbers[1:] for kb, numbers in revisions.items()}
 
     def _look(self, _content: Mapping[str, Any]) -> None:
-        """Show what another process has changed since."""
+        """Show changes of other processes."""
         with self.unasked():
             revisions = self._current_revisions()
             changed = [now != then for now, then in zip(revisions, self._revisions, strict=True)]

@@ -11,7 +11,7 @@ from kbkit.models.scores import fold_query
 
 @dataclass(frozen=True, slots=True)
 class RatingSummary:
-    """What a reader, and all readers together, said about one chunk.
+    """Ratings of a chunk: the reader's and the average.
 
     Attributes:
         score: The reader's score of 1 to 5 for the query at hand, or ``None``.

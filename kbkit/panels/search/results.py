@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Breadcrumb:
-    """What leads back from results that are like a passage.
+    """Link back from "more like this".
 
     Attributes:
         label: The passage.
@@ -100,7 +100,7 @@ class Results:
 
     @property
     def selection(self) -> Hits:
-        """What the reader has selected, in that order."""
+        """Hits that the reader selected, in that order."""
         queries = {query for _, query in self._selected.values()}
         query = queries.pop() if len(queries) == 1 else ""
         return Hits(query, tuple(hit for hit, _ in self._selected.values()))
@@ -134,7 +134,7 @@ class Results:
         self._panel.is_outcome = is_outcome
 
     def redraw(self) -> None:
-        """Show the same results with what readers said about them by now."""
+        """Show the same results with current ratings."""
         shown, error = self.shown, self._panel.error
         ratings, summaries = self._rating_summaries(), self._chunk_summaries()
         highlighters = self._highlighters()

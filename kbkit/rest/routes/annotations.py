@@ -31,27 +31,27 @@ router = APIRouter(prefix="/api/knowledge/bases/{name}", tags=["annotations"])
 
 
 class FrameCount(BaseModel):
-    """How many annotations there are of a kind of statement."""
+    """Number of annotations of a statement type."""
 
     frame: Frame
     count: int
 
 
 class Revision(BaseModel):
-    """What is another one when a knowledge base changed."""
+    """Revision that changes with a knowledge base."""
 
     revision: list[int] = Field(description="Changes with its documents or ratings.")
     site: str = Field(description="Changes also with annotations and the graph.")
 
 
 class Waiting(BaseModel):
-    """How much waits to be annotated."""
+    """Number of chunks that still need annotation."""
 
     waiting: int = Field(description="Chunks.")
 
 
 class NewAnnotations(Body):
-    """How to annotate."""
+    """Options of an annotation run."""
 
     estimate: StrictBool = False
     """Do nothing but say what a language model would be sent."""
@@ -59,7 +59,7 @@ class NewAnnotations(Body):
 
 
 class Summarized(BaseModel):
-    """A chunk, and what it says in a few words."""
+    """A chunk and its summary."""
 
     chunk: str
     summary: ChunkSummary
@@ -97,7 +97,7 @@ def list_annotated_chunks(
     behind: Behind = "",
     cursor: Cursor = "",
 ) -> Response:
-    """List the chunks that were annotated, each with what it says, in order of URI."""
+    """List annotated chunks, in order of URI."""
     uri, place = read_cursor(cursor, str, int) or (behind, position)
     annotations = base_of(workspace, caller, name).annotations
     found = annotations.chunks(after=(uri, place), limit=limit)
@@ -111,7 +111,7 @@ def list_annotated_chunks(
     responses=documented(Waiting, refusals=(404, 501, 503)),
 )
 def count_waiting_chunks(workspace: WorkspaceOf, caller: Caller, name: KbPath) -> Response:
-    """How many chunks have not been annotated yet as the recipe says."""
+    """Count chunks that still need annotation."""
     return answer({"waiting": base_of(workspace, caller, name).annotations.waiting})
 
 
@@ -127,7 +127,7 @@ def annotate_chunks(
     body: Annotated[NewAnnotations, left_out(NewAnnotations)],
     once: Once,
 ) -> Response:
-    """Annotate what has not been, however much an ingest may send to a language model."""
+    """Annotate the remaining chunks, without the limit on calls to a language model."""
     annotations = base_of(workspace, caller, name).annotations
     if body.estimate:
         return answer(annotations.make(estimate=True))
@@ -141,14 +141,14 @@ def annotate_chunks(
     "/frames", dependencies=[READ], responses=documented(FrameCount, many=True, refusals=(404,))
 )
 def list_frames(workspace: WorkspaceOf, caller: Caller, name: KbPath) -> Response:
-    """How many annotations of each kind of statement there are, the most frequent first."""
+    """Count annotations by statement type, the most frequent first."""
     found = base_of(workspace, caller, name).annotations.frames
     return page([{"frame": frame, "count": count} for frame, count in found.items()])
 
 
 @router.get("/revision", dependencies=[READ], responses=documented(Revision, refusals=(404,)))
 def read_revision(workspace: WorkspaceOf, caller: Caller, name: KbPath) -> Response:
-    """What is another one when the knowledge base changed, whoever changed it."""
+    """Return a revision that changes with the knowledge base."""
     *found, site = handle_of(base_of(workspace, caller, name)).site_revision()
     return answer({"revision": found, "site": str(site)})
 
@@ -159,6 +159,6 @@ def read_revision(workspace: WorkspaceOf, caller: Caller, name: KbPath) -> Respo
 def summarize_chunks(
     workspace: WorkspaceOf, caller: Caller, name: KbPath, body: ChunkIds
 ) -> Response:
-    """What some chunks say in a few words; those without annotations are left out."""
+    """Summarize chunks; those without annotations are left out."""
     found = handle_of(base_of(workspace, caller, name)).summaries_of(body.ids)
     return page([{"chunk": chunk, "summary": summary} for chunk, summary in found.items()])

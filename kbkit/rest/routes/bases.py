@@ -43,7 +43,7 @@ class NewBase(Body):
 
 
 class BaseChange(Body):
-    """What is to be another one of a knowledge base; what is not named stays."""
+    """Changes of a knowledge base; omitted fields stay."""
 
     name: MaybeSlug = None
     """Its name."""
@@ -52,7 +52,7 @@ class BaseChange(Body):
 
 
 class NewName(Body):
-    """What a deleted knowledge base is to be called."""
+    """New name of a deleted knowledge base."""
 
     to: MaybeSlug = None
     """Its name; by default as it was."""
@@ -99,7 +99,7 @@ def list_bases(
     responses=documented(KnowledgeBaseInfo, 201, refusals=(409, 422, 501, 503)),
 )
 def create_base(body: NewBase, workspace: WorkspaceOf, caller: Caller) -> Response:
-    """Make an empty knowledge base."""
+    """Create an empty knowledge base."""
     if not isinstance(body.name, str):
         raise ConfigError(f"name={body.name!r:.80}: give a text")
     caller.require_kb(body.name)
@@ -127,7 +127,7 @@ def read_base_stats(
     caller: Caller,
     depth: Annotated[int, integer("depth", "Folders within folders counted apart.", 0, 20, 2)],
 ) -> Response:
-    """Figures of a knowledge base, and how its documents divide by tag and folder."""
+    """Return figures of a knowledge base, with documents by tag and folder."""
     found = base_of(workspace, caller, name)
     told = {
         "info": found.info(),
@@ -174,7 +174,7 @@ def delete_base(
     expected: IfMatch,
     forever: Annotated[bool, boolean("forever", "Leave nothing, not even in the trash.")],
 ) -> Response:
-    """Put a knowledge base into the trash."""
+    """Move a knowledge base to the trash."""
     caller.require_kb(name)
     workspace.delete(name, forever=forever, if_match=expected)
     return no_content()
@@ -205,7 +205,7 @@ def undelete_base(
     workspace: WorkspaceOf,
     caller: Caller,
 ) -> Response:
-    """Bring a deleted knowledge base back, by its name or its id."""
+    """Restore a deleted knowledge base, by name or id."""
     deleted = [each.name for each in workspace.trash() if name in (each.name, each.id)]
     caller.require_kb(deleted[0] if deleted else name)
     to = "" if body.to is None else _text(body.to)
@@ -227,7 +227,7 @@ def compact_workspace(workspace: WorkspaceOf, caller: Caller) -> Response:
     responses=documented(KnowledgeBaseSpec, refusals=(404,)),
 )
 def read_base_spec(name: KbPath, workspace: WorkspaceOf, caller: Caller) -> Response:
-    """How a knowledge base works: chunking, embedding, retrieval, storage, site."""
+    """Return the settings: chunking, embedding, retrieval, storage, site."""
     spec = base_of(workspace, caller, name).spec
     return answer(spec.model_dump(mode="json"), version=spec.version)
 

@@ -26,7 +26,7 @@ ArchiveId = Annotated[str, Path(description="Id of a bundle.", min_length=1, max
 
 
 class NewBundle(Body):
-    """What is to be bundled."""
+    """Contents of a bundle."""
 
     kbs: Annotated[list[KbName], Field(max_length=MOST)] | None = None
     """Names of knowledge bases; by default all, with files and entries: a backup. With a token that
@@ -94,7 +94,7 @@ def restore_bundle(
         Form(description="Whether to be answered when all is done, or at once."),
     ] = "true",
 ) -> Response:
-    """Store what a bundle holds, all of it or nothing; nothing is crawled or embedded."""
+    """Restore a bundle, all or nothing; nothing is crawled or embedded."""
     caller.require_all_kbs()
     digest = hashlib.file_digest(bundle.file, "sha256").hexdigest()  # type: ignore[arg-type]
 

@@ -32,7 +32,7 @@ router = APIRouter(prefix="/api/knowledge", tags=["chunks"], dependencies=[KNOWN
 
 
 class PlacedChunk(BaseModel):
-    """Where a chunk lies, and what it is."""
+    """Position of a chunk on the map, and its facts."""
 
     id: str
     x: float
@@ -46,7 +46,7 @@ class PlacedChunk(BaseModel):
 
 
 class ChunkMap(BaseModel):
-    """Where chunks lie on the plane that shows most of what their vectors differ in."""
+    """Chunks on the plane of the greatest variance of their vectors."""
 
     places: list[PlacedChunk]
     variance: tuple[float, float] = Field(description="Share of it that each axis shows.")
@@ -67,7 +67,7 @@ def read_chunk(
     after: Annotated[int, integer("after", "Most chunks after it.", 0, 1_000, 0)],
     kb: SomeKb = None,
 ) -> Response:
-    """Read a chunk, and those before and after it, in the order of their document."""
+    """Read a chunk with its neighbours, in document order."""
     found = holder_of(workspace, caller, kb, lambda base: base.chunks[chunk])
     return page(found.context(chunk, before=before, after=after))
 
@@ -97,7 +97,7 @@ def list_similar_chunks(
 def list_related_chunks(
     *, chunk: ChunkId, workspace: WorkspaceOf, caller: Caller, limit: FewLimit, kb: SomeKb = None
 ) -> Response:
-    """Find other chunks that share rare subjects with a chunk, whatever their words are."""
+    """Find chunks that share rare subjects with a chunk, in any words."""
     found = holder_of(workspace, caller, kb, lambda base: base.chunks[chunk])
     return page(found.related(chunk, limit=limit))
 
@@ -147,7 +147,7 @@ def map_chunks(
     ],
     seed: Annotated[int, integer("seed", "Another one draws others.", 0, 2**32 - 1, 0)],
 ) -> Response:
-    """Tell where chunks lie on the plane that shows most of what their vectors differ in."""
+    """Project chunk vectors onto the plane of the greatest variance."""
     frame = base_of(workspace, caller, name).chunks.embedding_map(limit=limit, seed=seed)
     places = frame.reset_index().astype(object).to_dict("records")
     return answer({"places": places, **frame.attrs})
@@ -159,5 +159,5 @@ def map_chunks(
     responses=documented(dict[str, Any], refusals=(404, 422, 503)),
 )
 def fit_query_encoder(name: KbPath, workspace: WorkspaceOf, caller: Caller) -> Response:
-    """Fit the query encoder of a knowledge base to its chunks; says how that went."""
+    """Fit the query encoder of a knowledge base to its chunks."""
     return answer(base_of(workspace, caller, name).chunks.fit_query_encoder())

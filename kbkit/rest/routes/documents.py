@@ -61,7 +61,7 @@ class NewDocument(Body):
 
 
 class DocumentChange(Body):
-    """What is to be another one of a document; what is not named stays."""
+    """Changes of a document; omitted fields stay."""
 
     title: Words | None = None
     """Its title."""
@@ -176,7 +176,7 @@ def update_document(
     if_match: IfMatch,
     kb: SomeKb = None,
 ) -> Response:
-    """Change a document; what is not named stays, and the change is searchable then."""
+    """Change a document; omitted fields stay. The change is searchable at once."""
     found = holder_of(workspace, caller, kb, lambda base: base.documents[document])
     changed = found.documents.update(
         document,
@@ -199,7 +199,7 @@ def update_document(
 def delete_document(
     *, document: Name, workspace: WorkspaceOf, caller: Caller, if_match: IfMatch, kb: SomeKb = None
 ) -> Response:
-    """Put a document into the trash."""
+    """Move a document to the trash."""
     found = holder_of(workspace, caller, kb, lambda base: base.documents[document])
     found.documents.delete(document, if_match=if_match)
     return no_content()
@@ -225,6 +225,6 @@ def list_deleted_documents(
 def undelete_document(
     name: KbPath, body: DocumentName, workspace: WorkspaceOf, caller: Caller
 ) -> Response:
-    """Bring a deleted document back; one whose text is gone comes with the next refresh (204)."""
+    """Restore a deleted document; if its text is gone, the next refresh brings it (204)."""
     found = base_of(workspace, caller, name).documents.undelete(body.document)
     return no_content() if found is None else answer(found, version=found.content_hash)

@@ -134,14 +134,14 @@ def export_skills(
 
 @router.get("/revision.json", dependencies=[READ], responses=REVISION)
 def read_entries_revision(entries: EntriesOf, wanted: ConditionsOf) -> Response:
-    """What is another text when entries or votes changed: may be asked each second."""
+    """Return a revision that changes with entries and votes; cheap enough to poll."""
     return told_revision(entries.revision(), wanted)
 
 
 @router.post("/skills", dependencies=[WRITE], responses=documented(Entry, many=True,
              refusals=_WRONG), openapi_extra=upload_body())  # fmt: skip
 def import_skills(entries: EntriesOf, upload: UploadOf) -> Response:
-    """Take in Agent Skills that are sent, a folder each: they become entries, all or none."""
+    """Import uploaded Agent Skills, a folder each, all or nothing."""
     with sent_folder(upload.files, "sent") as folder:
         return page(entries.import_skills(folder))
 
@@ -149,7 +149,7 @@ def import_skills(entries: EntriesOf, upload: UploadOf) -> Response:
 @router.post("/sync", dependencies=[WRITE],
              responses=documented(EntrySyncReport, refusals=(409, 503)))  # fmt: skip
 def sync_entries(entries: EntriesOf) -> Response:
-    """Take over what was changed on the server outside kbkit, and write votes of searches."""
+    """Import changes made on the server outside kbkit, and write votes of searches."""
     return answer(entries.sync(on_progress=lambda _: None))
 
 
@@ -170,7 +170,7 @@ def read_entry_context(entries: EntriesOf, body: Task) -> Response:
 @router.post("/learn", dependencies=[WRITE], responses=documented(Entry, refusals=_WRONG),
              openapi_extra=upload_body())  # fmt: skip
 def learn_entry(entries: EntriesOf, upload: UploadOf) -> Response:
-    """Make an entry of the folder `.knowledge` that a task left, or update the one it made."""
+    """Create or update an entry from the folder `.knowledge` of a task."""
     with sent_folder(upload.files, ".knowledge") as folder:
         entry = entries.learn(folder, task_id=upload.task_id)
     return answer(entry, version=entry.version)
@@ -178,13 +178,13 @@ def learn_entry(entries: EntriesOf, upload: UploadOf) -> Response:
 
 @router.get("/learn/prompt", dependencies=[READ], responses=documented(str))
 def read_learning_prompt(entries: EntriesOf) -> Response:
-    """What makes an agent leave what it learned: a section of its system prompt."""
+    """Return a section for an agent's system prompt that has it record what it learned."""
     return answer(entries.learning_prompt())
 
 
 @router.get("/{slug}", dependencies=[READ], responses=documented(Entry, refusals=(404, 422)))
 def read_entry(entries: EntriesOf, slug: SlugOf) -> Response:
-    """An entry with its prompt, its readme, its votes, and what other files it has."""
+    """Return an entry with prompt, readme, votes and names of other files."""
     return _found(entries.read(slug))
 
 
@@ -192,7 +192,7 @@ def read_entry(entries: EntriesOf, slug: SlugOf) -> Response:
 def update_entry(
     entries: EntriesOf, slug: SlugOf, body: EntryChange, expected: IfMatch
 ) -> Response:
-    """Change an entry; what is not named stays."""
+    """Change an entry; omitted fields stay."""
     said = body.model_dump(exclude={"files"}, exclude_none=True)
     files: Mapping[str, bytes | None] = {
         path: None if each is None else bytes_of(path, each) for path, each in body.files.items()
@@ -203,7 +203,7 @@ def update_entry(
 @router.delete("/{slug}", dependencies=[WRITE],
                responses=documented(DeletedFile, refusals=_WRONG))  # fmt: skip
 def delete_entry(entries: EntriesOf, slug: SlugOf, expected: IfMatch) -> Response:
-    """Put an entry into the trash."""
+    """Move an entry to the trash."""
     return answer(entries.delete(slug, if_match=expected))
 
 
@@ -222,7 +222,7 @@ def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) 
 @router.post("/{slug}/rename", dependencies=[WRITE],
              responses=documented(Entry, refusals=_WRONG))  # fmt: skip
 def rename_entry(entries: EntriesOf, slug: SlugOf, body: NewSlug) -> Response:
-    """Give an entry another slug; its id, votes and relations stay."""
+    """Rename an entry; id, votes and relations stay."""
     return _found(entries.rename(slug, to=body.to))
 
 

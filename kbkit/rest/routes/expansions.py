@@ -24,7 +24,7 @@ router = APIRouter(
 
 
 class NewExpansion(Body):
-    """What a language model is to write of documents."""
+    """Text for a language model to write about documents."""
 
     llm: Annotated[str, Field(min_length=1, max_length=1_000)] | None = None
     """Its name as a recipe has it, which needs the scope admin; by default what the recipe says."""
@@ -36,7 +36,7 @@ class NewExpansion(Body):
 
 
 class Forgotten(BaseModel):
-    """What was forgotten."""
+    """Number of documents whose text was deleted."""
 
     documents: int = Field(description="Those of which a language model had written.")
 
@@ -51,7 +51,7 @@ def expand_documents(
     jobs: JobsOf,
     once: Once,
 ) -> Response:
-    """Have a language model write a card and questions of each document that has none."""
+    """Write summaries and questions with a language model, for documents without them."""
     documents = base_of(workspace, caller, name).documents
     if body.llm is not None:
         caller.require(Scope.ADMIN)
@@ -65,5 +65,5 @@ def expand_documents(
 
 @router.delete("", responses=documented(Forgotten, refusals=(404, 409, 503)))
 def unexpand_documents(name: KbPath, workspace: WorkspaceOf, caller: Caller) -> Response:
-    """Forget what language models wrote of the documents."""
+    """Delete text that language models wrote about documents."""
     return answer({"documents": base_of(workspace, caller, name).documents.unexpand()})

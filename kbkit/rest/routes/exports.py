@@ -27,7 +27,7 @@ ArchiveId = Annotated[str, Path(description="Id of an archive.", min_length=1, m
 
 
 class NewExport(Body):
-    """What is to be written."""
+    """Contents of an export."""
 
     build: StrictBool = True
     """Also run MkDocs, so that the built site is in it."""

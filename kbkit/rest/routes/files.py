@@ -32,7 +32,7 @@ _WRONG = (404, 409, 412)
 
 
 class Form(StrEnum):
-    """In which form a file is wanted."""
+    """Form of a file in the response."""
 
     RAW = "raw"
     INFO = "info"
@@ -52,14 +52,14 @@ class FolderToMake(_Body):
 
 
 class Move(_Body):
-    """What is to be moved where."""
+    """Source and target of a move."""
 
     source: BodyPath
     target: BodyPath
 
 
 class Replacement(_Body):
-    """A text that stands in a file exactly once, and what is to stand there."""
+    """A text that occurs exactly once in a file, and its replacement."""
 
     op: Literal["replace"]
     old: str = Field(min_length=1, description="What stands there.")
@@ -67,7 +67,7 @@ class Replacement(_Body):
 
 
 class Insertion(_Body):
-    """A text that goes behind a line."""
+    """A text to insert after a line."""
 
     op: Literal["insert"]
     line: int = Field(description="From 1; 0 for the beginning.", json_schema_extra={"minimum": 0})
@@ -115,7 +115,7 @@ _TEXT_BODY = {
 
 @router.get("", dependencies=[READ], responses=documented(FileInfo, many=True, refusals=_WRONG))
 def list_folder(files: FilesOf, caller: Caller, path: OptionalPath = "") -> Response:
-    """List what a folder holds: folders first, then files, by name."""
+    """List a folder: folders first, then files, by name."""
     _permit(path, caller)
     return page([each for each in files.list(path) if _visible(each, caller)])
 
@@ -136,7 +136,7 @@ def read_file_tree(
 
 @router.get("/prompt", dependencies=[READ], responses=documented(str))
 def read_files_prompt(files: FilesOf, caller: Caller) -> Response:
-    """A section of a system prompt: the folders at the root, and how to use them."""
+    """Return a section for a system prompt: the root folders and their use."""
     caller.require_all_kbs()
     return answer(files.prompt())
 
@@ -153,7 +153,7 @@ def read_files_revision(
         ),
     ] = None,
 ) -> Response:
-    """What is another text when files changed, whoever changed them: may be asked each second."""
+    """Return a revision that changes with files; cheap enough to poll."""
     for path in paths or ():
         _permit(path, caller)
     return told_revision(files.revision(paths or ()), wanted)
@@ -161,19 +161,19 @@ def read_files_revision(
 
 @router.post("/mkdir", dependencies=[WRITE], responses=documented(FileInfo, refusals=_WRONG))
 def make_folder(files: FilesOf, body: FolderToMake) -> Response:
-    """Make a folder, and those above; one that is there stays as it is."""
+    """Create a folder and its parents; an existing one stays."""
     return answer(files.mkdir(body.path))
 
 
 @router.post("/move", dependencies=[WRITE], responses=documented(FileInfo, refusals=_WRONG))
 def move_file(files: FilesOf, body: Move) -> Response:
-    """Give a file or folder another path, where nothing is yet."""
+    """Move a file or folder; the target must not exist."""
     return _info(files.move(body.source, body.target))
 
 
 @router.post("/sync", dependencies=[WRITE], responses=documented(SyncReport, refusals=(409, 503)))
 def sync_files(files: FilesOf) -> Response:
-    """Take over what was changed on the server outside kbkit, so that it is searched."""
+    """Import changes made on the server outside kbkit, for search."""
     return answer(files.sync(on_progress=lambda _: None))
 
 
@@ -208,7 +208,7 @@ def read_file(
     ] = None,
     accept: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Response:
-    """Read a file, or what is known of it. Browsers are made to keep it, never to run it.
+    """Read a file or its facts. Browsers download it and never run it.
 
     A file that is called as a route here (`tree`) is read at `/api/files/./tree`.
     """
@@ -252,13 +252,13 @@ def write_file(files: FilesOf, path: PathOf, content: TextOf, expected: Expected
     openapi_extra=_TEXT_BODY,
 )
 def append_to_file(files: FilesOf, path: PathOf, content: TextOf, expected: Expected) -> Response:
-    """Add a text at the end of a file, on a line of its own; makes the file."""
+    """Append a text on a line of its own; creates the file."""
     return _info(files.append(path, content, if_match=expected))
 
 
 @router.patch("/{path:path}", dependencies=[WRITE], responses=documented(FileInfo, refusals=_WRONG))
 def edit_file(files: FilesOf, path: PathOf, body: Edit, expected: IfMatch) -> Response:
-    """Replace a text that stands in a file exactly once, or put one behind a line."""
+    """Replace a text that occurs exactly once, or insert one after a line."""
     edit = body.edit
     if isinstance(edit, Replacement):
         return _info(files.replace(path, edit.old, edit.new, if_match=expected))
@@ -269,7 +269,7 @@ def edit_file(files: FilesOf, path: PathOf, body: Edit, expected: IfMatch) -> Re
     "/{path:path}", dependencies=[WRITE], responses=documented(DeletedFile, refusals=_WRONG)
 )
 def delete_file(files: FilesOf, path: PathOf, expected: IfMatch) -> Response:
-    """Put a file, or a folder with all in it, into the trash."""
+    """Move a file or a folder to the trash."""
     return answer(files.delete(path, if_match=expected))
 
 
@@ -278,7 +278,7 @@ def _info(info: FileInfo) -> Response:
 
 
 def _permit(path: str, caller: Caller) -> None:
-    """Let somebody look at a path: those of a knowledge base need leave for that, too.
+    """Check that a caller may see a path, of a knowledge base too.
 
     Raises:
         ForbiddenError: They may not.
@@ -294,7 +294,7 @@ def _visible(info: FileInfo, caller: Caller) -> bool:
 
 
 def _pruned(found: FileTree, caller: Caller) -> FileTree:
-    """A tree without knowledge bases that somebody may not know of."""
+    """Return a tree without knowledge bases that the caller may not see."""
     if not caller.kbs:
         return found
     kept = [_pruned(each, caller) for each in found.children if _visible(each.info, caller)]

@@ -63,7 +63,7 @@ GraphOf = Annotated[Graph, Depends(graph_of)]
 
 
 class WholeGraph(BaseModel):
-    """All relations, and what they are between."""
+    """All relations and their ends."""
 
     nodes: list[dict[str, Any]] = Field(description="Each with `id`, `kind`, `name`, `type`.")
     edges: list[dict[str, Any]] = Field(description="With ids of nodes as ends.")
@@ -71,7 +71,7 @@ class WholeGraph(BaseModel):
 
 @router.get("", dependencies=[READ], responses=documented(WholeGraph))
 def read_graph(graph: GraphOf) -> Response:
-    """All relations, and what they are between."""
+    """Return all relations and their ends."""
     return answer(graph.to_json())
 
 
@@ -89,7 +89,7 @@ def list_entities(
     ] = None,
     cursor: Cursor = "",
 ) -> Response:
-    """List entities, those first that most chunks name."""
+    """List entities, the most mentioned first."""
     if name is not None:
         return page([graph.entity(name)])
     return part_found(
@@ -100,7 +100,7 @@ def list_entities(
 @router.post("/entities", dependencies=[WRITE], status_code=201,
              responses=documented(Entity, 201, refusals=_WRONG))  # fmt: skip
 def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Response:
-    """Make an entity by hand; one that was deleted comes back."""
+    """Create an entity by hand; restores a deleted one."""
     said = body.model_dump(exclude={"name", "by"}, exclude_unset=True)
     made = graph.create(body.name, **said, by=body.by or caller.name)
     return answer(made, 201, version=version_of(made),
@@ -109,7 +109,7 @@ def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Response:
 
 @router.get("/entities/{id}", dependencies=[READ], responses=documented(Entity, refusals=(404,)))
 def read_entity(graph: GraphOf, id: EntityOf) -> Response:
-    """One entity."""
+    """Return an entity."""
     found = graph.entity(id)
     return answer(found, version=version_of(found))
 
@@ -118,7 +118,7 @@ def read_entity(graph: GraphOf, id: EntityOf) -> Response:
 def update_entity(
     graph: GraphOf, caller: Caller, id: EntityOf, body: EntityChange, expected: IfMatch
 ) -> Response:
-    """Change what is said of an entity; what is left out stays."""
+    """Change an entity; omitted fields stay."""
     said = body.model_dump(exclude={"by"}, exclude_none=True)
     with _as_seen(graph, id, expected) as entity:
         changed = graph.update(entity, **said, by=body.by or caller.name)
@@ -149,7 +149,7 @@ def list_entity_neighbors(
     limit: LimitOf,
     relation: Several = None,
 ) -> Response:
-    """What relations lead to from an entity, the nearest and strongest first."""
+    """List what relations reach from an entity, the nearest and strongest first."""
     found = Target(TargetKind.ENTITY, id)
     return page(graph.neighbors(found, depth=depth, relation=relation or (), limit=limit))
 
@@ -176,7 +176,7 @@ def list_relationships(
 @router.post("/relationships", dependencies=[WRITE], responses=documented(Relation,
              refusals=_WRONG))  # fmt: skip
 def create_relationship(graph: GraphOf, caller: Caller, body: NewRelation) -> Response:
-    """Make a relation between two things by hand, or change one."""
+    """Create or change a relation by hand."""
     made = graph.relate(
         target_of(body.source), body.name, target_of(body.target), weight=body.weight,
         note=body.note, by=body.by or caller.name, expected=body.expected,
@@ -195,7 +195,7 @@ def read_relationship(
     source_kind: Kind = None,
     target_kind: Kind = None,
 ) -> Response:
-    """One relation by what it is between."""
+    """Return a relation by its ends."""
     ends = target_of(source, source_kind), target_of(target, target_kind)
     found = graph.relation(ends[0], name, ends[1])
     return answer(found, version=stamp(found.seen_at))
@@ -226,7 +226,7 @@ def delete_relationship(
 
 @router.post("/merge", dependencies=[WRITE], responses=documented(Entity, refusals=_WRONG))
 def merge_entities(graph: GraphOf, caller: Caller, body: Pair) -> Response:
-    """Make an entity another name of a second one; `undo` takes it back."""
+    """Make an entity another name of a second one; `undo` reverts it."""
     kept = graph.merge(body.keep, body.other, by=body.by or caller.name)
     return answer(kept, version=version_of(kept))
 
@@ -247,7 +247,7 @@ def list_graph_edits(
     by: Annotated[str | None, Query(max_length=200, description="Only by this person.")] = None,
     cursor: Cursor = "",
 ) -> Response:
-    """List what people changed and `undo` takes back, the last first."""
+    """List changes that `undo` can revert, the last first."""
     return part_found(lambda first: graph.edits(by=by, limit=first), limit, cursor)
 
 
@@ -255,13 +255,13 @@ def list_graph_edits(
 def undo_graph_edit(
     graph: GraphOf, caller: Caller, body: Annotated[Undoing, left_out(Undoing)]
 ) -> Response:
-    """Take back a change of the graph in one step."""
+    """Revert a change of the graph in one step."""
     return answer(graph.undo(body.edit, by=body.by or caller.name))
 
 
 @contextmanager
 def _as_seen(graph: Graph, name: str, expected: str | None) -> Iterator[str | Entity]:
-    """An entity to be changed: by its name, or as somebody saw it who says a version.
+    """Return an entity to change: by name, or in the expected version.
 
     Raises:
         VersionConflictError: It is of another version.
@@ -276,7 +276,7 @@ def _as_seen(graph: Graph, name: str, expected: str | None) -> Iterator[str | En
 
 @contextmanager
 def _conflicts(now: datetime | None, expected: datetime | None) -> Iterator[None]:
-    """Tell a conflict that is about the version from others.
+    """Report conflicts that concern the version.
 
     Raises:
         VersionConflictError: It is.

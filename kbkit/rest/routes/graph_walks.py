@@ -30,7 +30,7 @@ router = APIRouter(prefix="/api/knowledge", tags=["graph"], dependencies=[READ])
 
 
 class Called(BaseModel):
-    """What something is called."""
+    """Label of a target."""
 
     target: Target
     name: str
@@ -46,7 +46,7 @@ def list_neighbors(
     relation: Several = None,
     limit: LimitOf,
 ) -> Response:
-    """What relations lead to from anything, the nearest and strongest first."""
+    """List what relations reach from a target, the nearest and strongest first."""
     end = target_of(target, kind)
     return page(graph.neighbors(end, depth=depth, relation=relation or (), limit=limit))
 
@@ -58,7 +58,7 @@ def list_passages(
     limit: Annotated[int, integer("limit", "Most passages.", 1, MAX_IN_GRAPH, 5)],
     kind: Kind = None,
 ) -> Response:
-    """Passages that say what something is, then those that name it most plainly."""
+    """List passages that define a target, then those that mention it most plainly."""
     return page(graph.passages(target_of(target, kind), limit=limit))
 
 
@@ -66,7 +66,7 @@ def list_passages(
 def find_path(
     graph: GraphOf, source: Ref, target: Ref, source_kind: Kind = None, target_kind: Kind = None
 ) -> Response:
-    """How two things hang together; empty where nothing connects them."""
+    """Find the path between two targets; empty if nothing connects them."""
     return page(graph.path(target_of(source, source_kind), target_of(target, target_kind)))
 
 
@@ -77,7 +77,7 @@ def list_gaps(
     kind: Annotated[str | None, Query(json_schema_extra={"enum": list(GapKind)})] = None,
     kbs: Several = None,
 ) -> Response:
-    """List what the documentation lacks, what matters most first."""
+    """List gaps of the documentation, the most important first."""
     return page(graph.gaps(kind=kind, kbs=kbs, limit=limit))
 
 
@@ -91,7 +91,7 @@ def list_suggestions(
 
 @router.post("/graph/names", responses=documented(Called, many=True))
 def list_names(graph: GraphOf, body: Targets) -> Response:
-    """What things are called; such as are not there are left out."""
+    """Return labels of targets; missing ones are left out."""
     targets = [target_of(each) for each in body.targets]
     if wrong := [each for each in targets if not isinstance(each, Target)]:
         raise ArgumentError(f"targets: {wrong[0][:200]!r}: give a kind with an id")
@@ -101,7 +101,7 @@ def list_names(graph: GraphOf, body: Targets) -> Response:
 
 @router.post("/graph/layout", responses=documented(GraphLayout, refusals=(404,)))
 def lay_out_graph(graph: GraphOf, body: Annotated[Picture, left_out(Picture)]) -> Response:
-    """The graph, or a part of it, as a picture: what is drawn, how large, and where."""
+    """Lay out the graph or a part of it: nodes, sizes and positions."""
     around = [target_of(each) for each in body.around]
     return answer(
         graph.layout(around, depth=body.depth, type=body.type, relation=body.relation,
@@ -119,7 +119,7 @@ def list_subjects(
     like: Annotated[str, Query(max_length=500, description="A part of a name.")] = "",
     kbs: Several = None,
 ) -> Response:
-    """List what chunks speak of, that first of which most speak."""
+    """List subjects that chunks mention, the most mentioned first."""
     named = caller.restrict(kbs)
     return page(workspace.subjects(kind=kind, like=like, kbs=named, limit=limit))
 
@@ -139,5 +139,5 @@ def tell_about(
     limit: Annotated[int, integer("limit", "Most of each.", 1, MAX_IN_GRAPH, 20)],
     kbs: Several = None,
 ) -> Response:
-    """What speaks of a subject: chunks, documents, and entities beside it."""
+    """Find chunks, documents and entities about a subject."""
     return answer(workspace.about(query, kbs=caller.restrict(kbs), limit=limit))

@@ -64,14 +64,14 @@ def read_job(
     caller: Caller,
     wait: Annotated[float, Query(ge=0, le=20, description="Seconds to wait for its end.")] = 0,
 ) -> Response:
-    """Tell how far a job is, and what came of it."""
+    """Return the progress and outcome of a job."""
     found = _seen(jobs, caller, job_id)
     return answer(jobs.wait(job_id, wait) if wait else found)
 
 
 @router.delete("/{job_id}", dependencies=[WRITE], responses=documented(Job, refusals=[404, 422]))
 def cancel_job(job_id: JobId, jobs: JobsOf, caller: Caller) -> Response:
-    """End a job; what it has done is kept."""
+    """Cancel a job; its work so far stays."""
     _seen(jobs, caller, job_id)
     return answer(jobs.cancel(job_id))
 

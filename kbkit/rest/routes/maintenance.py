@@ -25,7 +25,7 @@ class Examination(Body):
 def list_runs(
     workspace: WorkspaceOf, caller: Caller, limit: Limit, kb: KbsQuery = None, cursor: Cursor = ""
 ) -> Response:
-    """List when sources were read, how long that took and what came of it, the last first."""
+    """List when sources were read, with duration and outcome, the last first."""
     names = caller.restrict(kb) if kb else caller.visible(workspace)
     return part_of(workspace.runs(names), limit, cursor)
 
@@ -34,6 +34,6 @@ def list_runs(
 def examine_workspace(
     body: Annotated[Examination, left_out(Examination)], caller: Caller, jobs: JobsOf
 ) -> Response:
-    """Examine all that is kept, by content, and say what is wrong; mends nothing."""
+    """Check the workspace by content and list what is wrong; repairs nothing."""
     caller.require_all_kbs()
     return told_when_done(jobs, caller, "doctor", {}, wait=body.wait)

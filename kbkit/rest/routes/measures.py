@@ -54,7 +54,7 @@ Grades = Annotated[dict[str, ChunkGrades], Field(min_length=1, max_length=_MOST_
 
 
 class GroundTruth(Body):
-    """What to measure by; by default what ratings say."""
+    """Queries of known answers; by default, those of ratings."""
 
     questions: Questions | None = None
     """Golden questions, which are measured by page."""
@@ -85,7 +85,7 @@ class OtherBase(GroundTruth):
 
 
 class TuningBody(GroundTruth):
-    """What weights are to be learned from."""
+    """Queries to tune weights by."""
 
     others: Annotated[list[OtherBase], Field(max_length=100)] = Field(default_factory=list)
     """More knowledge bases to learn from."""
@@ -123,7 +123,7 @@ class PooledChunk(BaseModel):
 
 
 class Pool(BaseModel):
-    """Candidates for a query, in an order that tells nothing of how they were found."""
+    """Candidates for a query, in an order that hides how they were found."""
 
     query: str
     candidates: list[PooledChunk]
@@ -137,7 +137,7 @@ class Pool(BaseModel):
 def list_judgements(
     name: KbPath, workspace: WorkspaceOf, caller: Caller, limit: Limit, cursor: Cursor = ""
 ) -> Response:
-    """List how well chunks answer queries, as ratings say that name a query."""
+    """List graded judgements made from ratings that name a query."""
     return part_of(base_of(workspace, caller, name).feedback.judgements(), limit, cursor)
 
 
@@ -145,7 +145,7 @@ def list_judgements(
 def pool_candidates(
     name: KbPath, body: PoolBody, workspace: WorkspaceOf, caller: Caller
 ) -> Response:
-    """Find candidates for judging a query: what any mode shows, and some of what none shows."""
+    """Find candidates for judging a query: hits of every mode, and some that none shows."""
     found = base_of(workspace, caller, name).feedback.pool(
         body.query,
         limit=whole(body.limit),
@@ -166,7 +166,7 @@ def evaluate_search(
     jobs: JobsOf,
     once: Once,
 ) -> Response:
-    """Measure how well search answers queries whose answers are known."""
+    """Measure search with queries of known answers."""
     kb = base_of(workspace, caller, name)
     for settings in (body.retrieval, body.against):
         _check_settings(caller, settings)
@@ -201,7 +201,7 @@ def tune_search(
 
 
 def _check_settings(caller: AccessCaller, settings: Mode | RetrievalSpec | None) -> None:
-    """Whether a caller may have searches rank so.
+    """Check that a caller may use ranking settings.
 
     Raises:
         ForbiddenError: The settings name classes to import, which is for admins.

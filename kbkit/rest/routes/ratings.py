@@ -44,7 +44,7 @@ Score = Annotated[
 
 
 class NewRating(Body):
-    """How good a chunk or a document is."""
+    """A rating of a chunk or a document."""
 
     score: Score
     """1 (useless) to 5 (exactly right)."""
@@ -102,13 +102,13 @@ def delete_rating(
     workspace: WorkspaceOf,
     caller: Caller,
 ) -> Response:
-    """Take back a rating that was a slip; the one before it counts again."""
+    """Delete a mistaken rating; the one before it counts again."""
     base_of(workspace, caller, name).ratings.delete(rating)
     return no_content()
 
 
 class TargetRatings(Body):
-    """What people said of a chunk or a document."""
+    """Ratings of a chunk or a document."""
 
     total: RatingTotal | None
     """What it comes to; null without any."""

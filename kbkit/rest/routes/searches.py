@@ -133,7 +133,7 @@ async def search_knowledge_by_address(
 
 @router.post("/ask", responses=documented(Answer, refusals=(404, 422, 503)))
 def ask_knowledge(body: AskBody, workspace: WorkspaceOf, caller: Caller) -> Response:
-    """Answer a question from the passages that answer it best; without a model, only those."""
+    """Answer a question from the best passages; without a model, return the passages."""
     limit = check_number("limit", body.limit, 1, MOST)
     kbs = body.named(caller)
     return answer(workspace.ask(body.query, kbs=kbs, limit=limit, filters=body.filters))
@@ -141,7 +141,7 @@ def ask_knowledge(body: AskBody, workspace: WorkspaceOf, caller: Caller) -> Resp
 
 @router.post("/context", responses=documented(Context, refusals=(404, 422, 503)))
 async def build_context(body: ContextBody, searches: SearchesOf, caller: Caller) -> Response:
-    """What an agent needs to answer a question, within a budget of tokens."""
+    """Collect passages that answer a question, within a budget of tokens."""
     found = await searches.answer_async(
         "context",
         body.query,
@@ -165,7 +165,7 @@ async def build_context_by_address(
     limit: Annotated[int | None, integer("limit", "Most passages.", 1, MOST, None)],
     kb: KbsQuery = None,
 ) -> Response:
-    """What an agent needs to answer a question, for programs that only fetch addresses."""
+    """Collect passages that answer a question, for programs that can only fetch addresses."""
     kbs = caller.restrict(kb)
     found = await searches.answer_async(
         "context", query, kbs=kbs, max_tokens=max_tokens, limit=limit

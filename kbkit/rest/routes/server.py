@@ -19,14 +19,14 @@ router = APIRouter(tags=["server"])
 
 
 class ServerStatus(BaseModel):
-    """How a server is."""
+    """Status of a server."""
 
     status: str = Field(description="`ok`.")
     version: str = Field(description="Of kbkit.")
 
 
 class ResourceMetadata(BaseModel):
-    """What a client has to know to get in (RFC 9728)."""
+    """Metadata of the protected resource (RFC 9728)."""
 
     resource: str = Field(description="Address of what is told of: MCP, or all of the server.")
     resource_name: str
@@ -35,7 +35,7 @@ class ResourceMetadata(BaseModel):
 
 
 class CallerInfo(BaseModel):
-    """Who asks, as the server knows them."""
+    """The caller as the server knows them."""
 
     name: str = Field(description="What their token is called; empty where none is needed.")
     rater: str = Field(description="In whose name they rate where they name nobody.")
@@ -45,7 +45,7 @@ class CallerInfo(BaseModel):
 
 @router.get("/api/caller", dependencies=[READ], responses=documented(CallerInfo))
 def show_caller(caller: Caller, workspace: WorkspaceOf) -> Response:
-    """Say who asks, and what they may."""
+    """Return the caller and their permissions."""
     told = {
         "name": caller.name,
         "rater": caller.name or rater_of(workspace),
@@ -57,13 +57,13 @@ def show_caller(caller: Caller, workspace: WorkspaceOf) -> Response:
 
 @router.get("/health", responses=documented(ServerStatus))
 def read_health() -> Response:
-    """Say that the server runs, without looking at anything."""
+    """Report that the server runs, without checking anything."""
     return answer(ServerStatus(status="ok", version=__version__).model_dump())
 
 
 @router.get("/ready", responses=documented(ServerStatus, refusals=[503]))
 def read_readiness(request: Request, workspace: WorkspaceOf, searches: SearchesOf) -> Response:
-    """Say whether the server answers at once: what searches has started, and it is not to end."""
+    """Report whether the server answers at once: search has started, and no shutdown."""
     waiting = ""  # not raised: what is expected is no line of the log
     if request.app.state.closing.is_set():
         waiting = "the server is about to end"
@@ -87,7 +87,7 @@ def read_readiness(request: Request, workspace: WorkspaceOf, searches: SearchesO
     response_class=Response,
 )
 def read_metrics(request: Request, jobs: JobsOf) -> Response:
-    """Tell figures of the server: requests by route and status, times, jobs by state."""
+    """Return metrics: requests by route and status, times, jobs by state."""
     return Response(
         request.app.state.metrics.text(jobs), media_type="text/plain; version=0.0.4; charset=utf-8"
     )
@@ -98,7 +98,7 @@ def read_metrics(request: Request, jobs: JobsOf) -> Response:
 )
 @router.get(METADATA, responses=documented(ResourceMetadata), operation_id="resource_metadata")
 def resource_metadata(request: Request) -> Response:
-    """Tell an MCP client that tokens are sent in a header, and which scopes there are (RFC 9728).
+    """Return the scopes, and that tokens go into a header (RFC 9728).
 
     Tokens are made by `kbkit token create`, and no authorization server is named.
     """

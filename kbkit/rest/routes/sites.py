@@ -67,7 +67,7 @@ def _file(folder: Path, path: str) -> Path | None:
 
 
 def _policy(place: str) -> str:
-    """What pages of a site may do: nothing to the server but read the site itself.
+    """Return the content security policy of a site: pages may only read the site itself.
 
     A script of a page that ought not to be there could else use the rest of the server, with the
     rights of who looks at the page.

@@ -41,7 +41,7 @@ SourceName = Annotated[
 
 
 class _AsSource:
-    """Has the OpenAPI document say what a source is; Python says what is wrong with one."""
+    """Documents a source in OpenAPI; Python validates it."""
 
     def __get_pydantic_json_schema__(
         self, _: CoreSchema, handler: GetJsonSchemaHandler
@@ -69,7 +69,7 @@ class Ingest(Body):
 
 
 class Refresh(Body):
-    """Which sources to read again."""
+    """Sources to read again."""
 
     local: StrictBool = False
     """Only those that read on the server's disk."""
@@ -77,7 +77,7 @@ class Refresh(Body):
 
 
 class Configuration(Body):
-    """How a knowledge base is to work."""
+    """New settings of a knowledge base."""
 
     spec: KnowledgeBaseSpec
     """All of it."""
@@ -87,7 +87,7 @@ class Configuration(Body):
 
 
 class Improve(Body):
-    """What models are to embed and annotate."""
+    """Models to embed and annotate with."""
 
     embedding: AnyEmbedding | str | None = None
     """What is to embed the chunks from now on, which needs the scope admin."""
@@ -106,7 +106,7 @@ class NewSources(Body):
 
 
 class SourceChange(Body):
-    """What is to be otherwise of a source; what is not named stays."""
+    """Changes of a source; omitted fields stay."""
 
     enabled: StrictBool | None = None
     """Whether a refresh reads it."""
@@ -115,7 +115,7 @@ class SourceChange(Body):
 
 
 def check_source(caller: AccessCaller, source: AnySource) -> None:
-    """Whether a caller may have a source read: no files, packages or plugins of the server.
+    """Check that a caller may use a source: only admins read files or packages of the server.
 
     Raises:
         ForbiddenError: They may not, or it names a path of the server.
@@ -169,7 +169,7 @@ def refresh_base(
     jobs: JobsOf,
     once: Once,
 ) -> Response:
-    """Read all sources of a knowledge base again and take over what changed."""
+    """Read all sources of a knowledge base again and store changes."""
     base_of(workspace, caller, name)
     arguments = {"kb": name, "local": body.local}
     return once(
@@ -191,7 +191,7 @@ def configure_base(
     jobs: JobsOf,
     expected: IfMatch,
 ) -> Response:
-    """Change how a knowledge base works; its documents are cut and embedded again as need be."""
+    """Change the settings; documents are split and embedded again if needed."""
     base_of(workspace, caller, name).spec.check_version(expected)
     arguments = {
         "kb": name,
@@ -210,7 +210,7 @@ def improve_base(
     caller: Caller,
     jobs: JobsOf,
 ) -> Response:
-    """Have models embed and annotate what waits for it; says what is left."""
+    """Embed and annotate with models; return what is left."""
     found = base_of(workspace, caller, name)
     embedding: Any = body.embedding
     if embedding is not None:
@@ -267,7 +267,7 @@ def add_sources(name: KbPath, body: NewSources, workspace: WorkspaceOf, caller: 
 def read_source(
     name: KbPath, source: SourceName, workspace: WorkspaceOf, caller: Caller
 ) -> Response:
-    """Tell one source of a knowledge base: what it reads and how, and its documents."""
+    """Return a source of a knowledge base with its documents."""
     return _of(base_of(workspace, caller, name).sources[source], caller)
 
 
@@ -285,7 +285,7 @@ def change_source(
     caller: Caller,
     expected: IfMatch,
 ) -> Response:
-    """Change what a source reads and how, or have no refresh read it."""
+    """Change a source, or have refreshes skip it."""
     sources = base_of(workspace, caller, name).sources
     found = sources[source]
     given: dict[str, Any] = {}
@@ -333,7 +333,7 @@ def remove_source(
 
 
 def told(source: SourceInfo, caller: AccessCaller) -> SourceInfo:
-    """A source as others are told of it: who is no admin hears of no path of the server."""
+    """Return a source as the caller may see it: only admins see paths of the server."""
     if Scope.ADMIN in caller.scopes:
         return source
     if not source.options.get("path"):

@@ -17,7 +17,7 @@ _LONGEST = 8_000
 
 
 class Restoration(BaseModel):
-    """What is to be brought back."""
+    """Item to restore."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -33,7 +33,7 @@ def list_deleted_files(files: FilesOf) -> Response:
 
 @router.post("/files", dependencies=[WRITE], responses=documented(FileInfo, refusals=(404, 409)))
 def undelete_file(files: FilesOf, body: Restoration) -> Response:
-    """Bring back what was deleted last at a path."""
+    """Restore what was last deleted at a path."""
     info = files.undelete(body.path, to=body.to)
     return answer(info, version=info.version)
 
@@ -48,6 +48,6 @@ def list_deleted_entries(entries: EntriesOf) -> Response:
     "/entries", dependencies=[WRITE], responses=documented(Entry, refusals=(404, 409, 422))
 )
 def undelete_entry(entries: EntriesOf, body: Restoration) -> Response:
-    """Bring back the entry of that slug that was deleted, or replaced, last."""
+    """Restore the entry of a slug that was last deleted or replaced."""
     entry = entries.undelete(body.path, to=body.to)
     return answer(entry, version=entry.version)

@@ -77,22 +77,22 @@ class EncodedQuery:
 
     @property
     def card_vector(self) -> Vector | None:
-        """The vector for cards, waited for; ``None`` where there is none."""
+        """The query vector for document summaries, awaited; ``None`` if there is none."""
         return self.card.result().vector if self.card else None
 
     @property
     def card_note(self) -> str:
-        """What the reader should know of that, waited for."""
+        """A note for the reader about that vector, awaited."""
         return self.card.result().note if self.card else ""
 
     def sizes(self, chunks: int) -> tuple[int, int]:
-        """`size`, and what each leg gives in all, where there are so many chunks."""
+        """Return `size`, and the limit of each retriever, for a number of chunks."""
         return min(self.size, chunks), min(max(self.size, self.limit), chunks)
 
 
 @dataclass(frozen=True, slots=True)
 class WholeDocuments:
-    """What the documents of some candidates say as a whole.
+    """Scores of whole documents.
 
     Attributes:
         which: The document of each candidate, shape ``(n,)``: an index into what follows.
@@ -152,14 +152,14 @@ class Candidates:
     graph: Scores | None = None
 
     def answers(self, query: EncodedQuery) -> bool:
-        """Whether all that the query asks had a part; not if cards were embedded anew since."""
+        """Whether all retrievers took part; not if summaries were re-embedded since."""
         if query.card_vector is None:
             return True
         return self.pages is not None and self.pages.embedder == query.card_embedder
 
 
 class Corpus(Protocol):
-    """What the legs read of a knowledge base for one query; rows are those of `chunks`."""
+    """Data that retrievers read for one query; rows are those of `chunks`."""
 
     @property
     def chunks(self) -> ChunkTable: ...
@@ -168,7 +168,7 @@ class Corpus(Protocol):
     def scans_long(self) -> bool: ...
 
     def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
-        """The chunks that hold each term, by row, and how often; without those of none."""
+        """Map terms to postings by row; absent terms are left out."""
         ...
 
     def nearest(self, size: int, most: int, mask: Mask | None) -> Rows:

@@ -13,7 +13,7 @@ _MOST = 8
 
 
 def beside(find: Callable[[], Found], *, worth: bool) -> Callable[[], Found]:
-    """Begin to look for something; what is given back waits for it, and raises what it raised."""
+    """Start a search in a thread; the returned function waits for it, and raises its error."""
     return _threads().submit(find).result if worth else find
 
 

@@ -42,7 +42,7 @@ _MOST_ASKED = 5_000
 
 
 class Documents(Protocol):
-    """Which chunks are of which document, as a `ChunkTable` has it."""
+    """Documents of the chunks in a `ChunkTable`."""
 
     @property
     def owners(self) -> NDArray[np.integer[Any]]:
@@ -58,12 +58,12 @@ class Documents(Protocol):
 
     @property
     def kept(self) -> dict[str, Any]:
-        """What searches have made of them, for those that come."""
+        """Cache of earlier searches."""
 
 
 @dataclass(frozen=True, slots=True)
 class CardScores:
-    """What the cards of documents say to a query; see `DocumentScores`.
+    """Scores of document summaries; see `DocumentScores`.
 
     Attributes:
         all: Of each document.
@@ -107,7 +107,7 @@ class CardScores:
 
 @dataclass(frozen=True, slots=True)
 class DocumentScores:
-    """What each document of a knowledge base says to a query as a whole.
+    """Scores of whole documents for a query.
 
     Attributes:
         counts: By term, the documents that hold it, ascending, and how often.
@@ -203,7 +203,7 @@ def _score(vector: Vector, vectors: Matrix) -> NDArray[np.float32]:
 
 
 def _open(documents: Documents, mask: Mask | None) -> NDArray[np.bool_]:
-    """Which documents have a chunk that a mask lets through; kept for the last one."""
+    """Return documents with a chunk in a mask; the last result is cached."""
     if mask is None:
         return documents.sizes > 0
     held: tuple[Mask, NDArray[np.bool_]] | None = documents.kept.get("open")
@@ -214,7 +214,7 @@ def _open(documents: Documents, mask: Mask | None) -> NDArray[np.bool_]:
 
 
 def _near(cards: NearCards, chunks: ChunkTable, vector: Vector, mask: Mask | None) -> Rows | None:
-    """The documents to score by their cards; ``None`` where it is quicker to score all."""
+    """Return documents to score by summaries; ``None`` if scoring all is quicker."""
     asked = _ASKED
     open_ = _open(chunks, mask)
     if mask is not None:
@@ -232,7 +232,7 @@ def _near(cards: NearCards, chunks: ChunkTable, vector: Vector, mask: Mask | Non
 def _per_document(
     documents: Documents, term: str, rows: NDArray[np.integer[Any]], times: NDArray[np.integer[Any]]
 ) -> Postings:
-    """The documents that hold a term, ascending, and how often; kept for one that many hold."""
+    """Return documents with a term, ascending, with its counts; frequent terms are cached."""
     if len(rows) < _FREQUENT:
         return _added_up(documents.owners[rows], times, len(documents.sizes))
     kept: dict[str, Postings] = documents.kept.setdefault("frequent", {})

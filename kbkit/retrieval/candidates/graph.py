@@ -36,7 +36,7 @@ _MOST = 30
 
 @dataclass(frozen=True, slots=True)
 class GraphScores:
-    """How near chunks are to a query in the graph.
+    """Graph proximity of chunks to a query.
 
     Attributes:
         documents: How much relations lead to each document, 0 to 1.
@@ -92,7 +92,7 @@ def document_starts(
     cosine: NDArray[np.float32],
     bm25: NDArray[np.float32],
 ) -> Scores:
-    """How well each document answers, 0 to 1: by its best chunk, its card, and its words.
+    """Score documents from 0 to 1: by best chunk, summary, and words.
 
     To a high power, so that a walk begins at the few that answer much better than others.
     """

@@ -26,7 +26,7 @@ from kbkit.text import analyzer
 
 
 def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = None) -> Candidates:
-    """What the legs find for a query."""
+    """Run all retrievers for a query."""
     chunks, of_language = corpus.chunks, analyzer(query.language)
     postings = corpus.postings(query.terms)
     statistics = CorpusStatistics(

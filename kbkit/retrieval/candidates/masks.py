@@ -49,7 +49,7 @@ class FilterMasks:
         *,
         changes: int,
     ) -> Mask | None:
-        """Which chunks filters let through; ``None`` where there are no filters."""
+        """Return the mask of filters; ``None`` without filters."""
         if not filters:
             return None
         lasting = Filters(**{name: getattr(filters, name) for name in _LASTING})
@@ -86,7 +86,7 @@ def filter_mask(
     filters: Filters,
     totals: Totals,
 ) -> Mask | None:
-    """Which chunks filters let through; ``None`` where there are no filters."""
+    """Return the mask of filters; ``None`` without filters."""
     if not filters:
         return None
     matching = corpus.matching_documents(transaction, row.id, filters)

@@ -42,7 +42,7 @@ _MOST_ASKED = 10_000
 
 
 def is_coded(snapshot: SearchedSnapshot) -> bool:
-    """Whether codes of vectors answer, so that nobody asks Chroma."""
+    """Whether quantized vectors answer, without Chroma."""
     return isinstance(snapshot, SegmentedSnapshot) and near_chunks.is_coded(snapshot)
 
 
@@ -79,7 +79,7 @@ class SnapshotCorpus:
         return self.chunks.holding(terms)
 
     def nearest(self, size: int, most: int, mask: Mask | None) -> Rows:
-        """The nearest chunks, best first: what Chroma names, then what a scan finds."""
+        """Return the nearest chunks, best first: of Chroma, then of a scan."""
         dense = np.zeros(0, np.int64)
         if self.vector is not None and self._coded:
             near = [self._near(self.vector, size, mask)]
@@ -96,7 +96,7 @@ class SnapshotCorpus:
         return dense
 
     def named(self, answer: Answer, most: int) -> Rows:
-        """The nearest of those chunks that Chroma names and those new to it.
+        """Return the nearest of Chroma's chunks and those it does not know.
 
         None where Chroma named too few, as when another process has deleted what it names.
         """
@@ -142,7 +142,7 @@ class SnapshotCorpus:
         return rows[top_indices(found, most)]
 
     def _let_through(self, mask: Mask) -> tuple[Rows, Matrix]:
-        """The chunks of a filter and their vectors; those of the last one are kept."""
+        """Return the chunks of a filter with their vectors; the last result is cached."""
         kept: tuple[Mask, Rows, Matrix] | None = self.chunks.kept.get("let through")
         if kept is not None and kept[0] is mask:
             return kept[1], kept[2]
@@ -204,7 +204,7 @@ class CatalogCorpus:
         return {term: (self._rows(seqs), counts) for term, (seqs, counts) in found.items()}
 
     def nearest(self, size: int, most: int, mask: Mask | None) -> Rows:
-        """The nearest chunks, best first: what Chroma names, or what a scan finds."""
+        """Return the nearest chunks, best first: of Chroma, or of a scan."""
         if self.vector is None:
             return np.zeros(0, np.int64)
         if mask is not None:

@@ -54,7 +54,7 @@ PathFilter = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class StoredPage:
-    """One page, or why it is not there.
+    """A stored page, or the reason why it is missing.
 
     Attributes:
         place: Path inside (``a/b.html``); of a WARC, the address.
@@ -301,7 +301,7 @@ def _check_total(path: Path, total: int) -> None:
 
 
 def _docset_prefix(names: Any) -> str:
-    """What comes before the pages of a docset, ``""`` for other archives."""
+    """Return the prefix of the pages in a docset, ``""`` for other archives."""
     for name in names:
         head, found, _ = name.partition(f".docset/{_DOCSET}/")
         if found:

@@ -35,7 +35,7 @@ _TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 
 
 def walk(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Files below a folder with their paths inside it, in the order of those.
+    """Iterate over the files below a folder, sorted by relative path.
 
     Folders that are links, hidden, or hold tools' own files are passed over.
     """

@@ -29,7 +29,7 @@ class NavEntry:
 
 
 def in_order(found: Iterable[tuple[Path, NavEntry]]) -> dict[Path, NavEntry]:
-    """Entries that know what follows them; a page counts where it stands first."""
+    """Link entries to their successors; the first place of a page counts."""
     entries: dict[Path, NavEntry] = {}
     for path, entry in islice(found, _MOST):
         entries.setdefault(path, entry)

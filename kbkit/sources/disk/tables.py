@@ -206,7 +206,7 @@ class ParquetReader(JsonlReader):
 
 @dataclass(frozen=True, slots=True)
 class _ToLines:
-    """A Parquet file to write as JSON lines; what comes of it is what went wrong, or ``None``."""
+    """A Parquet file to convert to JSON lines; returns an error message or ``None``."""
 
     path: str
     lines: str
@@ -247,7 +247,7 @@ def _write_lines(path: str, lines: str) -> None:
 
 
 def _told(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What a row says; its metadata is JSON, a structure, or a map."""
+    """Return a row as a document's values; metadata may be JSON, a struct or a map."""
     told = {name: value for name, value in row.items() if value is not None}
     metadata = told.get("metadata")
     try:

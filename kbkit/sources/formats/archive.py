@@ -92,7 +92,7 @@ def office(data: bytes, drop: Callable[[str], bool]) -> bytes:
 
 
 def _check(name: str, body: bytes) -> None:
-    """Refuse XML that could define entities, in whatever charset it says so."""
+    """Refuse XML that could define entities, in any charset."""
     named = _ENCODING.match(body.lstrip(codecs.BOM_UTF8)[:400])
     encoding = named.group(1).decode("ascii").lower() if named else "utf-8"
     text = body

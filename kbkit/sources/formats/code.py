@@ -66,7 +66,7 @@ def _python(text: str, lines: list[str]) -> list[_Piece] | None:
 def _body(  # noqa: PLR0917
     body: list[ast.stmt], start: int, end: int, lines: list[str], prefix: str, level: int
 ) -> Iterator[_Piece]:
-    """Pieces of a module or class between two lines; what is between definitions stays whole."""
+    """Iterate over the pieces of a module or class; text between definitions stays whole."""
     rest = start
     for node in body:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

@@ -79,7 +79,7 @@ def _with_head(table: Any) -> Any:
 
 
 def properties(safe: bytes) -> dict[str, str]:
-    """What an Office file says of itself (``title``, ``creator``, ``rights``)."""
+    """Return the properties of an Office file (``title``, ``creator``, ``rights``)."""
     import html
 
     try:

@@ -89,7 +89,7 @@ def _all(root: Any, name: str) -> list[Any]:
 
 
 def _license(book: Any) -> License:
-    """What the package document states (Dublin Core's ``rights``, EPUB's ``license`` link)."""
+    """Return the license in the package document (``rights``, or a ``license`` link)."""
     license = License()
     for node in _all(book, "link"):
         if (node.get("rel") or "").lower().rpartition(":")[2] == "license":

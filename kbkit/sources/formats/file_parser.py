@@ -18,7 +18,7 @@ MEMORY = 2_500_000_000
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """What became of a file.
+    """Result of reading a file.
 
     Attributes:
         parts: Its documents; empty when there is a reason.
@@ -70,7 +70,7 @@ class FileParser:
         self._possible = True
 
     def submit(self, name: str, data: bytes) -> Future[ParsedFile]:
-        """Have a file read. Plain texts are read at once, and all files where no process starts."""
+        """Parse a file in a worker; plain texts, and all files without workers, are parsed here."""
         task = ParseTask(name, data)
         try:
             needed = format_of(name) in NEED_PROCESS

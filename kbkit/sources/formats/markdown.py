@@ -8,6 +8,6 @@ from kbkit.sources.front_matter import read_text
 
 
 def read(data: bytes, name: str) -> list[Part]:
-    """Read a text as CommonMark; its front matter becomes title, tags and metadata."""
+    """Parse Markdown; front matter becomes title, tags and metadata."""
     text = read_text(decode(data, markup=False), name, markdown=True)
     return [Part(text.title, text.content, tags=text.tags, metadata=text.metadata)]

@@ -19,7 +19,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|[\x00-\x08\x0b-\x
 
 
 def read(data: bytes, name: str) -> list[Part]:
-    """Read the cells of a notebook (formats 3 and 4) and what they printed."""
+    """Parse the cells of a notebook (formats 3 and 4) with their output."""
     try:
         loaded = json.loads(decode(data, markup=False))
     except ValueError:

@@ -95,7 +95,7 @@ def printed_headings(
 
 
 def _paragraphs(lines: Sequence[Line], body: float, spacing: float) -> Iterator[list[Line]]:
-    """Paragraphs; lines of large letters stand further apart than those of others do."""
+    """Group lines into paragraphs; large letters have wider line spacing."""
     run: list[Line] = []
     for line in lines:
         large = line.height >= body * _LARGER and 0 < line.step <= spacing * line.height
@@ -126,7 +126,7 @@ def _is_heading(run: Sequence[Line], body: float, weighs: bool) -> bool:
 
 
 def _levels(heights: set[float], body: float) -> dict[float, int]:
-    """The level of each height, the largest first; bold letters of a text's own size come last."""
+    """Map letter heights to heading levels, the largest first; bold text of body size is last."""
     level, top, levels = 0, 0.0, {}
     for height in sorted(heights, reverse=True):
         # letters that are bold are not larger than those around them by more than rounding
@@ -211,7 +211,7 @@ def _read(document: Any, name: str) -> Part:
 
 
 def _license(document: Any) -> License:
-    """What the file's own properties say; some writers add such to those of the standard."""
+    """Return the license in the file's properties, standard ones or those of some writers."""
     found = License()
     for key in ("License", "Rights", "Copyright"):
         said = _CONTROL.sub("", document.get_metadata_value(key) or "")
@@ -252,7 +252,7 @@ def _lines_of(document: Any, index: int) -> list[Line]:
 
 
 def _drop_running(pages: list[list[Line]]) -> None:
-    """Take running heads and feet out of all pages but the first that has them."""
+    """Remove running headers and footers from all pages but the first."""
     for place in (0, -1):
         seen: Counter[str] = Counter(_running(lines[place].text) for lines in pages if lines)
         kept: set[str] = set()
@@ -268,7 +268,7 @@ def _drop_running(pages: list[list[Line]]) -> None:
 
 
 def _running(line: str) -> str:
-    """A line as it looks on every page: whatever its number."""
+    """Normalize a line for comparison between pages: numbers are masked."""
     return re.sub(r"\d+", "0", _key(line))
 
 
@@ -311,7 +311,7 @@ def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
 
 
 def _paragraph(text: str) -> str:
-    """A paragraph; one that begins with a number or a bullet is an item of a list."""
+    """Join lines to a paragraph; a leading number or bullet makes it a list item."""
     item = _ITEM.match(text)
     if item is None:
         return guard(escape(text))
@@ -389,7 +389,7 @@ def _is_spread(text: Any, first: int, last: int) -> bool:
 
 
 def _is_bold(text: Any, index: int) -> bool:
-    """Whether a character is of a bold font, by its weight or else by its name."""
+    """Whether a character's font is bold, by weight or by name."""
     import pypdfium2.raw as pdfium
 
     name = ctypes.create_string_buffer(200)
@@ -407,7 +407,7 @@ def _key(text: str) -> str:
 
 
 def _find(lines: list[Line], key: str, used: set[int]) -> tuple[int, int] | None:
-    """Where a heading is printed: first line and number of lines; numbers before it may differ."""
+    """Find a printed heading: first line and number of lines; section numbers may differ."""
     if not key:
         return None
     keys = [_key(line.text) for line in lines]

@@ -11,7 +11,7 @@ from kbkit.sources.restructured_text import markdown_of_rst
 
 
 def read(data: bytes, name: str) -> list[Part]:
-    """Read a text; unknown directives and roles keep what they hold."""
+    """Parse reStructuredText; unknown directives and roles keep their content."""
     text = decode(data, markup=False).replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
     content = markdown_of_rst(text)
     title = one_line(document_title(content))

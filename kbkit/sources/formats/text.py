@@ -8,6 +8,6 @@ from kbkit.sources.front_matter import read_text
 
 
 def read(data: bytes, name: str) -> list[Part]:
-    """Read a text as it stands; its front matter becomes title, tags and metadata."""
+    """Parse plain text; front matter becomes title, tags and metadata."""
     text = read_text(decode(data, markup=False), name)
     return [Part(text.title, text.content, tags=text.tags, metadata=text.metadata)]

@@ -68,6 +68,6 @@ def _xml(packet: bytes) -> Any:
 
 
 def _text(node: Any) -> str:
-    """The text of a property: of its first language, where it has several."""
+    """Return the text of a property, in its first language."""
     first = next(node.iter(f"{_RDF}li"), node)
     return " ".join("".join(first.itertext()).split())

@@ -43,7 +43,7 @@ def _is_called_so(link: Element) -> bool:
 
 
 def says_its_place(link: Element) -> bool:
-    """Whether a link to itself is the text that it leads to, and no sign beside that.
+    """Whether a link to its own place is text, and not a permalink sign.
 
     It is all that its heading or term says, or the place that it leads to is in it.
     """
@@ -204,7 +204,7 @@ def _is_empty(element: Element) -> bool:
 
 
 def _is_label(element: Element) -> bool:
-    """Whether something before a heading is a mark beside it, as a link to the source is."""
+    """Whether an element before a heading is a label, such as a source link."""
     words = normalized_text(element).split() if element.tag in ("a", "span", "button") else []
     return 0 < len(words) <= _LABEL_WORDS and not (element.tail or "").strip()
 

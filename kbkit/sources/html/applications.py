@@ -42,7 +42,7 @@ _WORD = re.compile(r"\w+")
 
 
 def is_shell(root: Element, *, rendered: bool = False) -> bool:
-    """Say whether a page holds next to no text but an application."""
+    """Whether a page holds an application and hardly any text."""
     body = root.find("body")
     if body is None:
         return False
@@ -85,7 +85,7 @@ def _is_menu(furniture: Element) -> bool:
 
 
 def _holds_text(furniture: Element) -> bool:
-    """Whether a header or footer holds a page's text, as it does where it is never closed."""
+    """Whether a header or footer holds the page's text, as an unclosed one does."""
     paragraphs = (normalized_text(paragraph) for paragraph in furniture.iter("p"))
     return sum(len(_WORD.findall(text)) for text in paragraphs) > _PAGE_WORDS
 

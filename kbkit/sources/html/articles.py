@@ -37,7 +37,7 @@ _PREFORMATTED = ("pre", "listing", "xmp")
 
 
 def is_stated(root: Element) -> bool:
-    """Whether a page, before it is cleaned, says or shows that it is an article.
+    """Whether an uncleaned page declares itself an article.
 
     By its metadata, its byline, or the comments below it.
     """
@@ -105,7 +105,7 @@ def _lost(region: Element, kept: str) -> float:
 
 
 def complete(tree: Element, region: Element, kept: str, own: dict[Element, str]) -> None:
-    """Give trafilatura's tree what it lacks: anchors of headings, and links; in place."""
+    """Add anchors of headings and links that trafilatura left out; in place."""
     places = {normalized_text(head): anchor(head, own) for head in region.iter(*HEADINGS)}
     for heading in tree.iter(*HEADINGS):
         if place := places.get(normalized_text(heading)):

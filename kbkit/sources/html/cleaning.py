@@ -103,7 +103,7 @@ _WORD = re.compile(r"\w")
 
 
 def clean(body: Element) -> None:
-    """Remove what is never content: scripts, controls, navigation, hidden parts. In place."""
+    """Remove scripts, controls, navigation and hidden parts; in place."""
     doomed = [*_folded_sources(body), *body.iter(*_DROPPED_TAGS)]
     doomed += (
         label for label in body.iter("summary") if _UNFOLDS.fullmatch(normalized_text(label))
@@ -178,7 +178,7 @@ def _drop(elements: Iterable[Element], body: Element) -> None:
 
 
 def _drop_signs(part: Element) -> None:
-    """Take what parts something from its neighbours out of a line, before it goes itself."""
+    """Remove the separators around an inline part, before the part itself goes."""
     before = part.getprevious()
     said = (part.getparent().text if before is None else before.tail) or ""
     behind = part.tail or ""
@@ -255,7 +255,7 @@ def _folded_sources(body: Element) -> list[Element]:
 
 
 def _leads_to_source(link: Element) -> bool:
-    """A link to the source of what is described, beside its name or at the end of its line."""
+    """Whether a link leads to source code, next to a name or at the end of its line."""
     text = "".join(link.itertext()).strip(" \t\r\n\xa0[]()").lower()
     if text not in _SOURCE_TEXTS or (link.tail or "").strip(" \t\r\n\xa0[]()|·"):
         return False
@@ -265,7 +265,7 @@ def _leads_to_source(link: Element) -> bool:
 
 
 def _leads_nowhere(link: Element) -> bool:
-    """A link for a script to unfold what stands before or below it, or back to the top."""
+    """Whether a link folds a block or leads back to the top."""
     if (link.get("href") or "").lower().startswith("javascript:"):
         return not any(char.isalnum() for char in normalized_text(link))
     if link.get("href") != "#" or names_place(link) or (link.tail or "").strip():

@@ -33,7 +33,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
 
 
 def parse(text: str) -> Element | None:
-    """Parse a page as leniently as browsers do; ``None`` when nothing can be made of it."""
+    """Parse a page as leniently as browsers do; ``None`` if it is not HTML."""
     data = _closed_headings(_CONTROL.sub("", text)).encode("utf-8", "replace")
     # not lxml.html: its elements cost a Python call each time one is met
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
@@ -69,7 +69,7 @@ def to_html(root: Element) -> str:
 
 
 def _close_head(root: Element) -> None:
-    """Move what cannot stand in a head into the body, with what follows it.
+    """Move elements that a head cannot hold, and all after them, into the body.
 
     A head without end ends there, says HTML. libxml2 knows that of old elements only, and leaves
     ``main`` and ``article`` in the head.
@@ -88,7 +88,7 @@ def _close_head(root: Element) -> None:
 
 
 def drop_tree(element: Element) -> None:
-    """Take an element out of its tree; the text behind it stays."""
+    """Remove an element from its tree; its tail stays."""
     parent = element.getparent()
     if parent is None:
         return
@@ -111,7 +111,7 @@ def normalized_text(element: Element) -> str:
 
 
 def linked_share(element: Element) -> float:
-    """Share of the words of an element that are links, from 0 to 1; 1 where it has no words."""
+    """Return the share of an element's words in links, 0 to 1; 1 if it has no words."""
     total = len(normalized_text(element).split())
     linked = sum(len(normalized_text(link).split()) for link in element.iter("a"))
     return linked / total if total else 1.0
@@ -126,7 +126,7 @@ def links(root: Element) -> Iterator[str]:
 
 @lru_cache(maxsize=20_000)
 def joined(base: str, href: str) -> str:
-    """An address on a page made absolute, once for all who ask; ``""`` where it is none."""
+    """Resolve a page's link, cached; ``""`` if it is malformed."""
     try:
         return urljoin(base, href)
     except ValueError:

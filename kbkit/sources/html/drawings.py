@@ -38,7 +38,7 @@ _CAPITALS = {
 
 
 def take_drawings(body: Element, url: str) -> dict[str, bytes]:
-    """Put a picture into the place of each drawing of a page. In place.
+    """Replace the drawings of a page by pictures; in place.
 
     Icons stay, which are no content: what stands in links, buttons, headings and bars, what is
     hidden from screen readers, and what has no text and few shapes.

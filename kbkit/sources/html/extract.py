@@ -66,7 +66,7 @@ _DEEP = "nested too deeply to be read"
 
 @dataclass(frozen=True, slots=True)
 class ExtractedPage:
-    """What a page says.
+    """Content of a page.
 
     Attributes:
         title: One line of plain text.

@@ -31,7 +31,7 @@ _SURVEYED = 100  # pages by which the texts of a site's template are found
 
 @dataclass(frozen=True, slots=True)
 class PageFidelity:
-    """What the Markdown of one page keeps.
+    """Fidelity of one page's Markdown.
 
     Attributes:
         uri: The page's file, from the measured folder on, or its address.
@@ -51,7 +51,7 @@ class PageFidelity:
 
     @property
     def poor(self) -> bool:
-        """Whether the page was poorly read."""
+        """Whether the page was read badly."""
         return not self.reason and self.fidelity.score < POOR
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class FidelityReportDict(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class FidelityReport:
-    """What the Markdown of some pages keeps of them.
+    """Fidelity of the Markdown of several pages.
 
     Attributes:
         pages: The pages in the order of their names.
@@ -98,7 +98,7 @@ class FidelityReport:
 
     @property
     def warning(self) -> str:
-        """What is wrong with how the pages were read as a whole, or ``""``."""
+        """Warning about badly read pages as a whole, or ``""``."""
         return poor_site(self.total.counts())
 
     @property
@@ -134,7 +134,7 @@ class FidelityReport:
 def fidelity(
     place: str | Path, *, allow_private: bool = False, on_progress: OnProgress | None = None
 ) -> FidelityReport:
-    """Measure what kbkit keeps of pages when it turns them into Markdown.
+    """Measure how much of some pages kbkit keeps as Markdown.
 
     The measure is written apart from the converter: words of the main content, headings with level
     and text, their anchors, terms, code blocks byte for byte, table rows with their cells in order,

@@ -59,7 +59,7 @@ class InlineWriter:
         return code_span(whole) if escape(whole) != whole or "[" in whole else whole
 
     def write(self, element: Element) -> str:
-        """An element that stands in a line, and what is in it."""
+        """Write an inline element with its content."""
         tag = element.tag
         if tag == "br":
             return BREAK

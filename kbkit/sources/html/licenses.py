@@ -57,7 +57,7 @@ def page_license(root: Element, base: str) -> License:
 
 
 def rights_license(text: str) -> License:
-    """What a statement of rights in free text comes to (Dublin Core's ``rights``).
+    """Return the license that a free-text statement names (Dublin Core's ``rights``).
 
     A license where it is the name of one or has the address of one; else it says whom to credit.
     """
@@ -136,7 +136,7 @@ def _works(values: Any) -> Iterator[dict[str, Any]]:
 
 
 def _work(node: dict[str, Any], base: str) -> License:
-    """What a creative work of schema.org says (``license``, ``copyrightNotice`` and the like)."""
+    """Return the license of a schema.org creative work (``license``, ``copyrightNotice``)."""
     stated = node.get("license")
     found = []
     for each in stated if isinstance(stated, list) else [stated]:
@@ -174,7 +174,7 @@ def _foot(root: Element, base: str) -> License:
 
 
 def _feet(root: Element) -> Iterator[Element]:
-    """Feet of a page, the outermost that are not a large part of it; not those of articles."""
+    """Iterate over the outermost small footers of a page; not those of articles."""
     taken: set[Element] = set()
     for element in root.iter(*_FOOT_TAGS):
         named = f"{element.get('class')} {element.get('id')}"
@@ -219,6 +219,6 @@ def _notice(line: str) -> str:
 
 
 def _joined(base: str, href: str) -> str:
-    """An address on a page made absolute; ``""`` where it is none of the web."""
+    """Resolve a page's link; ``""`` unless it is a web address."""
     url = joined(base, href.strip()[:4_000]) if href else ""
     return url if url.startswith(("http://", "https://")) else ""

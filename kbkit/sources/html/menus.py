@@ -115,7 +115,7 @@ def trails(body: Element) -> list[Element]:
 
 
 def _leads_away(link: Element) -> bool:
-    """Whether a link does not lead to the page that it is on, as the last of a trail may."""
+    """Whether a link leads to another page; the last breadcrumb may not."""
     return bool(link.get("href")) and link.get("aria-current") != "page"
 
 
@@ -153,7 +153,7 @@ def contents(body: Element) -> list[Element]:
 
 
 def _is_all_linked(element: Element) -> bool:
-    """Whether all words of an element are links; bars and points between them are none."""
+    """Whether all words of an element are linked; separators do not count."""
     linked = sum(len(_WORD.findall(normalized_text(link))) for link in element.iter("a"))
     return linked >= _ALL_LINKED * len(_WORD.findall(normalized_text(element)))
 
@@ -237,7 +237,7 @@ def is_all_of_page(part: Element, body: Element) -> bool:
 
 
 def is_rest_of_menu(around: Element) -> bool:
-    """Whether what a menu stood in holds nothing else but a few links, such as who made it."""
+    """Whether an element around a menu holds only a few more links, such as credits."""
     if around.tag not in ("div", "aside", "section", "header"):
         return False
     if next(around.iter(*HEADINGS, "p", "pre"), None) is not None:
@@ -262,7 +262,7 @@ _DEEPEST = 6
 
 
 class Sections:
-    """The levels of the headings that were met, each with what lies in its section."""
+    """Stack of headings with the blocks of their sections."""
 
     def __init__(self) -> None:
         self._levels: dict[Element, int] = {}

@@ -44,7 +44,7 @@ def _next(root: Element, base: str, own: str) -> str:
 
 
 def _breadcrumbs(root: Element, base: str, own: str) -> list[tuple[str, str]] | None:
-    """The links of the page's breadcrumbs; ``None`` where it has none."""
+    """Return the breadcrumb links of a page; ``None`` if it has none."""
     for element in root.iter("nav", "div", "ul", "ol", "p"):
         names = {name.lower() for name in (*classes(element), element.get("id") or "")}
         names.add((element.get("aria-label") or "").lower())

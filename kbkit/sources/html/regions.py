@@ -41,7 +41,7 @@ _LINKED = 0.5  # share of the words of a menu that are links
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """What identifies the content element on the pages of one template.
+    """Identity of the content element on pages of one template.
 
     Attributes:
         signature: Of the element.
@@ -126,7 +126,7 @@ def landmark(element: Element, body: Element) -> Element:
 
 
 def widened(region: Element, body: Element, common: Collection[int]) -> Element:
-    """The region with what stands beside it and is neither a menu nor on most pages too.
+    """Extend a region by neighbours that are neither menus nor shared by most pages.
 
     For pages of sites that agree on no region: of a page that is mostly a list, the list alone
     may have been taken, without its heading and its notes.
@@ -144,7 +144,7 @@ def widened(region: Element, body: Element, common: Collection[int]) -> Element:
 
 
 def narrowed(region: Element, common: Collection[int]) -> Element:
-    """What a page calls its main part, if all else in its region is menus or on most pages."""
+    """Return the page's declared main part, if the rest of its region is menus or shared."""
     marked = [one for one in region.iterdescendants("main", "article", "section", "div")
               if one.tag == "main" or one.get("role") == "main"]  # fmt: skip
     if not marked or any(marked[0] not in one.iterancestors() for one in marked[1:]):
@@ -169,7 +169,7 @@ def block_keys(body: Element) -> frozenset[int]:
 
 
 def key_of(text: str) -> int:
-    """The key of a text, the same in every process."""
+    """Hash a text, the same in every process."""
     return zlib.crc32(text.encode("utf-8", "replace"))
 
 
@@ -186,7 +186,7 @@ def _short_text(block: Element) -> str:
 
 
 def trim(region: Element, common: Collection[int], body: Element) -> None:
-    """Take off the region's begin and end what most pages of the site have too; in place."""
+    """Remove shared text from both ends of a region; in place."""
     if common and region is not body:
         menus = {key_of(_short_text(menu)) for menu in body.iter("ul", "ol")
                  if region not in menu.iterancestors()}  # fmt: skip
@@ -237,7 +237,7 @@ def _signature(element: Element) -> Signature:
 
 @dataclass(slots=True)
 class SiteTemplate:
-    """What the pages of a site have agreed on; grows with the votes.
+    """Template that the pages of a site agree on; grows with their votes.
 
     Attributes:
         regions: Content elements to try, most trusted first.
@@ -267,7 +267,7 @@ class SiteTemplate:
         *,
         article: bool = False,
     ) -> None:
-        """Take a page's vote: its content element and all around it, innermost first."""
+        """Count a page's vote: its content element and all ancestors, innermost first."""
         self._votes.append(ballot)
         if not self.settled or len(self._texts) < LEARNED_FROM:
             self._texts.append(texts)

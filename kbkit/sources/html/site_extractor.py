@@ -145,7 +145,7 @@ class Extraction:
 
 @dataclass(slots=True)
 class _Page:
-    """A page on its way, and whether its vote was taken."""
+    """A page being read, and whether its vote was counted."""
 
     key: Any
     place: int
@@ -158,7 +158,7 @@ class _Page:
 
 @dataclass(frozen=True, slots=True)
 class _Vote:
-    """What a page says of its site's template."""
+    """A page's vote on the template of its site."""
 
     ballot: tuple[Region, ...]
     texts: frozenset[int]
@@ -216,7 +216,7 @@ class SiteExtractor:
 
     @property
     def pending(self) -> int:
-        """Pages whose last word has not been given yet, those held back included."""
+        """Pages that are not finished, held back ones included."""
         waiting = len(self._waiting) + len(self._later)
         return waiting + self._running + len(self._held) + len(self._ready)
 
@@ -228,7 +228,7 @@ class SiteExtractor:
         (self._waiting if page.place < self._readable else self._later).append(page)
 
     def _take_vote(self, place: int, vote: _Vote | None) -> None:
-        """Take what a page says of the template, when all before it have spoken."""
+        """Count a vote once all earlier pages have voted."""
         self._votes[place] = vote
         while self._counted in self._votes:
             said = self._votes.pop(self._counted)
@@ -256,7 +256,7 @@ class SiteExtractor:
         self._ready.extend(Extraction(item.key, _bare(page), final=True) for item, page in held)
 
     def settle(self) -> None:
-        """No more pages come for now: give the last word on those held back."""
+        """Finish the pages held back: no more pages come for now."""
         self._template.close()
         self._read_again()
 

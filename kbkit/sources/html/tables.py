@@ -53,7 +53,7 @@ def grid(table: Element) -> list[list[Element | None]] | None:
 
 
 def has_head(rows: list[list[Element | None]]) -> bool:
-    """Whether the first row of a table names its columns: the page says so, or it is all bold."""
+    """Whether the first row names the columns: it is marked so, or all bold."""
     cells = [cell for cell in dict.fromkeys(rows[0]) if cell is not None]
     if cells[0].getparent().getparent().tag == "thead":
         return True
@@ -114,7 +114,7 @@ def table_cells(table: Element) -> list[Element]:
 
 
 def is_layout(table: Element, rows: list[list[Element | None]]) -> bool:
-    """Whether a table arranges blocks that cannot stand in the cells of a Markdown table."""
+    """Whether a table arranges blocks that Markdown cells cannot hold."""
     if len(rows) == 1 and len(rows[0]) == 1:
         return True
     if table.get("role") in ("presentation", "none"):
@@ -167,7 +167,7 @@ _COLON = re.compile(r":(?=\]\([^()\s]*\)$)")  # at the end of a link
 
 
 class Term(NamedTuple):
-    """What a list explains.
+    """A term that a list defines.
 
     Attributes:
         text: Markdown.
@@ -194,7 +194,7 @@ def definition_groups(element: Element) -> list[tuple[list[Element], list[Elemen
 
 
 def gather_terms(region: Element) -> None:
-    """Put terms that stand in no list, and what is said of them, into one; in place."""
+    """Put loose terms and their definitions into a list; in place."""
     for term in list(region.iter("dt")):
         around = term.getparent()
         outer = around.getparent() if around is not None and around.tag == "div" else None
@@ -211,7 +211,7 @@ def gather_terms(region: Element) -> None:
 
 
 def write_terms(terms: Sequence[Term], blocks: list[str], out: list[str]) -> None:
-    """Write terms and what is said of them as an item of a list.
+    """Write terms and their definitions as a list item.
 
     An item has one anchor, so of terms with several the first are items of their own.
     """
@@ -257,7 +257,7 @@ _FRAMES = frozenset({"table", "tbody", "thead", "tr", "td", "div", "p", "dl"})
 
 
 def admonition_title(element: Element) -> Element | None:
-    """What names an admonition: a part whose class says so, or what stands first in bold.
+    """Return the title of an admonition: a part with such a class, or its first bold text.
 
     That is a heading, a ``th`` beside an icon, a ``dt``, or a bold word that begins its first
     paragraph and ends in a colon or its line.
@@ -313,7 +313,7 @@ def _first(element: Element) -> Element | None:
 
 
 def drop_icons(element: Element, title: str) -> None:
-    """Take pictures that say no more than its title out of an admonition; in place."""
+    """Remove pictures that only repeat an admonition's title; in place."""
     said = title.strip(": ").lower()
     for icon in list(element.iter("img")):
         if (icon.get("alt") or "").strip("[] ").lower() == said:

@@ -84,7 +84,7 @@ def page_title(
 
 
 def _opening_heading(region: Element, named: str) -> tuple[Element | None, str]:
-    """The heading that a page begins with, of whatever level, if it says the title; and the title.
+    """Return the heading at the start of a page that states its title, and the title.
 
     It may have a number before, and a few words more, such as "Class".
     """
@@ -101,7 +101,7 @@ def _opening_heading(region: Element, named: str) -> tuple[Element | None, str]:
 
 
 def _beneath(section: Element) -> str:
-    """What a page says of itself first, under a heading such as "Name"; or ``""``."""
+    """Return a page's own description, under a heading such as "Name"; or ``""``."""
     first = section.getnext()
     text = normalized_text(first) if first is not None and first.tag == "p" else ""
     return text if len(text.split()) <= _TITLE_WORDS else ""
@@ -138,7 +138,7 @@ def same_heading(tree: Element, title: str) -> Element | None:
 def title_block(
     body: Element, region: Element, named: str, common: Collection[int]
 ) -> tuple[Element, Element] | None:
-    """What names a page that has no such heading in its region: the title, and the block around it.
+    """Find the title of a page outside its region, and the block around it.
 
     It stands before the region, or at its begin; or a bit behind, if it says the same as the head.
     """
@@ -177,7 +177,7 @@ def title_block(
 
 
 def lead(region: Element, title: Element, block: Element) -> None:
-    """Put the block that names the page at the begin of its content; in place."""
+    """Move the title block to the start of the content; in place."""
     inner = [part for part in title if part.tag in BLOCKS]
     for part in inner:
         drop_tree(part)
@@ -225,7 +225,7 @@ def _squashed(text: str) -> str:
 
 
 def _begins(text: str, named: str, several: bool) -> bool:
-    """Whether a heading says what a page is called; as one of several, no more than its begin.
+    """Whether a heading is the page's title; of several, a prefix is enough.
 
     "2. Simple Select Processing" is a section of the page "SELECT".
     """

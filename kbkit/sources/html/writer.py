@@ -176,7 +176,7 @@ class MarkdownWriter:
         return [quote("\n\n".join(inner))] if inner else []
 
     def _caption(self, element: Element) -> list[str]:
-        """What names the block that it stands in; generators put whole blocks there too."""
+        """Write the caption of a block; generators put whole blocks there."""
         if next(element.iterdescendants(*BLOCKS), None) is not None:
             return self._blocks(element)
         text = self._spans.line(element)
@@ -195,7 +195,7 @@ class MarkdownWriter:
         return [self._titled(text, level, place)]
 
     def _signature(self, element: Element) -> list[str]:
-        """A block that names what stands behind it, with its anchor: a heading below the last."""
+        """Write a signature block with its anchor as a heading below the last one."""
         place = valid_anchor(self._own[element])
         text = self._spans.signature(element, place)
         level = self._sections.member(element)
@@ -374,7 +374,7 @@ class MarkdownWriter:
         return [quote("\n\n".join(title + inner))] if title + inner else []
 
     def _title(self, element: Element, named: Element) -> str:
-        """What names an admonition, and before a title of its own what kind it is."""
+        """Write an admonition's title with its kind."""
         text = self._spans.line(named)
         if " " not in normalized_text(named):
             return text  # the name of its kind, in whatever language
@@ -386,5 +386,5 @@ class MarkdownWriter:
 
 
 def _starred(block: str) -> str:
-    """A list that is told from the one before by its marks."""
+    """Write a list with the other marker, to separate it from the list before."""
     return _MARK.sub("*", block) if block.startswith("-   ") else block

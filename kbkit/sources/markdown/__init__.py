@@ -20,7 +20,7 @@ from kbkit.sources.markdown.inline import heading_titles, plain_markup
 
 
 def commonmark(text: str, *, components: bool = False) -> str:
-    """A text in whatever dialect of Markdown as the Markdown that kbkit keeps."""
+    """Convert Markdown of any dialect to the CommonMark that kbkit stores."""
     unfolded = unfold(text, components=components)
     targets = heading_titles(unfolded) if "ref}`" in unfolded else {}
     notes = frozenset(labels(text))

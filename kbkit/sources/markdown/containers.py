@@ -94,7 +94,7 @@ _FRAMES = frozenset({"admonition", "callout", "aside", "alert"})
 
 
 def _closing_line(lines: list[str], at: int, name: str) -> int | None:
-    """The line that closes a component, whatever of its kind is nested in it; code is passed by."""
+    """Find the line that closes a component, past nested ones and code."""
     opens = re.compile(rf"[ \t]*<{re.escape(name)}(?:[ \t][^<>]*)?(?<!/)>[ \t]*$")
     closes = re.compile(rf"[ \t]*</{re.escape(name)}[ \t]*>[ \t]*$")
     depth = 0
@@ -176,7 +176,7 @@ def unfold(text: str, *, components: bool = False) -> str:
 
 
 class _Unfolding:
-    """Goes through the lines of a text, and of what is nested in it."""
+    """Unfolds the lines of a text and its nested blocks."""
 
     def __init__(self, components: bool, directives: bool) -> None:
         self._components = components
@@ -184,7 +184,7 @@ class _Unfolding:
         self._ended: dict[int, dict[int, int]] = {}  # by the lines that are gone through
 
     def lines(self, lines: list[str], depth: int) -> list[str]:
-        """Lines as CommonMark; what is nested too deep stays as it is."""
+        """Convert lines to CommonMark; blocks nested too deeply stay as they are."""
         if depth > _DEEPEST:
             return lines
         out: list[str] = []
@@ -346,7 +346,7 @@ class _Unfolding:
         return [*(caption(title) if kind not in _UNNAMED else []), *inner]
 
     def _component(self, component: Component, depth: int) -> list[str]:
-        """What a component holds; its title above, or that of the admonition it is."""
+        """Write a component's content below its title."""
         inner = self.lines(component.body, depth + 1)
         if component.kind:
             return quoted(title_of(component.kind, component.title or None), inner)

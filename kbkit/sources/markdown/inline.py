@@ -43,7 +43,7 @@ def table_end(found: Sequence[Block], first: int, text: str) -> int:
 
 
 def rendered(piece: str) -> str:
-    """HTML around Markdown as HTML only: what stands between blank lines, or says ``markdown``."""
+    """Convert HTML with nested Markdown to HTML only."""
     piece = _MARKED_CELL.sub(_cell, piece)
     html: str = _markdown().render(piece)
     return html
@@ -189,7 +189,7 @@ def heading_titles(text: str) -> dict[str, str]:
 
 
 class _Names(NamedTuple):
-    """What a document can refer to: labels of its footnotes, titles by their anchors."""
+    """Footnote labels and anchors of a document."""
 
     notes: frozenset[str]
     targets: Mapping[str, str]
@@ -246,7 +246,7 @@ class _LineWriter:
     def _piece(
         self, text: str, at: int, in_line: bool, depth: int, out: list[str]
     ) -> tuple[str, int]:
-        """What begins at a mark, as it is written, and where it ends."""
+        """Write the inline piece at a mark; return it with its end."""
         char = text[at]
         if char == "`":
             span = _SPAN.match(text, at) or _TICKS.match(text, at)
@@ -388,7 +388,7 @@ def _reference(found: re.Match[str], names: _Names) -> str | None:
 
 
 def _address(text: str, at: int, out: list[str]) -> tuple[str, int] | None:
-    """A bare web address as a link, and where it ends; what has been written of it goes."""
+    """Write a bare web address as a link; return it with its end."""
     found = _ADDRESS.match(text, at)
     scheme = _ADDRESS_START.search("".join(out[-2:])) if found and out else None
     if found is None or scheme is None or text.rfind("[", 0, at) > text.rfind("]", 0, at):

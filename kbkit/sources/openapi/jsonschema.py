@@ -34,7 +34,7 @@ _SAMPLES: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A property of an object, or what its other properties are."""
+    """A property of an object, or its additional properties."""
 
     name: str
     schema: Node

@@ -22,7 +22,7 @@ from kbkit.sources.openapi.references import (
 
 
 class Security:
-    """Writes the security schemes of one description, and what its operations require of them."""
+    """Writes security schemes and the requirements of operations."""
 
     def __init__(self, root: Node, references: References) -> None:
         self._required = root.get("security")
@@ -52,7 +52,7 @@ class Security:
         return lines
 
     def section(self, operation: Node) -> str:
-        """What an operation requires, as a section of its page; ``""`` where nothing is said."""
+        """Write the security requirements of an operation; ``""`` without any."""
         lines = []
         for requirement in self._requirements(operation):
             parts = []
@@ -162,7 +162,7 @@ class Operations:
         self._servers = servers
 
     def found(self) -> Iterator[Operation]:
-        """All operations in the order of the description, webhooks last."""
+        """Iterate over all operations in order, webhooks last."""
         for section in ("paths", "webhooks"):
             for path, part in self._root.get(section).items():
                 if path.startswith("x-"):
@@ -190,7 +190,7 @@ class Operations:
         )
 
     def page(self, operation: Operation) -> str:
-        """One endpoint as Markdown."""
+        """Write one endpoint as Markdown."""
         node = operation.node
         call = f"{operation.method.upper()} {operation.path}"
         blocks = [f"# {escape(operation.title)}", fence(call, "http")]
@@ -307,7 +307,7 @@ class Operations:
         return "\n\n".join(["## Responses", *(block for block in blocks if block)])
 
     def _contents(self, content: Node, hashes: str, leave_out: str) -> list[str]:
-        """The media types of a body; types that say the same are said once."""
+        """Write the media types of a body; equal ones are merged."""
         groups: dict[str, list[str]] = {}
         for name, part in content.items():
             schema = part.get("schema")

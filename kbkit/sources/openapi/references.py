@@ -37,7 +37,7 @@ class Node:
     ref: str = ""
 
     def get(self, key: str) -> Node:
-        """A member, ``Node(None)`` where there is none."""
+        """Return a member, ``Node(None)`` if it is missing."""
         value = self.value.get(key) if isinstance(self.value, dict) else None
         return Node(value, self.file)
 
@@ -71,7 +71,7 @@ class References:
     _files: dict[Path, Any] = field(default_factory=dict)
 
     def resolve(self, node: Node) -> Node:
-        """What a part stands for: itself, or what its ``$ref`` leads to.
+        """Return a part, or the target of its ``$ref``.
 
         Members beside a ``$ref`` (3.1 allows a description) win over those behind it.
         A reference that cannot be followed is noted in ``problems`` and gives an empty mapping.

@@ -118,7 +118,7 @@ def is_openapi(values: Any) -> bool:
 
 
 def version_problem(values: Any) -> str:
-    """Say why a description cannot be read, or ``""``."""
+    """Return the reason why a description cannot be read, or ``""``."""
     if isinstance(values, dict) and "swagger" in values:
         version = str(values["swagger"])[:10]
         return (
@@ -154,7 +154,7 @@ class Description:
         )
 
     def problems(self) -> list[str]:
-        """Why references could not be followed; complete when all documents were made."""
+        """Return broken references; complete once all documents are made."""
         return sorted(set(self._references.problems.values()))
 
     def documents(self) -> Iterator[SourceDocument]:
@@ -261,7 +261,7 @@ class Description:
         return lines
 
     def _endpoint_list(self, found: list[Operation]) -> str:
-        """Tags with what they hold; then what has no tag, and the webhooks."""
+        """List tags with their operations, then untagged ones and webhooks."""
         described_tags = {
             tag.text("name"): _value(tag, "description") for tag in self._root.get("tags").parts()
         }

@@ -75,7 +75,7 @@ def public_objects(root: Any, path: str) -> list[Entry]:
 
 
 def path_rank(path: str) -> tuple[int, int, str]:
-    """What puts the shortest of several paths first."""
+    """Sort key that prefers the shortest path."""
     return path.count("."), len(path), path
 
 

@@ -129,7 +129,7 @@ def _unbroken(text: str) -> str:
 
 
 def _in_one_line(match: re.Match[str]) -> str:
-    """What was matched, unless a paragraph or an example begins within: then it is none."""
+    """Join a match to one line, unless a paragraph or example begins within."""
     found = match.group()
     return found if re.search(r"\n\s*(?:\n|>>>)", found) else " ".join(found.split())
 
@@ -312,7 +312,7 @@ _WIDE = 88  # characters of a signature before each parameter gets its line
 
 
 def signature(path: str, item: Any) -> str:
-    """How a function or class is called, one parameter a line where it is long."""
+    """Write a signature, one parameter a line if it is long."""
     try:
         parameters = list(item.parameters)
     except Exception:  # a class whose constructor comes from elsewhere

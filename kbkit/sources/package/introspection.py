@@ -97,7 +97,7 @@ class Introspection:
 
 
 def _resolve(path: str) -> Any:
-    """The object of a dotted path; modules that nobody imported are not imported for it."""
+    """Return the object of a dotted path; imports nothing."""
     first, *rest = path.split(".")
     found = sys.modules.get(first)
     for i, name in enumerate(rest, 2):
@@ -142,7 +142,7 @@ def _members(
 
 
 def _names(holder: Any) -> list[str]:
-    """Public names: of a module, what ``__all__`` has, or else what is its own."""
+    """Return public names: a module's ``__all__``, or else its own names."""
     exports = getattr(holder, "__all__", None) if isinstance(holder, types.ModuleType) else None
     if exports is not None:
         return [name for name in exports if isinstance(name, str) and not name.startswith("_")]
@@ -154,7 +154,7 @@ def _names(holder: Any) -> list[str]:
 
 
 def _definer(holder: Any, name: str) -> Any:
-    """Which of the bases of a class has a name; a module has its own."""
+    """Return the base class that defines a name, or the module itself."""
     bases = holder.__mro__ if isinstance(holder, type) else ()
     return next((base for base in bases if name in vars(base)), holder)
 

@@ -21,7 +21,7 @@ _EXTRA = "kbkit"
 
 
 def with_introspection(root: Any, entries: Sequence[Entry]) -> list[Entry]:
-    """Import a package in a process of its own, and add what its source files do not have.
+    """Import a package in another process, and add members that its source lacks.
 
     Objects that lack a docstring there get theirs; missing ones are made, in the tree too. An
     accessor is an entry under the attribute that its own documentation names most.
@@ -54,7 +54,7 @@ def with_introspection(root: Any, entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _once_each(found: Mapping[str, Sequence[Member]]) -> dict[str, list[Member]]:
-    """Members by path, those that several classes inherit in the one of the shortest path only."""
+    """Map paths to members; inherited ones appear only in the class of the shortest path."""
     written: set[str] = set()
 
     def without_written(members: Iterable[Member]) -> Iterator[Member]:
@@ -71,7 +71,7 @@ def _once_each(found: Mapping[str, Sequence[Member]]) -> dict[str, list[Member]]
 
 
 def source_file(item: Any) -> str | None:
-    """Source file of an object that was made here; ``None`` for what griffe has read itself."""
+    """Return the source file of an object made by introspection; ``None`` for others."""
     known: str | None = item.extra.get(_EXTRA, {}).get(FILE)
     return known
 
@@ -115,7 +115,7 @@ def _at(holder: Any, name: str) -> Any | None:
 
 
 def _describe(item: Any | None, member: Member) -> None:
-    """Give an object its docstring, and those of its members, where the source has none."""
+    """Add docstrings to an object and its members if the source has none."""
     import griffe
 
     if item is None or item.is_module:
@@ -127,7 +127,7 @@ def _describe(item: Any | None, member: Member) -> None:
 
 
 def _object(root: Any, member: Member, holder: Any) -> Any:
-    """The griffe object of what was found: where the source files have it, else made of it."""
+    """Return a member's griffe object, from the source or newly made."""
     there = _in_tree(root.package, member.origin)
     if there is None or there.is_attribute:  # the source files do not know that it can be called
         return _made(member, holder)
@@ -144,7 +144,7 @@ def _in_tree(package: Any, origin: str) -> Any | None:
 
 
 def _made(member: Member, holder: Any) -> Any:
-    """The griffe object of what only exists once the package is imported."""
+    """Make a griffe object of a member that exists only after import."""
     import griffe
 
     name, line = member.name, member.line or None

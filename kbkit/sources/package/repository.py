@@ -18,7 +18,7 @@ _NAMES = ("source", "sourcecode", "repository", "code", "github", "gitlab", "hom
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What is known of a package's origin; each part may be ``""``.
+    """Origin of a package; each part may be ``""``.
 
     Attributes:
         distribution: Its name on the package index.
@@ -76,7 +76,7 @@ def _installed_from(found: metadata.Distribution) -> tuple[str, str]:
 
 
 def _license(found: metadata.Distribution) -> License:
-    """What the metadata say: the expression (PEP 639), else an old field that names a license."""
+    """Return the license in the metadata: the expression (PEP 639), else the old field."""
     about = found.metadata
 
     def values(key: str) -> list[str]:

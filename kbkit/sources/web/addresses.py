@@ -136,7 +136,7 @@ def _embedded(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
 
 
 def _positions(number: int) -> list[ipaddress.IPv4Address]:
-    """What of an IPv6 address may be an IPv4 address behind a prefix of 48, 56 or 64 bits.
+    """Return possible IPv4 addresses in an IPv6 address with a prefix of 48, 56 or 64 bits.
 
     Source: RFC 6052, section 2.2: the bits 64 to 71 are left out.
     """

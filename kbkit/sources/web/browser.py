@@ -170,7 +170,7 @@ class Browser:
         limit: int,
         seconds: float,
     ) -> Rendered:
-        """Show a page, wait until it stands still, and read what it shows."""
+        """Render a page, wait until it is stable, and read it."""
         for attempt in (0, 1):
             visit = _Visit(url, html, fetch, limit, seconds)
             try:

@@ -133,7 +133,7 @@ class BrowserFetcher:
     def _shell(
         self, url: str, check: Callable[[str], Response | None] | None, *, again: bool
     ) -> Response:
-        """What the server sends for a page; routes share it."""
+        """Return the server's response for a page; routes share it."""
         with self._lock:
             known = self._kept.get(url) if again else None
         return known or self._keep(url, self._fetcher.get(url, check=check))

@@ -8,7 +8,7 @@ from kbkit.sources.web.urls import index_alias
 
 
 class Canonicals:
-    """What the pages of one crawl call their own address."""
+    """Canonical addresses of the pages in one crawl."""
 
     def __init__(self, memory: CrawlMemory) -> None:
         self._memory = memory

@@ -21,7 +21,7 @@ _MARGIN = 60  # seconds that finding an address may take, which nothing here end
 
 @dataclass(frozen=True, slots=True)
 class FetchOptions:
-    """What a worker's `Fetcher` is made with."""
+    """Options of a worker's `Fetcher`."""
 
     user_agent: str
     timeout: float

@@ -35,7 +35,7 @@ _STUB = 400  # characters of a page that only refreshes to another
 
 
 class CrawlRun:
-    """One crawl from its start to its end."""
+    """One crawl from start to end."""
 
     def __init__(self, spec: CrawlSource, context: SourceContext) -> None:
         self._spec = spec
@@ -72,14 +72,14 @@ class CrawlRun:
         self._dead = ""
 
     def close(self) -> None:
-        """Let go of threads, processes and connections."""
+        """Release threads, processes and connections."""
         self._downloads.close()
         self._reader.close()
         self._pages.close()
         self._fetcher.close()
 
     def events(self) -> Iterator[SourceEvent]:
-        """Crawl. What becomes of each page is an event; refused addresses are summed up."""
+        """Crawl, with an event for each page; refused addresses are summed up."""
         if not self._start:
             yield SourceEvent(self._spec.url, Outcome.FAILED, reason="malformed address")
             return
@@ -254,7 +254,7 @@ class CrawlRun:
         return self._finish(task, self._page_event(record, page, uri, own, noindex))
 
     def _take_links(self, task: PageRequest, links: tuple[str, ...]) -> None:
-        """Follow the links of a page when those of all that were asked for before it are.
+        """Follow a page's links once those of all earlier pages are followed.
 
         So what a crawl reads, and in which order, hangs on the site and not on who answers first.
         """
@@ -336,7 +336,7 @@ class CrawlRun:
         return page_world.robots_refusal(self._robots, url)
 
     def _check(self, task: PageRequest, url: str) -> Response | None:
-        """Whether a redirect may be followed; called in download threads."""
+        """Whether to follow a redirect; runs in download threads."""
         target = canonical(url)
         if task.url != self._start:
             reason = ""
@@ -349,7 +349,7 @@ class CrawlRun:
         return self._check_sitemap(url)
 
     def _new(self, url: str) -> bool:
-        """Whether an address has not been met; remembers it."""
+        """Whether an address is new; remembers it."""
         if url in self._seen or index_alias(url) in self._seen:
             return False
         self._seen.add(url)

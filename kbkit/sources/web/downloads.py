@@ -52,11 +52,11 @@ class PageFetcher(Protocol):
         last_modified: str = "",
         check: Callable[[str], Response | None] | None = None,
     ) -> Response:
-        """What became of one address; see `Fetcher.get`."""
+        """Fetch one address; see `Fetcher.get`."""
         ...
 
     def close(self) -> None:
-        """Let go of connections and processes."""
+        """Release connections and processes."""
         ...
 
 
@@ -132,7 +132,7 @@ class Downloads:
         return task, came
 
     def close(self) -> None:
-        """End the threads as soon as they are done with what they do."""
+        """End the threads after their current work."""
         for _ in self._threads:
             self._tasks.put(None)
 

@@ -146,7 +146,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What became of a request.
+    """Result of a request.
 
     Attributes:
         url: The last address asked, behind all redirects.
@@ -233,7 +233,7 @@ class Fetcher:
         truncate: bool = False,
         span: tuple[int, int] | None = None,
     ) -> Response:
-        """Fetch one address, following redirects and retrying what is worth it."""
+        """Fetch one address with redirects and retries."""
         headers = {}
         if etag:
             headers["If-None-Match"] = etag
@@ -269,7 +269,7 @@ class Fetcher:
     def _persistently(
         self, url: str, headers: dict[str, str], limit: int, truncate: bool, end: float
     ) -> tuple[Response, str]:
-        """One address with retries; gives the response and where it redirects to."""
+        """Fetch one address with retries; return the response and the redirect target."""
         host = urlsplit(url).netloc
         for attempt in range(RETRIES + 1):
             silence = self._silence.get(host, 0.0)
@@ -302,7 +302,7 @@ class Fetcher:
     def once(
         self, url: str, headers: dict[str, str], limit: int, truncate: bool
     ) -> tuple[Response, str, bool]:
-        """One request; gives the response, where it redirects to, and whether to try again."""
+        """Send one request; return the response, the redirect target, and whether to retry."""
         self._deadline.at = time.monotonic() + self._timeout
         host = urlsplit(url).netloc
         try:
@@ -403,7 +403,7 @@ class Fetcher:
 
 
 def refused_url(url: str) -> str:
-    """Say why an address cannot be fetched by its form alone, or ``""``."""
+    """Return the reason why an address is refused by its form, or ``""``."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -421,7 +421,7 @@ def refused_url(url: str) -> str:
 
 
 def pause(seconds: float, stop: Callable[[], bool]) -> bool:
-    """Wait, asking every fifth of a second whether to stop."""
+    """Wait, checking ``stop`` every fifth of a second."""
     end = time.monotonic() + seconds
     while not stop():
         left = end - time.monotonic()

@@ -49,7 +49,7 @@ class FirecrawlCrawler:
         self._poll = _POLL
 
     def crawl(self, url: str, limit: int) -> Iterator[SourceEvent]:
-        """Have a site crawled by the service; pages come as they are done."""
+        """Crawl a site with the service; pages come as they are done."""
         start = canonical(url)
         if reason := self._refused(start or url):
             yield SourceEvent(url, Outcome.SKIPPED, reason=reason)
@@ -208,7 +208,7 @@ class FirecrawlCrawler:
         raise AssertionError("unreachable")
 
     def _cancel(self, client: Any, job: str) -> None:
-        """End a crawl that nobody waits for any more, so that it costs no more credits."""
+        """Cancel an abandoned crawl, so that it costs no more credits."""
         with suppress(Exception):  # it is a courtesy; the work is over either way
             client.cancel_crawl(job)
 

@@ -109,7 +109,7 @@ class RenderError(Exception):
 
 
 class World:
-    """Where functions run on a page's document that its scripts cannot reach."""
+    """JavaScript world on a page that the page's scripts cannot reach."""
 
     def __init__(self, session: Any) -> None:
         self._session = session
@@ -173,7 +173,7 @@ class Validators:
         return record.etag.partition(" ")[2], record.last_modified
 
     def same(self, record: PageRecord | None, response: Response, uri: str) -> bool:
-        """Say whether the bytes that came are those of the earlier visit."""
+        """Whether the bytes are those of the earlier visit."""
         if record is None or record.address != uri:
             return False
         return record.etag.partition(" ")[0] == self.make(response).partition(" ")[0]
@@ -226,7 +226,7 @@ def page_record(task: PageRequest, response: Response, validator: str) -> PageRe
 
 
 def event_without_body(task: PageRequest, response: Response) -> SourceEvent:
-    """The event of a page that brought no body; what the last visit left is kept."""
+    """Return the event of a response without a body; the last visit's content stays."""
     record = replace(task.earlier or PageRecord(task.url), depth=task.depth)
     uri = record.document_uri or task.url
     if response.outcome is Outcome.GONE:
@@ -241,7 +241,7 @@ def event_without_body(task: PageRequest, response: Response) -> SourceEvent:
 def page_document(
     spec: CrawlSource | PageSource, uri: str, page: ExtractedPage, response: Response | None = None
 ) -> SourceDocument:
-    """The document that a page becomes; what it does not say of its license, headers may."""
+    """Return a page's document; headers fill in a missing license."""
     title = page.title or unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri
     kind = spec.document_type or detect(uri, title, page.content, page.template)
     if response is not None:

@@ -36,7 +36,7 @@ class Crawler(Protocol):
     """Fetches pages of the web and reads them."""
 
     def crawl(self, url: str, limit: int) -> Iterator[SourceEvent]:
-        """Read a site from a page on; what becomes of each page is an event."""
+        """Crawl a site from a page on, with an event for each page."""
         ...
 
     def page(self, url: str) -> SourceEvent: ...
@@ -68,7 +68,7 @@ class CrawlReader:
 
 
 class PageReader:
-    """One page of the web."""
+    """Reads one page of the web."""
 
     type = "page"
     exhaustive = False
@@ -77,7 +77,7 @@ class PageReader:
         self._spec = spec
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the page; whatever happens is one event."""
+        """Read the page; yields one event."""
         event = open_crawler(self._spec, context).page(self._spec.url)
         yield from illustrated(iter([event]), self._spec, context)
 
@@ -90,7 +90,7 @@ class LocalCrawler:
         self._context = context
 
     def crawl(self, url: str, limit: int) -> Iterator[SourceEvent]:
-        """Crawl; bounds other than the limit are those of the recipe."""
+        """Crawl within the bounds of the recipe and the limit."""
         spec = self._spec
         if isinstance(spec, CrawlSource):
             spec = spec.model_copy(update={"url": url, "limit": limit})

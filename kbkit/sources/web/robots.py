@@ -25,7 +25,7 @@ _WITH_VALUES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why something may not be fetched."""
+    """Reason why an address may not be fetched."""
 
     outcome: Outcome
     reason: str

@@ -47,7 +47,7 @@ _DATED = re.compile(
 
 
 def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
-    """Bring an address into the one form that kbkit compares and stores.
+    """Normalize an address for comparison and storage.
 
     Scheme and host in lower case (international names in ASCII), no default port, no fragment,
     no dot segments, escapes in upper case and only where needed, no parameters that name a
@@ -139,7 +139,7 @@ def index_alias(url: str) -> str:
 
 @dataclass(slots=True)
 class Scope:
-    """Which addresses belong to a crawl: same origin, at or below the folder of the start.
+    """Addresses of a crawl: same origin, at or below the start's folder.
 
     With ``routes``, those of a page's scripts (``#/guide``) are addresses of their own.
     """
@@ -161,7 +161,7 @@ class Scope:
             self.prefix = moved if target.startswith(moved) else folder(target)
 
     def contains(self, url: str) -> bool:
-        """Say whether a canonical address lies in scope, whatever the globs say."""
+        """Whether a canonical address is in scope, regardless of globs."""
         return url.startswith(self.prefix)
 
     def allows(self, url: str) -> bool:
@@ -177,7 +177,7 @@ class Scope:
         return url
 
     def refusal(self, url: str) -> str:
-        """Say why a canonical address in scope is not followed, or ``""``.
+        """Return the reason why an address in scope is not followed, or ``""``.
 
         Endless sites are told by their addresses: very deep ones, folders that repeat, one page
         with ever more queries, and calendars. Counts what it sees, so ask once an address.

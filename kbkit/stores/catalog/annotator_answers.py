@@ -40,6 +40,6 @@ def of(transaction: Transaction, kb_id: str, keys: Collection[str]) -> dict[str,
 
 
 def remove_unused(transaction: Transaction) -> int:
-    """Forget answers about chunks that are not there any more; gives how many those were."""
+    """Delete answers about chunks that are gone; return their number."""
     there = sa.exists().where(chunks.c.id == _columns.chunk_id)
     return transaction.execute(annotator_answers.delete().where(~there)).rowcount

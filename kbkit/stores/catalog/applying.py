@@ -20,7 +20,7 @@ def apply(
     found: Sequence[_T],
     put: Callable[[Transaction, Sequence[_T]], object],
 ) -> None:
-    """Have what was found written, in transactions of their own; nothing where it is nothing."""
+    """Write results in separate transactions; write nothing if there are none."""
     for start in range(0, len(found), _AT_ONCE):
         with database.write() as transaction:
             knowledge_bases.get_by_id(transaction, kb_id)

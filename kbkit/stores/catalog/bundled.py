@@ -99,7 +99,7 @@ def _rows_of(
 
 
 def _condition(table: Table, kb_ids: Sequence[str]) -> sa.ColumnElement[bool] | None:
-    """Which rows belong to knowledge bases; ``None`` for what they share."""
+    """Return the condition for the rows of knowledge bases; ``None`` for shared tables."""
     if table is knowledge_bases:
         return table.c.id.in_(kb_ids)
     if table is ratings:  # those of entries are in their folders
@@ -117,7 +117,7 @@ def _condition(table: Table, kb_ids: Sequence[str]) -> sa.ColumnElement[bool] | 
 
 
 class _Graph:
-    """Which subjects and relations knowledge bases speak of."""
+    """Subjects and relations that knowledge bases mention."""
 
     def __init__(self, subjects: set[str], relations: set[int]) -> None:
         self._subjects = subjects

@@ -67,7 +67,6 @@ def outdated(transaction: Transaction, kb_id: str, revision: int, limit: int) ->
 
 
 def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, NewCard]) -> int:
-    """Keep cards, in place of those before."""
     query = sa.select(documents.c.id, documents.c.content_hash).where(
         transaction.is_in(documents.c.id, list(made)), documents.c.state != DocumentState.GONE.value
     )
@@ -93,7 +92,7 @@ def remove(transaction: Transaction, document_ids: Collection[str]) -> None:
 
 
 def outdate(transaction: Transaction, document_ids: Collection[str]) -> None:
-    """Have the cards of some documents made again; until then they serve as they are."""
+    """Mark document summaries as outdated; they serve until they are renewed."""
     if document_ids:
         transaction.execute(
             cards.update()
@@ -167,7 +166,6 @@ def search_with(transaction: Transaction, kb_id: str, embedder: str, model: str)
 def vectors_of(
     transaction: Transaction, row: KnowledgeBaseRow, document_ids: Collection[str] | None = None
 ) -> CardVectors:
-    """The vectors of cards that are searched; those of some documents, where any are named."""
     query = (
         sa.select(cards.c.document_id, card_vectors.c.vector)
         .select_from(_joined())
@@ -184,7 +182,7 @@ def vectors_of(
 
 
 def count_changed(transaction: Transaction, row: KnowledgeBaseRow, version: int) -> int:
-    """How many of the vectors that are searched came since a version of the cards, at most."""
+    """Count the searched vectors that changed since a version; an upper bound."""
     parts = [query.subquery() for query in _changed(row, version)]
     return sum(
         int(transaction.execute(sa.select(sa.func.count()).select_from(part)).scalar_one())

@@ -59,7 +59,6 @@ def put(
     made: Mapping[int, Sequence[Annotation]],
     key_of: Callable[[SubjectKind, str], str],
 ) -> int:
-    """Keep annotations of chunks in place of those before."""
     there = _there(transaction, made)
     remove(transaction, there)
     rows: list[dict[str, Any]] = []
@@ -153,7 +152,7 @@ def stated_relations(transaction: Transaction, kb_id: str) -> dict[int, list[Sta
 def iter_all(
     transaction: Transaction, kb_id: str, *, after: tuple[str, int] = ("", -1)
 ) -> Iterator[AnnotatedChunk]:
-    """All annotated chunks of a knowledge base, in order of their documents' URIs."""
+    """Iterate over the annotated chunks of a knowledge base, ordered by document URI."""
     query = (
         sa.select(chunks.c.seq)
         .join(documents, documents.c.id == chunks.c.document_id)
@@ -186,7 +185,7 @@ def count(transaction: Transaction, kb_id: str) -> int:
 
 
 def frame_counts(transaction: Transaction, kb_id: str) -> dict[Frame, int]:
-    """How many annotations of each frame there are, the most frequent first."""
+    """Count annotations by statement type, the most frequent first."""
     query = (
         sa.select(_rows.c.frame, sa.func.count())
         .where(_rows.c.kb_id == kb_id, _rows.c.frame != "")

@@ -36,7 +36,7 @@ class NewChunk:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a document's new chunks are to those that are stored.
+    """Difference between a document's new chunks and the stored ones.
 
     Attributes:
         added: Those to be added.
@@ -65,7 +65,7 @@ def staying(transaction: Transaction, new_chunks: Sequence[NewChunk]) -> set[str
 def difference(
     transaction: Transaction, kb_id: str, document_id: str, new_chunks: Sequence[NewChunk]
 ) -> Difference:
-    """Remove the chunks of a document that are gone, and note where those are that stay."""
+    """Remove chunks that are gone, and map those that stay."""
     old = {
         row.id: row
         for row in transaction.execute(

@@ -18,7 +18,7 @@ _MARK = ".restored."
 
 
 def note(transaction: Transaction, token: str) -> None:
-    """Note that what a token stands for counts, once this transaction is committed."""
+    """Record that a token counts once this transaction is committed."""
     transaction.execute(name_uses.insert().values(name=_MARK + token, times=1))
 
 

@@ -63,7 +63,7 @@ def count(transaction: Transaction, table: Table) -> int:
 
 
 def rows(transaction: Transaction, table: Table) -> Iterator[Row]:
-    """All rows in order of their key, some at a time."""
+    """Iterate over rows in key order, in batches."""
     shown = [sa.cast(c, sa.Text) if isinstance(c.type, Json) else c for c in table.c]
     query = sa.select(*shown).order_by(*table.primary_key)
     at_once = _LARGE.get(table.name, _FETCHED)
@@ -86,7 +86,7 @@ def batches(found: Iterator[Row]) -> Iterator[list[Row]]:
 
 
 def insert(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
-    """Store rows, and what searches by words need of them.
+    """Insert rows and their index entries.
 
     What refers to rows of the same table, which may come later, is left for `refer`.
     """
@@ -140,7 +140,7 @@ def _bound(column: Column[Any]) -> sa.ColumnElement[Any]:
 
 
 class Digest:
-    """Of the rows of a table, in order.
+    """Running digest of the rows of a table, in order.
 
     Attributes:
         rows: How many.
@@ -191,7 +191,7 @@ def mark_of(source: str) -> str:
 
 
 def found_mark(transaction: Transaction) -> str:
-    """How a catalog is marked; ``""`` where it is not."""
+    """Return the mark of a catalog; ``""`` if it has none."""
     version: str = transaction.execute(sa.select(VERSION.c.version_num)).scalar_one()
     return version if version.startswith(UNFINISHED) else ""
 
@@ -204,7 +204,7 @@ def empty(transaction: Transaction) -> None:
 
 
 def finish(transaction: Transaction) -> None:
-    """Make a catalog that is whole one that can be opened.
+    """Mark a complete catalog as ready to be opened.
 
     Its index of vectors is another one than that of the source, and has all still to learn.
     """

@@ -24,7 +24,7 @@ _ROWS_AT_ONCE = 2_000
 
 
 def seqs_by_id(transaction: Transaction, ids: Sequence[str]) -> dict[str, int]:
-    """``seq`` of chunks by id; those that are gone are left out."""
+    """Map chunk ids to ``seq``; ids that are gone are left out."""
     found: dict[str, int] = {}
     for part in in_parts(ids):
         rows = transaction.execute(
@@ -153,7 +153,7 @@ def corpus_size(transaction: Transaction, kb_id: str) -> tuple[int, int]:
 
 
 class IndexedChunk(NamedTuple):
-    """What search knows of a chunk.
+    """A chunk as the search index holds it.
 
     Attributes:
         title: Of its document.
@@ -175,7 +175,7 @@ class IndexedChunk(NamedTuple):
 def iter_indexed(
     transaction: Transaction, kb_id: str, *, after: int = 0, until: int = LAST
 ) -> Iterator[IndexedChunk]:
-    """Chunks in order of ``seq``, those after one up to another, read as they are asked for."""
+    """Iterate over chunks by ``seq``, after one and up to another, as they are needed."""
     query = (
         sa.select(
             chunks.c.seq,
@@ -236,7 +236,7 @@ def some_chunks(transaction: Transaction, kb_id: str, most: int) -> int:
 def titles(
     transaction: Transaction, kb_id: str, *, after: int = 0, until: int = LAST
 ) -> dict[str, str]:
-    """Titles of all documents, by id; or of those only that have chunks between two."""
+    """Map document ids to titles; optionally only of documents with chunks in a range."""
     query = sa.select(documents.c.id, documents.c.title).where(documents.c.kb_id == kb_id)
     if after or until != LAST:
         later = sa.select(chunks.c.document_id).where(
@@ -254,7 +254,7 @@ def nearest_chunks(
     among: Collection[str],
     after: int,
 ) -> list[int]:
-    """``seq`` of some chunks and of those that came after one, by exact cosine, best first."""
+    """Rank chunks by exact cosine: the given ones and those after a ``seq``, best first."""
     found = transaction.execute(
         sa.select(chunks.c.seq, vectors.c.vector)
         .join(vectors, vectors.c.chunk_seq == chunks.c.seq)

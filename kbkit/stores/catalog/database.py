@@ -36,7 +36,7 @@ Postings = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 class LexicalIndex(Protocol):
-    """One index over analyzer terms for each knowledge base, inside a transaction.
+    """Lexical index of one knowledge base, within a transaction.
 
     An index a knowledge base keeps the statistics of one apart from those of the others. Terms
     are joined by spaces, and are of any characters but those.
@@ -52,14 +52,14 @@ class LexicalIndex(Protocol):
         """Index chunks: ``chunks.seq`` and ``chunks.terms`` of each."""
 
     def remove(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
-        """Take chunks out of the index; ``rows`` must be what was added."""
+        """Remove chunks from the index; ``rows`` must equal what was added."""
 
     def postings(self, kb_id: str, terms: Iterable[str]) -> dict[str, Postings]:
-        """The chunks that hold each term, and how often; terms that occur nowhere are left out."""
+        """Map each term to its postings; absent terms are left out."""
 
 
 class Transaction(ABC):
-    """One transaction; opaque to all that stands above `kbkit.stores`."""
+    """One transaction; opaque above `kbkit.stores`."""
 
     def __init__(self, connection: sa.Connection, lexical: LexicalIndex) -> None:
         self._connection = connection
@@ -82,7 +82,7 @@ class Transaction(ABC):
 
     @abstractmethod
     def number_after(self, column: sa.Column[Any], last: int) -> None:
-        """Have new rows of a table numbered from behind that one on, and behind all it has."""
+        """Number new rows of a table after ``last`` and after all existing rows."""
 
     def is_in(self, column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:
         return column.in_(list(values))
@@ -107,7 +107,7 @@ class Database(Protocol):
     """The catalog, opened for this process; it may be used from several threads."""
 
     def read(self) -> AbstractContextManager[Transaction]:
-        """A transaction that only reads: it sees one state, whatever others commit meanwhile."""
+        """Open a read-only transaction with a stable snapshot."""
 
     def write(self) -> AbstractContextManager[Transaction]:
         """A transaction that writes: all of it is kept, or nothing.
@@ -130,10 +130,10 @@ class Database(Protocol):
         """
 
     def faults(self) -> list[str]:
-        """What the database itself finds wrong with what it keeps, in words; all is looked at."""
+        """Check the database's own files; return the faults in words."""
 
     def compact(self) -> int:
-        """Give room that nothing takes any more back to the system; how many bytes, if known."""
+        """Return unused space to the system; return the number of bytes, if known."""
 
     def close(self) -> None:
         """Close all connections."""

@@ -70,7 +70,7 @@ def get(transaction: Transaction, entity_id: str) -> Entity:
 
 
 def of(transaction: Transaction, ids: Sequence[str], *, counted: bool = True) -> list[Entity]:
-    """Some entities by id, in that order; those that are not there are left out."""
+    """Return entities by id, in that order; missing ones are left out."""
     rows = {
         row.id: row
         for part in in_parts(ids)
@@ -88,7 +88,7 @@ def listed(
     kb_ids: Collection[str] | None = None,
     limit: int | None = None,
 ) -> list[Entity]:
-    """Entities, those first that most chunks name."""
+    """List entities, the most mentioned first."""
     own = subjects.alias("own")
     # SQLite joins by an index of its own only what it knows to be text
     either = sa.func.coalesce(own.c.alias_of, own.c.id)
@@ -136,7 +136,7 @@ def create(
     aliases: Iterable[SubjectName],
     made_by: str,
 ) -> Entity:
-    """Make an entity by hand; one that was deleted comes back."""
+    """Create an entity by hand; restores a deleted one."""
     there = find(transaction, named)
     if there is not None:
         name = get(transaction, there).name
@@ -169,7 +169,7 @@ def update(
     seen: Entity | None = None,
     made_by: str,
 ) -> Entity:
-    """Change what is said of an entity; what is ``None`` stays."""
+    """Change an entity; ``None`` leaves a value as it is."""
     before = get(transaction, entity_id)
     if seen is not None:
         check_unchanged(before.name, before.updated_at, before.made_by, seen.updated_at)
@@ -275,7 +275,7 @@ def _with_counts(
 
 
 class _Row(NamedTuple):
-    """Whether there is a row of an entity, and whether a person deleted it."""
+    """Whether an entity has a row, and whether a person deleted it."""
 
     there: bool
     deleted_at: datetime | None
@@ -301,7 +301,7 @@ def _put(transaction: Transaction, entity_id: str, made_by: str, **values: Any) 
 
 
 def _add_subject(transaction: Transaction, named: SubjectName, alias_of: str | None) -> None:
-    """Have a subject of a name; one that has it already must not be another entity."""
+    """Add a name; it must not belong to another entity."""
     row = transaction.execute(
         sa.select(subjects.c.alias_of).where(subjects.c.id == named.id)
     ).first()

@@ -23,7 +23,7 @@ PRIOR_VOTES, PRIOR_SCORE = 5, 3.0
 
 
 class EntryRecord(NamedTuple):
-    """An entry as it was when it was read; see `kbkit.models.EntryInfo` for what it says.
+    """An entry as it was read; see `kbkit.models.EntryInfo`.
 
     Attributes:
         document_id: Of the document that is searched.
@@ -124,7 +124,7 @@ def forget(transaction: Transaction, slugs: Collection[str]) -> None:
 
 
 def rename_document(transaction: Transaction, kb_id: str, slug: str, to: str) -> None:
-    """Have the document of an entry follow its folder; its id, and its ratings, stay."""
+    """Rename an entry's document with its folder; id and ratings stay."""
     transaction.execute(
         documents.update().where(documents.c.kb_id == kb_id, documents.c.uri == slug).values(uri=to)
     )
@@ -146,7 +146,7 @@ def votes(transaction: Transaction, kb_id: str, entry_id: str) -> list[Vote]:
 
 
 def put_votes(transaction: Transaction, kb_id: str, entry_id: str, now: Sequence[Vote]) -> None:
-    """Have the log of ratings say of an entry what its folder says.
+    """Replace an entry's votes in the log with those of its folder.
 
     New votes are appended. Where others are gone, or came in between since two people's were
     merged, all are written anew, since the last of a rater is what counts in search.

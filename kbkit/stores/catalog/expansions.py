@@ -15,7 +15,7 @@ from kbkit.stores.catalog.schema import documents, expansions
 
 @dataclass(frozen=True, slots=True)
 class ExpansionRow:
-    """What a language model wrote of a document.
+    """Text that a language model wrote about a document.
 
     Attributes:
         text_hash: Of the text that it was given.

@@ -62,7 +62,7 @@ class Link(NamedTuple):
 
 
 class MissingNote(NamedTuple):
-    """Something that is linked to and is not there.
+    """A link target that does not exist.
 
     Attributes:
         target: What it is called where it is linked to.
@@ -93,7 +93,7 @@ _COLUMNS = [files.c[name] for name in FileRecord._fields]
 
 
 def _below(column: sa.Column[str], path: str) -> sa.ColumnElement[bool]:
-    """Whether a path is one, or lies below it; all of them for the root."""
+    """Return the condition for a path and everything below it; all paths for the root."""
     if not path:
         return sa.true()
     # "0" follows "/": a range, which an index answers and no character in a name disturbs
@@ -150,7 +150,7 @@ def forget(transaction: Transaction, paths: Sequence[str]) -> None:
 
 
 def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None:
-    """Have files, and their documents, be found under other paths; ids of documents stay."""
+    """Move files and their documents; document ids stay."""
     known = {path: record for path, record in records(transaction).items() if path in paths}
     renamed = {
         uri: paths[path] + uri[len(path) :] for path, record in known.items() for uri in record.uris
@@ -243,13 +243,13 @@ def backlinks(transaction: Transaction, path: str) -> list[str]:
 
 
 def links(transaction: Transaction, path: str) -> list[Link]:
-    """What a file links to, in order of what is written."""
+    """List the links of a file, in order."""
     query = sa.select(file_links).where(file_links.c.path == path).order_by(file_links.c.target)
     return [Link(**row._mapping) for row in transaction.execute(query)]
 
 
 def missing(transaction: Transaction) -> list[MissingNote]:
-    """What files link to and is not there, each once."""
+    """List link targets that do not exist, each once."""
     query = sa.select(file_links).where(file_links.c.leads_to == "")
     found: dict[str, list[Any]] = {}
     for row in transaction.execute(query.order_by(file_links.c.path, file_links.c.target)):

@@ -10,7 +10,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 
 
 class place_of(sa.sql.functions.GenericFunction[int]):  # noqa: N801 - a function of SQL
-    """Where a text first stands in another, from 1; 0 where it does not: ``(text, part)``."""
+    """``(text, part)``: 1-based position of a part in a text; 0 if absent."""
 
     type = sa.Integer()
     inherit_cache = True
@@ -24,7 +24,7 @@ class byte_length(sa.sql.functions.GenericFunction[int]):  # noqa: N801 - likewi
 
 
 class json_of(sa.sql.functions.GenericFunction[Any]):  # noqa: N801 - likewise
-    """A text of JSON as the database keeps JSON."""
+    """JSON text in the database's own JSON type."""
 
     type = sa.JSON()
     inherit_cache = True

@@ -57,7 +57,7 @@ class Fact(NamedTuple):
 
 
 class ChunkPlace(NamedTuple):
-    """Where a chunk stands: in which document, under which headings."""
+    """Place of a chunk: its document and headings."""
 
     seq: int
     document_id: str
@@ -77,7 +77,7 @@ class DefinedName(NamedTuple):
 
 
 class DocumentFacts(NamedTuple):
-    """What relations need of a document beside its chunks."""
+    """Facts about a document that relations need."""
 
     id: str
     uri: str
@@ -86,7 +86,7 @@ class DocumentFacts(NamedTuple):
 
 
 def places(transaction: Transaction, kb_id: str) -> list[ChunkPlace]:
-    """Where the chunks of a knowledge base stand, in order of their documents' URIs."""
+    """List the places of chunks, ordered by document URI."""
     # documents apart: beside each chunk SQLite would walk through their text
     listed = sa.select(documents.c.id, documents.c.uri).where(
         documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
@@ -107,7 +107,7 @@ def places(transaction: Transaction, kb_id: str) -> list[ChunkPlace]:
 
 
 def mentions(transaction: Transaction, kb_id: str) -> dict[int, list[str]]:
-    """Ids of the entities that stand in each chunk, in order; what was merged, as itself."""
+    """Map chunks to the entities they mention, in order; merged entities stay apart."""
     query = (
         sa.select(annotation_subjects.c.chunk_seq, annotation_subjects.c.subject_id)
         .join(subjects, subjects.c.id == annotation_subjects.c.subject_id)
@@ -167,7 +167,7 @@ def texts(transaction: Transaction, seqs: Sequence[int]) -> dict[int, str]:
 
 
 def waits(transaction: Transaction, kb_id: str) -> bool:
-    """Whether a knowledge base is annotated, and changed since its relations were read."""
+    """Whether annotations changed since relations were read."""
     gone = sa.select(documents.c.id).where(
         documents.c.kb_id == kb_id, documents.c.state == DocumentState.GONE.value
     )
@@ -215,12 +215,12 @@ def note_built(transaction: Transaction, read: Sequence[tuple[str, int]]) -> Non
 
 
 def forget_built(transaction: Transaction, kb_id: str) -> None:
-    """Have the relations of a knowledge base be read again: it is wanted otherwise."""
+    """Have all relations of a knowledge base read again."""
     transaction.execute(built_graphs.delete().where(built_graphs.c.kb_id == kb_id))
 
 
 class NamedEntity(NamedTuple):
-    """An entity with how often it is named."""
+    """An entity and the number of its mentions."""
 
     id: str
     name: str
@@ -258,7 +258,7 @@ class BadQuery(NamedTuple):
 def named_entities(
     transaction: Transaction, kb_ids: Collection[str]
 ) -> tuple[list[NamedEntity], Mapping[str, set[str]]]:
-    """The entities of some knowledge bases, and those that people made, with their counts."""
+    """List entities of knowledge bases and those made by hand, with their counts."""
     told = (
         sa.select(
             annotation_subjects.c.subject_id,

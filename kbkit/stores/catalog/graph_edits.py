@@ -48,7 +48,7 @@ def noted(
     relation: tuple[str, ...] = (),
     pair: tuple[str, str] | None = None,
 ) -> Iterator[None]:
-    """Note what is changed meanwhile, so that `undo` can take it back."""
+    """Record changes within the block, so that `undo` can revert them."""
     about = {
         "entity": entity,
         "names": sorted({entity, *names}) if entity else [],
@@ -181,7 +181,7 @@ def _restore_relation(transaction: Transaction, before: Rows) -> None:
 
 
 def _have_read_again(transaction: Transaction, built: Mapping[str, int]) -> None:
-    """Have those knowledge bases tell what entities are that changed since an edit."""
+    """Have knowledge bases that changed since an edit describe their entities again."""
     for kb_id, version in _built(transaction).items():
         if built.get(kb_id) != version:
             transaction.execute(built_graphs.delete().where(built_graphs.c.kb_id == kb_id))

@@ -94,7 +94,7 @@ class GraphTable:
 
     @cached_property
     def linked(self) -> Mapping[str, Sequence[tuple[str, float]]]:
-        """What a document's links lead to, either way, and how much each counts there.
+        """Linked documents in both directions, with the weight of each link.
 
         What many link to, or what links to many, counts less by each: by the square root of the
         sum of their weights.
@@ -135,7 +135,7 @@ def edits(transaction: Transaction) -> Signature:
 
 
 def is_edited(seen: Signature, now: Signature) -> bool:
-    """Whether people have changed something since a signature, by `edits` of now."""
+    """Whether people changed the graph since a signature."""
     return seen[-len(now) :] != now
 
 
@@ -292,7 +292,7 @@ def _entity(row: Sequence[Any]) -> EntityRow:
 
 
 def _definitions(transaction: Transaction, kb_id: str) -> list[tuple[str, int]]:
-    """Entities with ``seq`` of chunks that say what they are, in the order of the chunks."""
+    """List entities with the ``seq`` of chunks that define them, in chunk order."""
     query = (
         sa.select(relations.c.source_id, relation_evidence.c.chunk_seq)
         .join(relation_evidence, relation_evidence.c.relation_id == relations.c.id)

@@ -99,7 +99,7 @@ def drop_evidence(transaction: Transaction, gone: Sequence[Evidence]) -> None:
 
 
 def add_evidence(transaction: Transaction, facts: Sequence[Fact]) -> None:
-    """Keep that chunks support relations; those that went meanwhile do not."""
+    """Store evidence for relations; evidence of chunks that are gone is skipped."""
     there = _there(transaction, chunks.c.seq, {fact.seq for fact in facts})
     _add(transaction, [fact for fact in facts if fact.seq in there])
 
@@ -109,7 +109,7 @@ def unsettled(transaction: Transaction) -> list[int]:
 
 
 def settle(transaction: Transaction, ids: Sequence[int] | None = None) -> None:
-    """Have weights follow from the evidence that is left; what has none goes, unless by hand.
+    """Recompute weights from evidence; delete relations without any, unless made by hand.
 
     Evidence in the trash weighs nothing, but is there when it comes back.
     """
@@ -168,7 +168,7 @@ def put_entities(
     ids: Sequence[str],
     names: Iterable[SubjectName],
 ) -> None:
-    """Keep what the documents of a knowledge base say that entities are; what a person said stays.
+    """Store entity descriptions from documents; those of people take precedence.
 
     An entity that nothing names or defines any more is forgotten.
     """
@@ -206,7 +206,7 @@ def put_entities(
 def _entity_changes(
     transaction: Transaction, kb_id: str, described: Described, ids: Sequence[str] | None = None
 ) -> tuple[list[str], list[str], list[str]]:
-    """Entities that are new, that are something else, and that are none any more."""
+    """Return new, changed and obsolete entities."""
     table = entities.c
     query = sa.select(table.subject_id, table.type, table.description, table.by_hand)
     used = sa.exists().where(annotation_subjects.c.subject_id == table.subject_id)
@@ -245,7 +245,7 @@ def put_aliases(transaction: Transaction, aliases: Sequence[tuple[SubjectName, s
 def alias_changes(
     transaction: Transaction, aliases: Mapping[SubjectName, str]
 ) -> dict[SubjectName, str]:
-    """Which other names are to lead to which entities, as a recipe says, and do not yet.
+    """Return the aliases of a recipe that are not stored yet.
 
     A name that is spoken of as something of its own is left, and so is an entity that a person
     changed: what that is called is theirs to say.

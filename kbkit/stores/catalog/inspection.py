@@ -47,13 +47,13 @@ class OddRow(NamedTuple):
 
 
 def known_names(transaction: Transaction) -> set[str]:
-    """Names that jobs and tokens may have of knowledge bases: those here and in the trash."""
+    """Return names of knowledge bases that jobs and tokens may refer to, trash included."""
     deleted = trash.knowledge_bases_in_trash(transaction)
     return {*knowledge_bases.names(transaction), *(each.name for each in deleted), *BUILT_IN}
 
 
 def odd_jobs(transaction: Transaction, names: Collection[str]) -> Iterator[OddRow]:
-    """Jobs that cannot be read, and such as wait and that nobody can do."""
+    """Iterate over unreadable jobs, and waiting ones that nobody can run."""
     for id_ in transaction.execute(sa.select(jobs.c.id).order_by(jobs.c.id)).scalars().all():
         try:
             job = job_table.get(transaction, id_)
@@ -70,7 +70,7 @@ def odd_jobs(transaction: Transaction, names: Collection[str]) -> Iterator[OddRo
 
 
 def end_jobs(transaction: Transaction, odd: Collection[OddRow]) -> None:
-    """Have jobs be over that nobody can do; such as cannot be read are forgotten."""
+    """End jobs that nobody can run; delete unreadable ones."""
     for row in odd:
         if row.is_unreadable:
             transaction.execute(jobs.delete().where(jobs.c.id == row.id))
@@ -80,7 +80,7 @@ def end_jobs(transaction: Transaction, odd: Collection[OddRow]) -> None:
 
 
 def odd_tokens(transaction: Transaction, names: Collection[str]) -> Iterator[OddRow]:
-    """Tokens that cannot be read, and such as are for knowledge bases that are gone."""
+    """Iterate over unreadable tokens, and tokens of knowledge bases that are gone."""
     for id_ in transaction.execute(sa.select(tokens.c.id).order_by(tokens.c.name)).scalars().all():
         try:
             found = token_table.find(transaction, id_)
@@ -168,7 +168,7 @@ def _told(error: Exception) -> str:
 
 
 def misfits(transaction: Transaction) -> Iterator[str]:
-    """What of knowledge bases and of what servers keep reads well, and cannot be."""
+    """Iterate over readable values that are impossible."""
     for row in [knowledge_bases.get(transaction, x) for x in knowledge_bases.names(transaction)]:
         found = (*wrong_config(row), *wrong_vectors(transaction, row), *_no_words(transaction, row))
         for problem in found:
@@ -227,7 +227,7 @@ def wrong_places(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[st
 
 
 def wrong_config(row: KnowledgeBaseRow) -> Iterator[str]:
-    """What of a knowledge base's configuration this kbkit cannot follow."""
+    """Iterate over settings of a knowledge base that this version cannot follow."""
     try:
         analyzer(spec_of(row).language)
     except KbkitError as error:
@@ -262,7 +262,7 @@ def _mixed(seq: int, count: int) -> int:
 
 
 def index_words_anew(transaction: Transaction, row: KnowledgeBaseRow) -> None:
-    """Make the lexical index of a knowledge base anew, in a transaction that writes."""
+    """Rebuild the lexical index of a knowledge base, in a write transaction."""
     transaction.lexical.drop(row.id)
     transaction.lexical.create(row.id)
     last = 0

@@ -41,7 +41,7 @@ def arguments_of(transaction: Transaction, job_id: str) -> Mapping[str, Any]:
 
 
 def listed(transaction: Transaction, *, ended: bool | None = None) -> list[Job]:
-    """Jobs, the last first; only those that have ended, or have not, where that is said."""
+    """List jobs, newest first; optionally only those that have ended or not."""
     query = sa.select(jobs).order_by(jobs.c.created_at.desc(), jobs.c.id)
     if ended is not None:
         over = jobs.c.state.in_(_ENDED)
@@ -50,7 +50,7 @@ def listed(transaction: Transaction, *, ended: bool | None = None) -> list[Job]:
 
 
 def begin(transaction: Transaction, job_id: str) -> Job:
-    """Have a job be at work, once more; one that has ended stays as it is."""
+    """Mark a job as running; an ended job stays as it is."""
     transaction.execute(
         jobs.update()
         .where(jobs.c.id == job_id, sa.not_(jobs.c.state.in_(_ENDED)))
@@ -75,7 +75,7 @@ def end(
     result: Mapping[str, Any] | None = None,
     problem: JobError | None = None,
 ) -> None:
-    """Say how a job ended, or that it was interrupted; one that has ended stays as it is."""
+    """Record how a job ended; an ended job stays as it is."""
     values: dict[str, Any] = {
         "state": state.value,
         "result": None if result is None else dict(result),

@@ -95,7 +95,7 @@ class KnowledgeBaseRow:
 
     @property
     def waits(self) -> bool:
-        """Whether static vectors serve its chunks until another embedder has embedded all."""
+        """Whether static vectors stand in until another embedder has finished."""
         wanted = self.config.get("embedding", {}).get("type", "static")
         return wanted != "static" and self.embedder.startswith("static:")
 

@@ -20,7 +20,7 @@ _REVISION = re.compile(rf"\d{{4,}}|{UNFINISHED}")
 
 
 def is_current(connection: sa.Connection, place: object, *, to_fill: bool = False) -> bool:
-    """Whether the tables are those that this kbkit knows."""
+    """Whether the tables match this version of kbkit."""
     try:
         revision = revision_of(connection)
         unknown = revision is None and sa.inspect(connection).has_table(knowledge_bases.name)
@@ -60,7 +60,7 @@ def is_current(connection: sa.Connection, place: object, *, to_fill: bool = Fals
 
 
 def revision_of(connection: sa.Connection) -> str | None:
-    """The revision of the tables; ``None`` where there are none."""
+    """Return the revision of the tables; ``None`` without tables."""
     if not sa.inspect(connection).has_table(VERSION.name):
         return None
     try:
@@ -78,7 +78,7 @@ def revision_of(connection: sa.Connection) -> str | None:
 
 
 def migrate(connection: sa.Connection) -> None:
-    """Create the tables, or bring those of an older kbkit up to date, in a transaction."""
+    """Create or upgrade the tables, in a transaction."""
     if revision_of(connection) is None:
         create(connection)
     else:

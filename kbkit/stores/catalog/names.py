@@ -33,7 +33,7 @@ _ROWS, _FIELDS = "\x1e", "\x1f"
 
 
 class GivenName(NamedTuple):
-    """A name and what is known of it from all documents of a knowledge base.
+    """A name and its facts from all documents of a knowledge base.
 
     Attributes:
         name: As it is written.
@@ -75,7 +75,6 @@ def put(
     revision: int,
     read: Iterable[tuple[Document, Sequence[Name]]],
 ) -> None:
-    """Keep the names of documents in place of those before."""
     given = {document.id: (document.content_hash, found) for document, found in read}
     rows = transaction.execute(
         sa.select(documents.c.id, documents.c.content_hash).where(
@@ -178,7 +177,7 @@ def defined_in(
 
 
 def annotated_with(transaction: Transaction, kb_id: str) -> dict[str, tuple[str, ...]]:
-    """What the chunks of a knowledge base were last searched for: names by how they are written."""
+    """Return the names that chunks were last searched for, by spelling."""
     query = sa.select(gazetteers.c.names).where(gazetteers.c.kb_id == kb_id)
     kept = transaction.execute(query).scalar()
     text = zlib.decompress(kept).decode("utf-8", "surrogatepass") if kept else ""
@@ -212,7 +211,7 @@ def merge(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: st
 
 
 def refuse(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: str) -> None:
-    """Note that two entities are not one, so that nobody is asked again."""
+    """Record that two entities differ, so that they are not suggested again."""
     _check(transaction, kept_id, merged_id)
     _decide(transaction, kept_id, merged_id, applied=False, moved=[], made_by=made_by)
 
@@ -246,7 +245,7 @@ def of_pair(transaction: Transaction, pair: Sequence[str]) -> list[Any]:
 
 
 def put_back(transaction: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Have decided again what was decided before."""
+    """Restore earlier decisions."""
     if rows:
         transaction.execute(merges.insert(), list(rows))
 
@@ -309,7 +308,7 @@ _TABLES = {
 
 
 def check_target(transaction: Transaction, target: Target) -> None:
-    """Whether there is a target; files are taken at their word."""
+    """Check that a target exists; files are not checked."""
     if target.kind is TargetKind.ENTITY:
         entities.get(transaction, target.id)
         return
@@ -318,7 +317,7 @@ def check_target(transaction: Transaction, target: Target) -> None:
 
 
 def present(transaction: Transaction, targets: Collection[Target]) -> set[Target]:
-    """Those of some targets that are there; files are taken at their word."""
+    """Return the targets that exist; files are not checked."""
     found = {target for target in targets if target.kind not in (*_TABLES, TargetKind.ENTITY)}
     for kind, query in _TABLES.items():
         ids = [target.id for target in targets if target.kind is kind]
@@ -339,7 +338,7 @@ def present(transaction: Transaction, targets: Collection[Target]) -> set[Target
 
 
 def labels(transaction: Transaction, targets: Collection[Target]) -> dict[Target, tuple[str, str]]:
-    """What targets are called, and what they are: the type of an entity, else their kind."""
+    """Map targets to label and kind; for an entity, to its type."""
     found = {target: (target.id, target.kind.value) for target in targets}
     queries = {
         TargetKind.ENTITY: sa.select(subjects.c.id, subjects.c.name, entity_rows.c.type).outerjoin(

@@ -136,7 +136,7 @@ def restart(transaction: Transaction, row: KnowledgeBaseRow, suffix: str | None 
 
 
 def begin(transaction: Transaction, row: KnowledgeBaseRow, suffix: str = "") -> None:
-    """Begin a new collection as `restart` does; the one before is none of this catalog."""
+    """Begin a new collection as `restart` does, without marking the old one to be dropped."""
     name = ".".join(filter(None, (row.name, uuid4().hex[:8], suffix)))
     transaction.execute(
         knowledge_bases.update()

@@ -85,7 +85,7 @@ def _lacking(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
 def take_over(
     transaction: Transaction, row: KnowledgeBaseRow, embedder: str, dimensions: int
 ) -> None:
-    """Give all chunks of a knowledge base the vectors that wait for them.
+    """Replace all chunk vectors with the pending ones.
 
     The caller sees to it that there is one for each, and begins a new collection.
     """

@@ -28,7 +28,7 @@ _STATE = ("embedder", "fitted_at", "version", "chunks", "report")
 
 @dataclass(frozen=True, slots=True)
 class EncoderState:
-    """What a query encoder was fitted to; enough to know whether it is still good.
+    """Fingerprint of a fit, to tell whether a query encoder is still valid.
 
     Attributes:
         embedder: Fingerprint of the model whose vectors it was fitted to.

@@ -85,7 +85,6 @@ def put(
     questions: Sequence[str],
     vectors: NDArray[np.float32],
 ) -> None:
-    """Keep the vectors of questions, in place of those before."""
     for question, vector in zip(questions, pack(vectors), strict=True):
         forget(transaction, kb_id, question)
         transaction.execute(

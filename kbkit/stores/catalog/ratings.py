@@ -59,7 +59,7 @@ def add(
 
 
 def add_votes(transaction: Transaction, kb_id: str, target: Target, votes: Sequence[Vote]) -> None:
-    """Append what people said of a target, oldest first, with the times when they did."""
+    """Append ratings of a target, oldest first, with their times."""
     rows = [
         {
             "kb_id": kb_id,
@@ -102,7 +102,7 @@ _RATINGS = (
 
 
 def chunk_scores(transaction: Transaction, kb_id: str) -> list[ChunkScore]:
-    """What ratings of chunks say that name a query, oldest first: a search has no use for more."""
+    """List chunk ratings that name a query, oldest first."""
     return [ChunkScore(*row) for row in transaction.execute(_CHUNK_SCORES, {"kb": kb_id})]
 
 
@@ -127,7 +127,7 @@ def extent(transaction: Transaction, kb_id: str) -> tuple[int, int]:
 
 
 def remove(transaction: Transaction, kb_id: str, rating_id: int) -> str | None:
-    """Remove a rating; the query it named, ``None`` where there was no such rating."""
+    """Delete a rating; return its query, ``None`` if there was no such rating."""
     removed = transaction.execute(
         ratings.delete()
         .where(ratings.c.kb_id == kb_id, ratings.c.id == rating_id)

@@ -62,7 +62,7 @@ def get_document(transaction: Transaction, kb_id: str, document_id: str) -> Docu
 def beginnings(
     transaction: Transaction, kb_id: str, limit: int = 200, length: int = 1_000
 ) -> list[str]:
-    """How some documents begin, not gone: those with the first ids, which are as if by lot."""
+    """Return the beginnings of documents with the lowest ids, a pseudo-random sample."""
     alive = (documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value)
     text = sa.func.substr(documents.c.content, 1, length)
     query = sa.select(text).where(*alive).order_by(documents.c.id).limit(limit)
@@ -82,7 +82,7 @@ def image_names(transaction: Transaction) -> set[str]:
 def iter_documents(
     transaction: Transaction, kb_id: str, *, gone: bool = True
 ) -> Iterator[Document]:
-    """All documents of a knowledge base in order of URI, read as they are asked for."""
+    """Iterate over documents by URI, as they are needed."""
     query = sa.select(*DOCUMENT_COLUMNS).where(documents.c.kb_id == kb_id)
     if not gone:
         query = query.where(documents.c.state != DocumentState.GONE.value)
@@ -117,7 +117,7 @@ def _chunk(row: Any) -> Chunk:
 
 
 def kind_of(transaction: Transaction, kb_id: str, target: str) -> str | None:
-    """Whether an id is that of a ``chunk`` or a ``document``; ``None`` for neither."""
+    """Return ``chunk`` or ``document`` for an id; ``None`` for neither."""
     for kind, table in (("chunk", chunks), ("document", documents)):
         query = sa.select(table.c.id).where(table.c.id == target, table.c.kb_id == kb_id)
         if transaction.execute(query).first():
@@ -133,7 +133,7 @@ def find_entry(transaction: Transaction, name: str) -> str | None:
 
 
 def find_target(transaction: Transaction, name: str) -> Target | None:
-    """What an id, a slug or a URI is of: an entry, else a chunk or document, the first by name."""
+    """Resolve an id, slug or URI: an entry first, then a chunk or document by name."""
     if (entry := find_entry(transaction, name)) is not None:
         return Target(TargetKind.ENTRY, entry)
     alive = knowledge_bases.c.deleted_at.is_(None)
@@ -181,7 +181,7 @@ def iter_chunks(
 def neighbours(
     transaction: Transaction, kb_id: str, chunk_id: str, before: int, after: int
 ) -> list[Chunk]:
-    """A chunk between those that stand before and after it in its document."""
+    """Return a chunk with its neighbours in the document."""
     own = transaction.execute(
         sa.select(chunks.c.document_id, chunks.c.position).where(
             chunks.c.id == chunk_id, chunks.c.kb_id == kb_id
@@ -240,7 +240,7 @@ def hydrated(rows: Iterable[Sequence[Any]]) -> dict[int, tuple[Chunk, Document]]
 
 
 def iter_listed(transaction: Transaction, kb_id: str) -> Iterator[Document]:
-    """All documents of a knowledge base in order of URI; their ``content`` is left empty."""
+    """Iterate over documents by URI; ``content`` is empty."""
     for row in transaction.document_rows(kb_id):
         yield _listed(row[0], row[1:])
 
@@ -313,7 +313,7 @@ def uri_path(uri: str) -> str:
 
 
 def tag_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
-    """How many searched documents have each tag, the most used first."""
+    """Count searchable documents by tag, the most frequent first."""
     counts = Counter(
         tag
         for document in iter_listed(transaction, kb_id)

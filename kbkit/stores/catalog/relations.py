@@ -117,7 +117,7 @@ def edges(
     names: Collection[str] = (),
     kb_ids: Collection[str] | None = None,
 ) -> list[Edge]:
-    """The relations of a graph, or those that begin or end at some targets.
+    """List relations of a graph, or those at some targets.
 
     Ends that are other names of an entity stand as that entity; of relations that become one so,
     the strongest counts. Those whose ends are not there are left out.
@@ -145,7 +145,7 @@ Pair = tuple[tuple[str, str], tuple[str, str]]
 
 
 def pairs(transaction: Transaction, name: str = "") -> set[Pair]:
-    """What is related to what, as `edges` sees it, with nothing else of the relations."""
+    """Return related pairs as `edges` sees them."""
     aliases = entities.aliases_of(transaction)
     columns = ("source_kind", "source_id", "target_kind", "target_id")
     query = sa.select(*(relations.c[each] for each in columns)).distinct()
@@ -173,7 +173,7 @@ def strengths(
     names: Collection[str] = (),
     kb_ids: Collection[str] | None = None,
 ) -> dict[Target, float]:
-    """How much is related to targets of some kinds: the sum of the weights of their relations.
+    """Sum the weights of relations by target.
 
     Other names of an entity count as that entity. Among them may be what is not there any more.
     """
@@ -211,7 +211,7 @@ def relate(
     made_by: str,
     expected: datetime | None = None,
 ) -> Relation:
-    """Make a relation by hand, or change what is said of one; a deleted one comes back."""
+    """Create or change a relation by hand; restores a deleted one."""
     for end in (source, target):
         check_target(transaction, end)
     values = {

@@ -20,7 +20,7 @@ _KEPT = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What has gone since some moment.
+    """Chunks removed since a moment.
 
     Attributes:
         seqs: ``chunks.seq`` of what has gone.
@@ -37,7 +37,7 @@ def add(transaction: Transaction, kb_id: str, seqs: Collection[int]) -> None:
 
 
 def since(transaction: Transaction, kb_id: str, last: int) -> Removed | None:
-    """What has gone since the entry of that number; ``None`` where that is forgotten."""
+    """Return removals since an entry; ``None`` if the entry is forgotten."""
     query = sa.select(rows.c.id, rows.c.chunk_seq).where(rows.c.kb_id == kb_id, rows.c.id > last)
     found = transaction.execute(query.order_by(rows.c.id)).all()
     if any(row.chunk_seq is None for row in found):
@@ -46,7 +46,7 @@ def since(transaction: Transaction, kb_id: str, last: int) -> Removed | None:
 
 
 def last(transaction: Transaction, kb_id: str) -> int:
-    """Number of the last entry; 0 where there is none."""
+    """Return the number of the last entry; 0 if there is none."""
     query = sa.select(sa.func.coalesce(sa.func.max(rows.c.id), 0)).where(rows.c.kb_id == kb_id)
     return int(transaction.execute(query).scalar_one())
 
@@ -59,7 +59,7 @@ def is_known(transaction: Transaction, kb_id: str, last: int) -> bool:
 
 
 def is_long(transaction: Transaction, kb_id: str) -> bool:
-    """Whether it is time to forget the oldest entries."""
+    """Whether the oldest entries should be deleted."""
     query = sa.select(sa.func.count()).select_from(rows).where(rows.c.kb_id == kb_id)
     return int(transaction.execute(query).scalar_one()) > 2 * _KEPT
 

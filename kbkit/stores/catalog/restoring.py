@@ -127,7 +127,7 @@ class Restorer:
         return tuple(self._end(base) for base in self._bases.values())
 
     def _store(self, table: Table, step: Callable[[Values], Values | None]) -> int:
-        """Store what becomes of the rows of a table; gives how many that are."""
+        """Store the converted rows of a table; return their number."""
         later: list[Row] = []
         stored = 0
 
@@ -188,7 +188,7 @@ class Restorer:
         return ""
 
     def _fault_of_vector(self, kind: Any, packed: str) -> str:
-        """All vectors of a kind have the same length; the first tells, where nothing else does."""
+        """Check that all vectors of a kind have one length; the first one decides."""
         length = len(base64.b64decode(packed)) // 2
         known = self._dimensions.setdefault(kind, length)
         return "" if length and length == known else "vector has not the length of the others"
@@ -397,7 +397,7 @@ class Restorer:
         return values | {"alias_of": means}
 
     def _step(self, table: Table) -> Callable[[Values], Values | None]:
-        """What becomes of the rows of a table that has no rule of its own."""
+        """Return the default conversion for the rows of a table."""
         keys = tuple(table.primary_key.columns.keys())
         shared = table.name in ("entities", "merges")
         known = self._keys(table) if shared or "kb_id" in keys else set()

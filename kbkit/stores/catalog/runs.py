@@ -57,7 +57,7 @@ class SourceRow:
 
     @property
     def lock(self) -> str:
-        """The name of the lock that whoever reads it holds."""
+        """Name of the lock that a reader of this source holds."""
         return f"source-{self.id}"
 
     @property
@@ -105,7 +105,7 @@ def change_source(
     name: str | None = None,
     enabled: bool | None = None,
 ) -> None:
-    """Change a source; what is not named stays."""
+    """Change a source; omitted values stay."""
     given = {"key": key, "spec": spec and dict(spec), "name": name, "enabled": enabled}
     values = {column: value for column, value in given.items() if value is not None}
     others = sa.select(sources.c.id).where(
@@ -117,7 +117,7 @@ def change_source(
 
 
 def check_version(transaction: Transaction, source_id: str, expected: str | None) -> None:
-    """Whether a source is as somebody saw it."""
+    """Check that a source still has the expected version."""
     if expected is None:
         return
     found = transaction.execute(sa.select(sources).where(sources.c.id == source_id)).first()
@@ -132,7 +132,7 @@ def check_version(transaction: Transaction, source_id: str, expected: str | None
 
 
 def document_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
-    """How many documents that are not gone each source of a knowledge base has, by its id."""
+    """Count documents that are not gone, by source id."""
     column = documents.c.source_id
     query = (
         sa.select(column, sa.func.count())
@@ -143,7 +143,7 @@ def document_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
 
 
 def list_sources(transaction: Transaction, kb_id: str | None = None) -> list[SourceRow]:
-    """All sources of a knowledge base, or of all of them, oldest first."""
+    """List sources, oldest first; of all knowledge bases by default."""
     query = sa.select(sources)
     if kb_id is not None:
         query = query.where(sources.c.kb_id == kb_id)
@@ -152,7 +152,7 @@ def list_sources(transaction: Transaction, kb_id: str | None = None) -> list[Sou
 
 
 def delete_source(transaction: Transaction, source_id: str) -> None:
-    """Forget a source, its runs and what it remembered of its pages."""
+    """Delete a source with its runs and page records."""
     transaction.execute(sources.delete().where(sources.c.id == source_id))
 
 
@@ -205,7 +205,7 @@ def finished_runs(
 
 @dataclass(frozen=True, slots=True)
 class Visited:
-    """A visit, what came of it, and when it was."""
+    """A visit with its outcome and time."""
 
     visit: PageRecord
     outcome: str
@@ -247,7 +247,7 @@ def record_visits(
 
 
 class RunMemory:
-    """What the catalog remembers of a source's pages."""
+    """Catalog's memory of a source's pages."""
 
     def __init__(self, database: Database, source_id: str, run_id: int) -> None:
         self._database = database

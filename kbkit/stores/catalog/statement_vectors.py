@@ -31,7 +31,7 @@ EMBED_HASH = sa.func.coalesce(
 
 
 class Source(NamedTuple):
-    """What the vector of a chunk was made of, and may be made of.
+    """Text that a chunk's vector was made of, and the texts it may be made of.
 
     Attributes:
         id: Of the chunk.
@@ -47,7 +47,7 @@ class Source(NamedTuple):
 
 
 def count_lacking(transaction: Transaction, kb_id: str, text: str) -> int:
-    """How many vectors are of something else than a recipe wants."""
+    """Count vectors made of another text than the recipe wants."""
     found = _lacking(kb_id, text).subquery()
     return int(transaction.execute(sa.select(sa.func.count()).select_from(found)).scalar_one())
 
@@ -120,7 +120,7 @@ def outdate(transaction: Transaction, seqs: Collection[int]) -> None:
 
 
 def count_changed(transaction: Transaction, kb_id: str, version: int) -> int:
-    """How many vectors are others than in a version before."""
+    """Count vectors that changed since a version."""
     query = sa.select(sa.func.count()).where(rows.c.kb_id == kb_id, rows.c.version > version)
     return int(transaction.execute(query).scalar_one())
 

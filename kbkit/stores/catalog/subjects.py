@@ -51,7 +51,7 @@ def entity_id(name: str) -> str:
 
 
 def add(transaction: Transaction, names: Iterable[SubjectName]) -> None:
-    """Have subjects of those names; one that is there stays as it is."""
+    """Add subjects; existing ones stay as they are."""
     wanted = {each.id: each for each in names}
     query = sa.select(subjects.c.id)
     for part in in_parts(list(wanted)):
@@ -107,7 +107,7 @@ def listed(
     kb_ids: Collection[str] | None = None,
     limit: int | None = None,
 ) -> list[Subject]:
-    """Subjects that chunks speak of, those that most speak of first; aliases count for theirs."""
+    """List subjects, the most mentioned first; aliases count for their subject."""
     own = subjects.alias("own")
     canonical = sa.func.coalesce(own.c.alias_of, own.c.id).label("canonical")
     counted = (

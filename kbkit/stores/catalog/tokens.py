@@ -40,12 +40,11 @@ def find(transaction: Transaction, token_id: str) -> tuple[TokenInfo, str] | Non
 
 
 def listed(transaction: Transaction) -> list[TokenInfo]:
-    """All tokens, in order of name."""
     return [_info(row) for row in transaction.execute(sa.select(tokens).order_by(tokens.c.name))]
 
 
 def delete(transaction: Transaction, name: str) -> TokenInfo:
-    """Take a token away, by its name or id."""
+    """Delete a token by name or id."""
     # the rest of a row may be damaged, and it can be taken away all the same
     query = sa.select(tokens.c.id, tokens.c.name, tokens.c.scope)
     row = transaction.execute(
@@ -69,7 +68,7 @@ def note_uses(transaction: Transaction, used: Mapping[str, datetime]) -> None:
 
 
 def _info(row: sa.Row[Any]) -> TokenInfo:
-    """What a row says: never more than was permitted, whatever has become of it."""
+    """Read a token's row; damage never widens its scope."""
     whole = is_list_of_texts(row.kbs) and row.scope in _SCOPES and _DIGEST.fullmatch(row.digest)
     if not whole:
         raise WorkspaceError(f"the token {row.id} cannot be read; `kbkit doctor` says what to do")

@@ -72,7 +72,7 @@ def forget(transaction: Transaction, kb_id: str, uris: Collection[str]) -> None:
 def owners(
     transaction: Transaction, kb_id: str, uris: Iterable[str]
 ) -> dict[str, tuple[str, str | None]]:
-    """Id and source of those documents that are in the trash, by URI."""
+    """Map URIs of deleted documents to their ids and sources."""
     columns = deleted_documents.c
     rows = transaction.execute(
         sa.select(columns.uri, columns.id, columns.source_id).where(
@@ -116,7 +116,7 @@ def get(transaction: Transaction, kb_id: str, document: str) -> TrashedDocument:
 
 
 def read_again(transaction: Transaction, source_id: str | None, uri: str) -> None:
-    """Have the next refresh read a page, whatever the server says of its change."""
+    """Have the next refresh read a page, even if the server reports no change."""
     transaction.execute(
         pages.delete().where(
             pages.c.source_id == source_id, sa.or_(pages.c.document_uri == uri, pages.c.url == uri)
@@ -125,7 +125,7 @@ def read_again(transaction: Transaction, source_id: str | None, uri: str) -> Non
 
 
 def put_knowledge_base(transaction: Transaction, row: KnowledgeBaseRow) -> None:
-    """Put a knowledge base into the trash; its collection is marked to be dropped."""
+    """Move a knowledge base to the trash; mark its collection to be dropped."""
     transaction.execute(dropped_collections.insert().values(name=row.collection))
     transaction.execute(
         knowledge_bases.update()
@@ -157,7 +157,7 @@ def knowledge_bases_in_trash(transaction: Transaction) -> list[DeletedKnowledgeB
 
 
 def undelete_knowledge_base(transaction: Transaction, name: str, to: str) -> KnowledgeBaseRow:
-    """Bring a deleted knowledge base back, the last of its name."""
+    """Restore the last deleted knowledge base of a name."""
     there = knowledge_bases_in_trash(transaction)
     found = next((kb for kb in there if kb.name == name), None)
     found = found or next((kb for kb in there if len(name) > 7 and kb.id.startswith(name)), None)

@@ -51,7 +51,7 @@ class NewDocument:
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """What tells whether a stored document has to be stored again."""
+    """Facts that decide whether a document must be stored again."""
 
     content_hash: str
     state: DocumentState
@@ -60,7 +60,7 @@ class StoredVersion:
 
 @dataclass(frozen=True, slots=True)
 class ChunkChanges:
-    """How many chunks documents gained and lost; those that stayed count in neither."""
+    """Numbers of chunks added and removed; unchanged chunks count in neither."""
 
     added: int = 0
     removed: int = 0
@@ -73,10 +73,7 @@ def states(transaction: Transaction, document_ids: Sequence[str]) -> dict[str, D
 
 
 def ids_by_uri(transaction: Transaction, kb_id: str, uris: Collection[str]) -> dict[str, str]:
-    """Ids of those documents that are there, by URI.
-
-    The id of a document is made of its URI when it is first stored, and stays when that changes.
-    """
+    """A document's id is made from its first URI, and stays when that changes."""
     query = sa.select(documents.c.uri, documents.c.id).where(
         documents.c.kb_id == kb_id, transaction.is_in(documents.c.uri, uris)
     )
@@ -99,7 +96,7 @@ def stored_versions(
 
 
 def labels(transaction: Transaction, kb_id: str, uri: str) -> Labels:
-    """What a person said of a document; nothing where it is not there."""
+    """Return a document's labels; empty if it does not exist."""
     row = transaction.execute(
         sa.select(documents.c.given_type, documents.c.given_tags).where(
             documents.c.kb_id == kb_id, documents.c.uri == uri
@@ -118,7 +115,7 @@ def _labels(row: Any) -> Labels:
 def replace_documents(
     transaction: Transaction, kb_id: str, new: Sequence[NewDocument], packed: Mapping[str, bytes]
 ) -> ChunkChanges:
-    """Store documents and their chunks in place of what was there.
+    """Store documents and chunks, replacing earlier versions.
 
     Chunks that stay keep their row, and with it their vector and their place in Chroma.
     """
@@ -164,7 +161,7 @@ def replace_documents(
 
 
 def _forget_derived(transaction: Transaction, document_ids: Sequence[str]) -> None:
-    """Forget what is made of documents behind an ingest, since they change or go."""
+    """Delete data derived from documents that change or go."""
     cards.remove(transaction, document_ids)
     names.remove(transaction, document_ids)
     chunk_annotations.remove_of_documents(transaction, document_ids)
@@ -233,7 +230,7 @@ def touch_documents(
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a stored document is.
+    """Description of a stored document.
 
     Attributes:
         content_hash: Of the document, as it was when it was read.
@@ -249,7 +246,7 @@ class Description:
 def describe_documents(
     transaction: Transaction, kb_id: str, found: Mapping[str, Description]
 ) -> None:
-    """Say anew what documents are, but for those that changed meanwhile.
+    """Update descriptions, except for documents that changed meanwhile.
 
     Their cards say so too, and have to be made again.
     """

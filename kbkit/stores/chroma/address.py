@@ -15,7 +15,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,126}[A-Za-z0-9]")
 
 @dataclass(frozen=True, slots=True)
 class ChromaAddress:
-    """Where a Chroma server is; it can be shown, for the token is left out.
+    """Address of a Chroma server; its text omits the token.
 
     Attributes:
         url: Scheme, host, port and path.
@@ -39,7 +39,7 @@ class ChromaAddress:
 
     @property
     def place(self) -> str:
-        """All of it but the token: what messages call it, and `parse` reads."""
+        """The address without the token, as `parse` reads it."""
         return self.url + self._query
 
     @property

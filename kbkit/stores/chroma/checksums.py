@@ -43,7 +43,7 @@ _Stamp = tuple[int, ...]
 
 @dataclass(slots=True)
 class FolderChecksums:
-    """What the files of a folder held when somebody of kbkit wrote to them last.
+    """Checksums of the files in a folder since kbkit's last write.
 
     Calls come one at a time, while no other process of kbkit opens or writes the folder.
     """
@@ -52,7 +52,7 @@ class FolderChecksums:
     _read: dict[str, tuple[_Stamp, tuple[Span, ...], int]] = field(default_factory=dict)
 
     def fault(self) -> str:
-        """What is wrong with the files, in words; empty where they are as they were left.
+        """Return a fault of the files in words; empty if they match.
 
         A file that this process has read, and that has not been touched since, is not read again.
         """
@@ -111,7 +111,7 @@ class FolderChecksums:
             return frozenset()
 
     def _known(self) -> dict[str, tuple[int, tuple[Span, ...]]] | None:
-        """CRC-32 of each file and what of it is left out; ``None`` where that cannot be read."""
+        """Return CRC-32 and ignored spans of each file; ``None`` if unreadable."""
         try:
             values = json.loads((self.folder / _LIST).read_bytes())
             if values["format"] != _FORMAT:
@@ -209,7 +209,7 @@ def _stamp(path: Path) -> _Stamp:
 
 
 def _left_out(path: Path) -> tuple[Span, ...]:
-    """What opening the database changes of it, so that others may do so with Chroma itself."""
+    """Return the spans that opening the database changes, so that Chroma itself may open it."""
     query = "SELECT rootpage FROM sqlite_master WHERE name = ?"
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:

@@ -44,7 +44,7 @@ class ChromaCollections(ABC):
 
     @abstractmethod
     def _explained(self) -> AbstractContextManager[None]:
-        """Turn the errors of Chroma, which are of many kinds, into those of kbkit."""
+        """Convert Chroma's errors to kbkit's."""
 
     def _changing(self, name: str) -> AbstractContextManager[None]:
         return self._explained()
@@ -76,12 +76,12 @@ class ChromaCollections(ABC):
         return payload
 
     def create(self, name: str, dimensions: int) -> None:
-        """Make an empty collection; Chroma takes the dimensions from the first vectors."""
+        """Create an empty collection; Chroma takes the dimensions from the first vectors."""
         with self._changing(name):
             self._collections[name] = self._made(name)
 
     def drop(self, name: str) -> None:
-        """Delete a collection; without effect where there is none."""
+        """Delete a collection; does nothing if there is none."""
         self._collections.pop(name, None)
         with self._changing(name):
             self._dropped(name)
@@ -108,7 +108,7 @@ class ChromaCollections(ABC):
         vectors: NDArray[np.float32],
         payloads: Sequence[VectorPayload] | None = None,
     ) -> None:
-        """Store vectors, in place of those with the same ids.
+        """Store vectors, replacing those with the same ids.
 
         Without payloads Chroma adds more than three times as many a second.
         """

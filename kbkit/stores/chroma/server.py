@@ -52,13 +52,13 @@ class ChromaServer(ChromaCollections):
             self._connection = None
 
     def reopen(self) -> None:
-        """Ask anew which collections there are; a connection, once made, mends itself."""
+        """List the collections again; a connection recovers by itself."""
         self._collections.clear()
         with self._explained():
             self._connected()
 
     def settle(self) -> None:
-        """Without effect: the server sees to it."""
+        """Do nothing: the server takes care of it."""
 
     def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
         """Ids of the ``k`` vectors nearest to a unit vector, nearest first; 300 at most."""
@@ -84,7 +84,7 @@ class ChromaServer(ChromaCollections):
         self._connected().drop(name)
 
     def _fitting(self, payload: VectorPayload) -> VectorPayload:
-        """Cut a text that is too long; leave out metadata that have no room."""
+        """Shorten long texts, and leave out metadata that do not fit."""
         kept, left = {}, _METADATA_BYTES
         for name, value in payload.metadata.items():
             values = value if isinstance(value, list) else [value]

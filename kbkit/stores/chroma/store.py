@@ -117,7 +117,7 @@ class ChromaStore(ChromaCollections):
         return Damage(fault, self._checksums.harmed()) if fault else None
 
     def settle(self) -> None:
-        """Note what the files hold, so that whoever opens them next knows that they are whole."""
+        """Record checksums, so that the next process knows that the files are whole."""
         with self._explained():
             self._keep()
 
@@ -224,7 +224,7 @@ def _settings() -> Settings:
 
 
 class _Kind(Enum):
-    """What an error of Chroma or of the system says of the folder."""
+    """Kind of error, and its meaning for the folder."""
 
     REFUSED = auto()
     """A collection is missing, there already, or of other dimensions."""
@@ -234,7 +234,7 @@ class _Kind(Enum):
 
 
 def _kind(error: BaseException) -> _Kind | None:
-    """What an error says; ``None`` for what is none of Chroma's."""
+    """Classify an error; ``None`` if it is not Chroma's."""
     # a panic of Chroma's Rust code is no Exception, since nobody is to catch it by chance
     if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
         return None

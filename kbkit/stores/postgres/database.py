@@ -112,7 +112,7 @@ class PostgresDatabase:
         return []
 
     def compact(self) -> int:
-        """Vacuum the tables; the server keeps the room for what comes, so nobody knows how much."""
+        """Vacuum the tables; the number of bytes is unknown, since the server keeps the space."""
         with explained(self._place), self._alone.connect() as connection:
             names = connection.execute(
                 sa.text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
@@ -175,7 +175,7 @@ _LOCK = sa.text("SELECT pg_advisory_xact_lock(:number)")
 
 
 def without_password(url: str) -> str:
-    """An address without its password, as a process may be told it that has it from elsewhere."""
+    """Return a URL without its password, for processes that get it from the environment."""
     return _parsed(url)._replace(password=None).render_as_string(hide_password=False)
 
 

@@ -22,7 +22,7 @@ _MARK = "home"
 
 
 def other_home(database: Database, folder: Path) -> str:
-    """Where files and entries are kept, if that is not this folder.
+    """Return the other folder that holds files and entries, if any.
 
     A folder with some becomes their home where they have none yet.
     """

@@ -42,11 +42,11 @@ class PostgresImages:
         return set(self._execute(_NAMES)).union(self._before.names() if self._before else ())
 
     def now(self) -> float:
-        """What the server's clock says, in seconds since the epoch."""
+        """Time of the server's clock, in seconds since the epoch."""
         return float(self._execute(_NOW)[0])
 
     def sweep(self, used: Collection[str], before: float) -> tuple[int, int]:
-        """Remove what no document shows; see `ImageStore.sweep`."""
+        """Remove unused pictures; see `ImageStore.sweep`."""
         sizes = self._execute(_SWEEP, used=list(used), before=before)
         return len(sizes), sum(sizes)
 

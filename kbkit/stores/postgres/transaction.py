@@ -62,7 +62,7 @@ class TextSearchIndex:
             )
 
     def remove(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
-        """Take chunks out of the index; ``rows`` must be what was added."""
+        """Remove chunks from the index; ``rows`` must equal what was added."""
         if rows:
             self._connection.exec_driver_sql(
                 f"DELETE FROM {_table(kb_id)} WHERE seq = ANY(%s)",  # noqa: S608 - own name
@@ -70,7 +70,7 @@ class TextSearchIndex:
             )
 
     def postings(self, kb_id: str, terms: Iterable[str]) -> dict[str, Postings]:
-        """The chunks that hold each term, and how often; terms that occur nowhere are left out."""
+        """Map each term to its postings; absent terms are left out."""
         wanted = {_lexeme(term): term for term in terms if term and "\0" not in term}
         if not wanted:
             return {}
@@ -92,7 +92,7 @@ class TextSearchIndex:
 
 
 def _counted(terms: str) -> tuple[list[str], str | None]:
-    """The lexemes of a chunk, and as JSON how often those occur that do so more than once."""
+    """Return the lexemes of a chunk, and as JSON the counts above one."""
     times = Counter(map(_lexeme, terms.split()))
     repeated = {lexeme: count for lexeme, count in times.items() if count > 1}
     return list(times), json.dumps(repeated) if repeated else None
@@ -105,7 +105,7 @@ class PostgresTransaction(Transaction):
         super().__init__(connection, TextSearchIndex(connection))
 
     def reserve_seqs(self, count: int) -> int:
-        """The first of so many ``chunks.seq``; the sequence stays ahead whatever is rolled back.
+        """Reserve a range of ``chunks.seq``; the sequence stays ahead after a rollback.
 
         The transaction holds the write lock, so nobody else takes these numbers.
         """
@@ -128,7 +128,7 @@ class PostgresTransaction(Transaction):
             self.execute(sa.select(sa.func.setval(_sequence(column), last)))
 
     def is_in(self, column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:
-        """As one bound value, however many there are: the statement is compiled once."""
+        """Pass all values as one bound parameter: the statement is compiled once."""
         return column == sa.any_(sa.literal(list(values), ARRAY(sa.Text)))
 
 
@@ -180,7 +180,7 @@ def _check(connection: sa.Connection, place: str) -> set[str]:
 
 
 def _add_own(connection: sa.Connection) -> None:
-    """Make the tables that only a server has, where they are missing."""
+    """Create the tables that exist only on a server."""
     names = sa.inspect(connection).get_table_names()
     for name, statements in _OWN.items():
         for statement in statements if name not in names else ():

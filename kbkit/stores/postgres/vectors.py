@@ -53,17 +53,17 @@ class PgVectorStore:
         self._with_graph: set[str] = set()
 
     def reopen(self) -> None:
-        """Ask anew what collections have; what was committed is seen anyway."""
+        """Read the collections again; commits are visible anyway."""
         self._with_graph.clear()
 
     def settle(self) -> None:
-        """Without effect: what is committed is whole."""
+        """Do nothing: commits are whole."""
 
     def damage(self) -> None:
         """None: the server sees to its own files."""
 
     def close(self) -> None:
-        """Without effect: connections are those of the catalog."""
+        """Do nothing: connections belong to the catalog."""
 
     def create(self, name: str, dimensions: int) -> None:
         table, told = _table(name), name.replace("'", "''")
@@ -73,7 +73,7 @@ class PgVectorStore:
             connection.exec_driver_sql(f"COMMENT ON TABLE {table} IS '{told}'")
 
     def drop(self, name: str) -> None:
-        """Delete a collection; without effect where there is none."""
+        """Delete a collection; does nothing if there is none."""
         with self._begun() as connection:
             connection.exec_driver_sql(f"DROP TABLE IF EXISTS {_table(name)}")
         self._with_graph.discard(name)
@@ -105,7 +105,7 @@ class PgVectorStore:
         vectors: NDArray[np.float32],
         payloads: Sequence[VectorPayload] | None = None,
     ) -> None:
-        """Store vectors, in place of those with the same ids; payloads are in the catalog."""
+        """Store vectors, replacing those with the same ids; payloads are in the catalog."""
         statement = (
             f"INSERT INTO {_table(name)} SELECT id, told::{self._type}"  # noqa: S608 - own names
             " FROM unnest(%s::text[], %s::text[]) AS rows(id, told)"
@@ -119,7 +119,7 @@ class PgVectorStore:
         self._see_to_graph(name, vectors.shape[1])
 
     def _see_to_graph(self, name: str, dimensions: int) -> None:
-        """Make the graph of a collection that has grown: at once, in a quarter of the time."""
+        """Index a collection that has grown; building at once takes a quarter of the time."""
         if name in self._with_graph or dimensions > _MOST_DIMENSIONS:
             return
         table = _table(name)
@@ -151,7 +151,7 @@ class PgVectorStore:
 
     @contextmanager
     def _begun(self) -> Iterator[sa.Connection]:
-        """A transaction; what goes wrong in it is told as the seam wants it."""
+        """Open a transaction whose errors are those of the interface."""
         try:
             with explained(self._place), self._engine.begin() as connection:
                 yield connection

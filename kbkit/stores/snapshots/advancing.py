@@ -59,7 +59,7 @@ def advanced(
     quickly: bool = False,
     keep: Keep = _held,
 ) -> SegmentedSnapshot | None:
-    """Segments as a transaction sees them now; ``None`` where they have to be made anew."""
+    """Update segments to a transaction's state; ``None`` if they must be rebuilt."""
     if not follows(transaction, row, held):
         return None
     gone = removed_chunks.since(transaction, row.id, held.removed)
@@ -103,7 +103,7 @@ def _with_later(
     after: int,
     keep: Keep,
 ) -> list[Segment]:
-    """Segments with those of the chunks that came after one; a small last one is made anew."""
+    """Append later chunks to segments; rewrites a small last segment."""
     held = [segment for segment in segments if segment.snapshot.seqs[-1] <= after]
     rest = segments[len(held) :]
     if sum(len(segment.snapshot) for segment in rest) > MOST:
@@ -159,7 +159,7 @@ def _cards(
 def anew(
     transaction: Transaction, row: KnowledgeBaseRow, *, keep: Keep = _held
 ) -> SegmentedSnapshot:
-    """Segments of what a transaction sees, made of nothing but the catalog."""
+    """Build segments from the catalog alone."""
     last = removed_chunks.last(transaction, row.id)
     made = [
         keep(Segment(make(transaction, row, None, after=low, until=high)))

@@ -64,7 +64,7 @@ class ChunkTable:
         return len(self.seqs)
 
     def card_scores(self, score: Score) -> NDArray[np.float32]:
-        """What a function of vectors says of the card of each document; 0 for one without."""
+        """Apply a function to the summary vectors; 0 for documents without one."""
         found = score(self.card_vectors)
         found[self.sizes == 0] = 0.0
         return found
@@ -77,7 +77,6 @@ _Table = TypeVar("_Table", bound=ChunkTable)
 
 
 def read(transaction: Transaction, row: KnowledgeBaseRow) -> ChunkTable:
-    """The chunk table of what a transaction sees."""
     ordinals = {known: i for i, known in enumerate(corpus.titles(transaction, row.id))}
     rows = corpus.chunk_owners(transaction, row.id)
     owners = np.fromiter((ordinals[known] for _, known, _ in rows), np.int32, len(rows))
@@ -114,7 +113,7 @@ def card_columns(
     *,
     some: bool = False,
 ) -> dict[str, Any]:
-    """What a table holds of the cards of its documents; zeros for those that have none."""
+    """Return the columns of document summaries; zeros for documents without one."""
     found = cards.vectors_of(transaction, row, ordinals if some else None)
     vectors = np.zeros((len(ordinals), found.vectors.shape[1]), np.float32)
     there = [i for i, known in enumerate(found.document_ids) if known in ordinals]
@@ -138,7 +137,7 @@ _DTYPES = {"F32": "<f4", "I64": "<i8", "I32": "<i4", "U16": "<u2", "U8": "|u1"}
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], about: dict[str, str]) -> None:
-    """Write arrays; whoever reads meanwhile has the file before."""
+    """Write arrays; concurrent readers keep the old file."""
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
@@ -172,7 +171,6 @@ def check(path: Path) -> None:
 
 
 def _crc(file: BinaryIO, most: int = sys.maxsize) -> int:
-    """CRC-32 of what comes, up to so many bytes."""
     crc = 0
     while most and (data := file.read(min(_AT_ONCE, most))):
         crc = zlib.crc32(data, crc)
@@ -181,7 +179,7 @@ def _crc(file: BinaryIO, most: int = sys.maxsize) -> int:
 
 
 def read_arrays(path: Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
-    """What `write_arrays` was given.
+    """Read arrays that `write_arrays` wrote.
 
     The file is mapped rather than read, so that only the pages a search touches are, and several
     processes share them. It begins with the length of a JSON header, 8 bytes little endian.
@@ -195,7 +193,7 @@ def read_arrays(path: Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
 
 
 def _check_once(path: Path) -> None:
-    """`check`, unless a large file is as it was when somebody did so."""
+    """`check` a file; a large one only if it changed since the last check."""
     found = path.stat()
     if found.st_size < _LARGE:
         check(path)
@@ -213,7 +211,7 @@ def _check_once(path: Path) -> None:
 
 
 def forget_pages(array: NDArray[Any]) -> None:
-    """Have what was read of a file leave memory, where an array is mapped; it is read again."""
+    """Evict a mapped file's pages from memory; they are read again on demand."""
     base: Any = array
     while isinstance(base, np.ndarray):
         base = base.base

@@ -103,7 +103,7 @@ class JoinedCodes:
 
 
 def write(path: Path, vectors: NDArray[np.float32]) -> None:
-    """Make the codes of vectors; nothing is done where it is not worth it or faiss is missing."""
+    """Quantize vectors; does nothing if they are few or faiss is missing."""
     number, dimensions = vectors.shape
     if number < FEWEST or dimensions % 4 or not available():
         return
@@ -132,7 +132,7 @@ def path_of(file: Path, *, cards: bool = False) -> Path:
 
 
 def codes_of(snapshot: Snapshot) -> VectorCodes | None:
-    """The codes of a snapshot that a file keeps; ``None`` where it has none."""
+    """Return a snapshot's quantized vectors; ``None`` without a file."""
     if "codes" not in snapshot.kept:
         snapshot.kept["codes"] = _load(snapshot)
     found: VectorCodes | None = snapshot.kept["codes"]
@@ -145,7 +145,7 @@ def _load(snapshot: Snapshot) -> VectorCodes | None:
 
 
 def strangers(path: Path, vectors: NDArray[np.float32]) -> int:
-    """Vectors of which a whole file has the codes of others; 0 where it has none, or no faiss."""
+    """Count vectors whose codes do not match; 0 without codes or faiss."""
     codes = load(path, vectors)
     if codes is None:
         return 0
@@ -166,7 +166,7 @@ def strangers(path: Path, vectors: NDArray[np.float32]) -> int:
 
 
 def load(path: Path, vectors: NDArray[np.float32]) -> VectorCodes | None:
-    """The codes that a file keeps of vectors; ``None`` where there is none that fits them."""
+    """Load quantized vectors; ``None`` if no file fits."""
     if not available():
         return None
     with contextlib.suppress(OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):

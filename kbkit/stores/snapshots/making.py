@@ -29,7 +29,7 @@ _COMPARED = 10
 
 
 def related(transaction: Transaction, kb_id: str, snapshot: Snapshot, *, after: int = 0) -> bool:
-    """Whether a snapshot is of this catalog's history.
+    """Whether a snapshot belongs to this catalog's history.
 
     A catalog that was restored from a copy counts on from there, and gives versions and ``seq``
     again that a snapshot has seen; its last chunks tell.
@@ -51,7 +51,7 @@ def make(
     after: int = 0,
     until: int = corpus.LAST,
 ) -> Snapshot:
-    """The snapshot of what a transaction sees, out of an older one and what is new since."""
+    """Make a snapshot from an older one and later changes."""
     alive = corpus.chunk_seqs(transaction, row.id, after=after, until=until)
     titles_by_id = corpus.titles(transaction, row.id, after=after, until=until)
     ordinals = {known: i for i, known in enumerate(titles_by_id)}
@@ -107,7 +107,7 @@ def make(
 def _changed(
     transaction: Transaction, row: KnowledgeBaseRow, before: Snapshot
 ) -> NDArray[np.float32]:
-    """The vectors of a snapshot, with those that are made of other texts since."""
+    """Return a snapshot's vectors, with those whose texts changed."""
     changed = statement_vectors.changed_since(transaction, row.id, before.version)
     places = {seq: place for place, seq in enumerate(before.seqs.tolist()) if seq in changed}
     if not places:
@@ -118,7 +118,7 @@ def _changed(
 
 
 def _listed(texts: Sequence[str], language: str, numbers: Mapping[str, int]) -> Lists:
-    """The terms of each text, by number; those that no chunk has are left out."""
+    """Return the term numbers of each text; unknown terms are left out."""
     lists = [
         [numbers[term] for term in _terms_of(text, language) if term in numbers] for text in texts
     ]
@@ -184,7 +184,7 @@ def _read(
     ordinals: dict[str, int],
     between: tuple[int, int],
 ) -> _New:
-    """The chunks that a snapshot does not have yet; texts that it knows keep their numbers."""
+    """Read the chunks that a snapshot lacks; known texts keep their numbers."""
     last = int(before.seqs[-1]) if len(before) else between[0]
     vocabulary = {term: i for i, term in enumerate(before.terms)}
     texts = {text: i for i, text in enumerate(before.heading_texts)}
@@ -229,7 +229,7 @@ def _postings(
     rows: NDArray[np.int32],
     counts: NDArray[np.uint16],
 ) -> tuple[list[str], NDArray[np.int64], NDArray[np.int32], NDArray[np.uint16]]:
-    """Sort postings by term; those of each term are in order of rows already."""
+    """Sort postings by term; those of a term are already in row order."""
     terms = sorted(vocabulary)
     places = np.empty(len(terms), np.int32)
     places[[vocabulary[term] for term in terms]] = np.arange(len(terms), dtype=np.int32)
@@ -253,7 +253,7 @@ _GONE = 0.3
 
 
 def to_merge(segments: Sequence[Segment], most: int = LARGEST) -> slice | None:
-    """The next segments to merge, neighbours; ``None`` where it is well as it is."""
+    """Return the next neighbouring segments to merge; ``None`` if there are none."""
     for i, segment in enumerate(segments):
         if len(segment) <= most and len(segment.gone) > _GONE * len(segment.snapshot):
             return slice(i, i + 1)
@@ -283,7 +283,7 @@ def _tier(size: int) -> int:
 
 
 def merged(segments: Sequence[Segment]) -> Snapshot:
-    """Segments as one snapshot, of what is left of them."""
+    """Merge segments, without removed chunks."""
     newest = max((segment.snapshot for segment in segments), key=lambda s: s.version)
     oldest = min((segment.snapshot for segment in segments), key=lambda s: s.cards_version)
     kept = [segment.kept for segment in segments]

@@ -19,7 +19,7 @@ Rows = NDArray[np.int64]
 
 
 def is_coded(snapshot: SegmentedSnapshot) -> bool:
-    """Whether `near_chunks` has to scan the vectors of few chunks only."""
+    """Whether `near_chunks` scans the vectors of few chunks only."""
     if not available():
         return False
     uncoded = [s for s in snapshot.segments if codes_of(s.snapshot) is None]
@@ -107,7 +107,7 @@ class NearCards:
         return numbers[self.holders[numbers] >= 0]
 
     def scores(self, numbers: Numbers, score: Score) -> NDArray[np.float32]:
-        """What a function says of the cards of some documents; of the mean for one without."""
+        """Score document summaries; documents without one get the mean's score."""
         found = np.empty(len(numbers), np.float32)
         holders = self.holders[numbers]
         for i in np.unique(holders).tolist():
@@ -118,7 +118,7 @@ class NearCards:
 
 
 def near_cards(snapshot: SegmentedSnapshot) -> NearCards | None:
-    """What finds the cards that are near; ``None`` where all are scanned, as few are."""
+    """Return an index of near summaries; ``None`` if they are few enough to scan."""
     if _CARDS_KEPT not in snapshot.kept:
         snapshot.kept[_CARDS_KEPT] = _of(snapshot) if available() else None
     found: NearCards | None = snapshot.kept[_CARDS_KEPT]

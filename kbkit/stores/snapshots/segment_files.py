@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class SegmentFiles:
-    """The files of one workspace; those that are mapped stay so for as long as they are used."""
+    """Segment files of a workspace; mapped ones stay while they are used."""
 
     folder: Path
     _mapped: dict[str, Snapshot] = field(default_factory=dict)
@@ -235,7 +235,7 @@ class SegmentFiles:
         return [self.folder / name for name in sorted(self._listed(kb_id)) if name.endswith(_FILE)]
 
     def _listed(self, kb_id: str) -> set[str]:
-        """The files that a list names; none where it cannot be read."""
+        """Return the files on a list; none if it is unreadable."""
         try:
             values = json.loads(self.path(kb_id).read_bytes())
             files = {str(each["file"]) for each in values["segments"]}

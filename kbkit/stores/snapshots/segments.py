@@ -105,7 +105,7 @@ class Segment:
 
 @dataclass(slots=True)
 class DocumentNumbers:
-    """Which document has which number, in all versions that a process has seen; it only grows."""
+    """Numbers of documents over all versions that a process has seen; only grows."""
 
     ids: list[str] = field(default_factory=list)
     _numbers: dict[str, int] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class DocumentNumbers:
 
 @dataclass(frozen=True, slots=True)
 class SegmentsVersion:
-    """What some segments show, together: see `ChunkTable` and `SegmentedSnapshot`."""
+    """Segments of one version; see `ChunkTable` and `SegmentedSnapshot`."""
 
     version: int
     embedder: str
@@ -147,7 +147,7 @@ class SegmentsVersion:
 
 @dataclass(frozen=True, slots=True)
 class SegmentedSnapshot(ChunkTable):
-    """Segments read as one snapshot: rows of each stand behind those of the one before.
+    """Segments read as one snapshot, their rows one after another.
 
     `card_vectors` is empty: `card_scores` reads those of the segments.
 
@@ -185,7 +185,7 @@ class SegmentedSnapshot(ChunkTable):
         return sum(len(segment) for segment in self.segments if not segment.file)
 
     def rows_of(self, ids: Sequence[str]) -> Rows:
-        """Rows of chunks by id, in that order; those that are gone are left out."""
+        """Return rows of chunks by id, in that order; missing ones are left out."""
         found: dict[str, int] = {}
         for i, segment in enumerate(self.segments):
             snapshot, places = segment.snapshot, self.places[i]
@@ -196,7 +196,7 @@ class SegmentedSnapshot(ChunkTable):
         return np.array([found[known] for known in ids if known in found], np.int64)
 
     def holding(self, terms: Iterable[str]) -> dict[str, Postings]:
-        """The chunks that hold each term, by row, and how often; without terms of none."""
+        """Map terms to postings by row; absent terms are left out."""
         wanted = tuple(terms)
         parts: dict[str, list[Postings]] = {term: [] for term in wanted}
         for i, segment in enumerate(self.segments):
@@ -253,7 +253,7 @@ class SegmentedSnapshot(ChunkTable):
         return titles, headings
 
     def card_scores(self, score: Score) -> NDArray[np.float32]:
-        """What a function of vectors says of the card of each document; 0 for one without."""
+        """Apply a function to the summary vectors; 0 for documents without one."""
         found = np.zeros(len(self.sizes), np.float32)
         for cards in self.card_parts():
             found[cards.numbers] = score(cards.vectors)
@@ -274,7 +274,7 @@ class SegmentedSnapshot(ChunkTable):
         return found
 
     def card_parts(self) -> list[CardVectors]:
-        """Those of the segments and those that came behind, in the order in which they came."""
+        """Return the vectors of segments and of later documents, in order."""
         own = [
             CardVectors(
                 s.cards_version,
@@ -310,7 +310,7 @@ class SegmentedSnapshot(ChunkTable):
 
 
 def _distinct(segments: NDArray[np.integer[Any]]) -> list[int]:
-    """Which segments there are, ascending; np.unique would import numpy.ma, which takes 40 ms."""
+    """Return the distinct segments, ascending; importing np.unique takes 40 ms."""
     return [int(i) for i in np.flatnonzero(np.bincount(segments))]
 
 

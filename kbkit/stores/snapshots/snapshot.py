@@ -43,7 +43,7 @@ class Lists:
         return len(self.starts) - 1
 
     def holding(self, numbers: Collection[int], which: NDArray[np.int32]) -> NDArray[np.int64]:
-        """How many of some numbers each of some lists has, shape ``(len(which),)``."""
+        """Count how many of some numbers each list has, shape ``(len(which),)``."""
         if not numbers:
             return np.zeros(len(which), np.int64)
         first = self.starts[which]
@@ -59,7 +59,7 @@ class Lists:
 
 
 class Texts(Sequence[str]):
-    """Texts as a file has them, each ended by a NUL, decoded when they are asked for."""
+    """NUL-terminated texts of a file, decoded on demand."""
 
     def __init__(self, data: NDArray[np.uint8]) -> None:
         self._data = data
@@ -133,14 +133,14 @@ class Snapshot(ChunkTable):
     _rows: dict[str, int] = field(default_factory=dict)
 
     def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
-        """Rows of chunks by id, in that order; those that are gone are left out."""
+        """Return rows of chunks by id, in that order; missing ones are left out."""
         if len(self._rows) < len(self):
             self._rows.update({known: row for row, known in enumerate(self.ids)})
         rows = self._rows
         return np.array([rows[known] for known in ids if known in rows], np.int64)
 
     def holding(self, terms: Iterable[str]) -> dict[str, Postings]:
-        """The chunks that hold each term, by row, and how often; without terms of none."""
+        """Map terms to postings by row; absent terms are left out."""
         return {term: self.postings(number) for term, number in self.numbers(terms).items()}
 
     def scored(self, score: Score) -> NDArray[np.float32]:
@@ -150,7 +150,7 @@ class Snapshot(ChunkTable):
         return self.vectors[rows]
 
     def scores_of(self, rows: NDArray[np.int64], score: Score) -> NDArray[np.float32]:
-        """What a function of vectors, a number for each, says of some chunks.
+        """Score chunks with a function of their vectors, one number each.
 
         Those of a document lie in a row, and need not be copied for it.
         """
@@ -177,7 +177,7 @@ class Snapshot(ChunkTable):
         return known[self.headings] if len(known) else np.zeros(len(self), np.bool_)
 
     def numbers(self, terms: Iterable[str]) -> dict[str, int]:
-        """Places of some terms in `terms`; those that no chunk has are left out."""
+        """Map terms to their positions in `terms`; absent ones are left out."""
         kept: dict[str, int | None] = self.kept.setdefault("numbers", {})
         if len(kept) > _MOST_SOUGHT:
             kept.clear()
@@ -212,7 +212,7 @@ _OF_LISTS = ("starts", "values")
 
 
 def save(snapshot: Snapshot, path: Path) -> None:
-    """Write a snapshot; whoever reads meanwhile has the file before."""
+    """Write a snapshot; concurrent readers keep the old file."""
     tensors: dict[str, NDArray[Any]] = {name: getattr(snapshot, name) for name in _ARRAYS}
     for name in _LISTS:
         lists = getattr(snapshot, name)
@@ -238,7 +238,7 @@ def save_cards(
 
 
 def load_cards(path: Path) -> tuple[str, list[str], NDArray[np.float32]] | None:
-    """What `save_cards` was given; ``None`` as `load` says."""
+    """Load what `save_cards` wrote; ``None`` as in `load`."""
     try:
         about, arrays = read_arrays(path)
         ids, vectors = list(Texts(arrays["document_ids"])), arrays["vectors"]
@@ -254,7 +254,7 @@ def _packed(texts: Iterable[str]) -> NDArray[np.uint8]:
 
 
 def load(path: Path) -> Snapshot | None:
-    """Map what `save` wrote; ``None`` for a file that is missing, damaged or of another kbkit."""
+    """Map a snapshot; ``None`` if it is missing, damaged or of another version."""
     try:
         about, arrays = read_arrays(path)
         if about["format"] != _FORMAT:

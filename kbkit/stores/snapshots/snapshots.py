@@ -69,7 +69,7 @@ class Snapshots:
         return held if held is not None and _is_of(held, row) else None
 
     def seen(self, transaction: Transaction, row: KnowledgeBaseRow) -> SegmentedSnapshot | None:
-        """The snapshot of what a reading transaction sees, if one is in memory or soon level."""
+        """Return the transaction's snapshot if it is in memory or quickly made."""
         held = self._held.get(row.id)
         if held is None:
             return None
@@ -79,7 +79,7 @@ class Snapshots:
             return self._level(transaction, row)
 
     def table(self, transaction: Transaction, row: KnowledgeBaseRow) -> ChunkTable:
-        """The chunk table of what a reading transaction sees, read once for each version."""
+        """Return the transaction's chunk table, read once a version."""
         if (snapshot := self.seen(transaction, row)) is not None:
             return snapshot
         with self._tabling:  # of threads that search at once, one reads it
@@ -90,7 +90,7 @@ class Snapshots:
             return found
 
     def _level(self, transaction: Transaction, row: KnowledgeBaseRow) -> SegmentedSnapshot | None:
-        """The snapshot of what a transaction sees, if that is soon had; `_advancing` is held."""
+        """Return the snapshot if it is quickly made; the caller holds `_advancing`."""
         held = self._newest(transaction, row)
         if held is None or _is_of(held, row):
             return held
@@ -117,7 +117,7 @@ class Snapshots:
         return held
 
     def _hold(self, kb_id: str, found: SegmentedSnapshot) -> None:
-        """Keep the newest in memory; a transaction may see what was."""
+        """Keep the newest snapshot in memory; a transaction may see an older state."""
         held = self._held.get(kb_id)
         newer = held is None or (held.version, held.cards_version) <= (
             found.version,
@@ -128,7 +128,7 @@ class Snapshots:
             self._tables.pop(kb_id, None)
 
     def made(self, transaction: Transaction, row: KnowledgeBaseRow) -> Snapshot:
-        """The snapshot of what a reading transaction sees as a whole, with all documents."""
+        """Return the transaction's snapshot with all documents."""
         with self._making:
             with self._advancing:
                 held = self._newest(transaction, row)
@@ -137,7 +137,7 @@ class Snapshots:
             return make(transaction, row, before)
 
     def renew(self, kb_id: str) -> SegmentedSnapshot:
-        """Bring memory level with the catalog, whatever there is to do."""
+        """Update the snapshot in memory to the catalog, whatever it takes."""
         with self._making:
             return self._renewed(kb_id)
 
@@ -204,7 +204,7 @@ class Snapshots:
         return found
 
     def faults(self, kb_id: str) -> list[str]:
-        """What of its files is not as the catalog has it, in words; all of them are read."""
+        """Compare all snapshot files with the catalog; return the faults in words."""
         with self.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, kb_id)
             return list(examining.faults(SegmentFiles(self.folder), transaction, row))
@@ -215,7 +215,7 @@ class Snapshots:
         self.save(kb_id, merging=True)
 
     def is_useless(self, kb_id: str) -> bool:
-        """Whether files were found that cannot be read, of another kbkit or damaged."""
+        """Whether files were unreadable: of another version, or damaged."""
         stamp, shown = self._kept.get(kb_id, (None, None))
         return stamp is not None and shown is None
 

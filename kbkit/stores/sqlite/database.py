@@ -37,7 +37,7 @@ _LONG = 50_000
 
 
 def _decoded(text: str) -> Any:
-    """JSON values, which nobody changes: a recipe of many names is read with each transaction."""
+    """Decode JSON, cached and never changed: a recipe's names are read in each transaction."""
     return _decoded_once(text) if len(text) > _LONG else json.loads(text)
 
 
@@ -47,7 +47,7 @@ def _decoded_once(text: str) -> Any:
 
 
 class _Checked(sa.types.TypeEngine[Any]):
-    """Values of one kind: SQLite gives whatever stands in a row."""
+    """Values of one type, checked: SQLite returns any type from any column."""
 
     odd: tuple[type, ...]
 
@@ -149,12 +149,12 @@ class SqliteDatabase:
         return f"sqlite {self.path.stat().st_ino}"
 
     def faults(self) -> list[str]:
-        """What SQLite finds wrong with the file, in words; all of it is looked at."""
+        """Check the whole file; return SQLite's findings in words."""
         with explained(self.path):
             return faults(self.path)
 
     def compact(self) -> int:
-        """Write the file anew without the pages that are free; gives how many bytes that saved."""
+        """Rewrite the file without free pages; return the bytes saved."""
         before = self.path.stat().st_size
         with explained(self.path):
             pooled = self._engine.raw_connection()

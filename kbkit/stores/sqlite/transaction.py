@@ -55,7 +55,7 @@ class Fts5Index:
             )
 
     def remove(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
-        """Take chunks out of the index; ``rows`` must be what was added."""
+        """Remove chunks from the index; ``rows`` must equal what was added."""
         if rows:
             table = _table(kb_id)
             self._connection.exec_driver_sql(
@@ -64,7 +64,7 @@ class Fts5Index:
             )
 
     def postings(self, kb_id: str, terms: Iterable[str]) -> dict[str, Postings]:
-        """The chunks that hold each term, and how often; terms that occur nowhere are left out."""
+        """Map each term to its postings; absent terms are left out."""
         table = _table(kb_id)
         # of this connection alone, so that catalogs of any age have it
         self._connection.exec_driver_sql(
@@ -115,7 +115,7 @@ class SqliteTransaction(Transaction):
         )
 
     def is_in(self, column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:
-        """As one bound value, however many there are: the statement is compiled once."""
+        """Pass all values as one bound parameter: the statement is compiled once."""
         each = sa.func.json_each(json.dumps(list(values))).table_valued("value")
         return column.in_(sa.select(each.c.value))
 

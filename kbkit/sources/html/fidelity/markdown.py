@@ -28,7 +28,7 @@ _TERM = re.compile(r"^[> ]*(?:-   |\d+\. +)*(?:\*\*|`|\[)")
 
 @dataclass(slots=True)
 class Written:
-    """What Markdown says.
+    """Content of a Markdown text.
 
     Attributes:
         words: How often each word stands in it.
@@ -142,7 +142,7 @@ class Heading:
 
 @dataclass(slots=True)
 class PageContent:
-    """What has to stand in a page's Markdown.
+    """Content that a page's Markdown must keep.
 
     Attributes:
         words: How often each word stands in the content.
@@ -192,7 +192,7 @@ def content(html: str, url: str, template: Collection[int] = ()) -> PageContent 
 
 
 class _Reading:
-    """The runs of one page, and what they hold."""
+    """Text runs of a page and their content."""
 
     def __init__(self, found: Runs, url: str, template: Collection[int]) -> None:
         self._found = found
@@ -235,7 +235,7 @@ class _Reading:
                 yield Heading(HEADINGS[element.tag], text, places, bool(own))
 
     def _anchors(self, heading: Element) -> tuple[frozenset[str], frozenset[str]]:
-        """Ids of a heading: its own, inside it, right before it; and those of what it opens."""
+        """Return a heading's own ids, and those of the section that it opens."""
         own = {heading.get("id")} | {one.get("id") or one.get("name") for one in heading.iter()}
         around: set[str | None] = set()
         node = heading
@@ -270,7 +270,7 @@ class _Reading:
                 yield element
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
-        """Cells of the rows of data tables; those that only arrange other blocks have none."""
+        """Iterate over the rows of data tables; layout tables have none."""
         for table in self._found.root.iter("table"):
             if table.get("role") in _FURNITURE_TABLES or next(table.iter("pre"), None) is not None:
                 continue
@@ -327,7 +327,7 @@ class _Reading:
 
 
 def absolute(href: str, base: str) -> str:
-    """An address that a link can lead to, in one form; ``""`` where it leads nowhere."""
+    """Normalize a link's address; ``""`` if it leads nowhere."""
     try:
         url = urljoin(base, href)
         scheme = urlsplit(url).scheme.lower()

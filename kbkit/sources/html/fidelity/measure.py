@@ -18,7 +18,7 @@ _LEAST = 3  # rows of text that are sought in a line as a whole
 
 @dataclass(slots=True)
 class Fidelity:
-    """How much of some pages their Markdown keeps, and what it holds besides.
+    """Share of pages' content that their Markdown keeps, and the surplus.
 
     The kinds: ``words`` of the content, ``headings`` with level and text, ``anchors`` of headings
     that have one, ``terms`` of definition lists with their anchors, ``code`` blocks byte for byte,
@@ -53,7 +53,7 @@ class Fidelity:
         return {kind: (self.kept[kind], self.wanted[kind]) for kind in KINDS}
 
     def include(self, other: Fidelity) -> None:
-        """Take in what was measured of other pages."""
+        """Add the measurements of other pages."""
         self.wanted.update(other.wanted)
         self.kept.update(other.kept)
         for kind, things in other.lost.items():

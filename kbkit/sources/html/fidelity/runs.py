@@ -58,7 +58,7 @@ _WORD = re.compile(r"\w+")
 
 
 def words(text: str) -> list[str]:
-    """The words of a text of a page or of Markdown; what could be markup is no part of them."""
+    """Split a text or Markdown into words, without markup."""
     return _WORD.findall(_LOOSE.sub("", text).casefold())
 
 
@@ -282,7 +282,7 @@ def _is_source_link(link: Element) -> bool:
 
 
 def _runs_code(link: Element) -> bool:
-    """Whether a link takes the code before it to another site, to be run there."""
+    """Whether a link opens the preceding code on another site to run it."""
     code, href = link.getprevious(), link.get("href") or ""
     if code is None or code.tag != "pre" or len(href) < _PROGRAM:
         return False
@@ -344,7 +344,7 @@ def _folded_lines(element: Element) -> str:
 
 
 def _copied(element: Element) -> list[str]:
-    """Texts of a block of code; a block inside ends its line where the text does not."""
+    """Return the texts of a code block; blocks inside it end a line."""
     pieces = [element.text or ""]
     for child in element:
         if child.tag == "br":

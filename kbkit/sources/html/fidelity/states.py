@@ -37,7 +37,7 @@ _LISTS = frozenset({"ul", "ol", "div", "table", "details"})
 
 
 class State(IntEnum):
-    """What a text is; the higher counts where two are found."""
+    """State of a text; of two states, the higher one counts."""
 
     CONTENT = 0
     NEITHER = 1
@@ -45,7 +45,7 @@ class State(IntEnum):
 
 
 class PageStates:
-    """The runs of one page and what each is.
+    """Text runs of a page with their states.
 
     Attributes:
         states: What each run is.
@@ -81,7 +81,7 @@ class PageStates:
         self._contents_alone()
 
     def _contents_alone(self) -> None:
-        """Take the links to other pages under the first heading of a page that says no more."""
+        """Count the links under the only heading of a page as content."""
         texts = (run.size for run, state in zip(self._runs, self.states, strict=True)
                  if state is State.CONTENT and not _level(run))  # fmt: skip
         if sum(texts) > _STEPS:
@@ -142,7 +142,7 @@ class PageStates:
         return None
 
     def _leave(self, main: Element) -> None:
-        """Tell what stands outside of a landmark: the template, or what cannot be told."""
+        """Mark text outside of a landmark as template or unknown."""
         first, last = self._found.spans[main]
         title = squashed(self._found.title)
         headed = next(main.iter("h1"), None) is not None
@@ -183,7 +183,7 @@ class PageStates:
         return len(links) > 1 and foreign >= len(links) - 1 and size - linked <= _NAMES
 
     def _leads_on(self, element: Element, first: int, last: int, *, named: bool) -> bool:
-        """Whether an element is a line of steps to the neighbours of a page.
+        """Whether an element is a line of previous and next links.
 
         One step is enough where the element is `named` so, as on the first page of a manual.
         """
@@ -208,7 +208,7 @@ class PageStates:
         return by_relation or (marked >= (1 if named else 2) and linked >= 0.9 * rest and steps > 0)
 
     def _repeated(self) -> None:
-        """Tell the texts of the template, and the links that stand before all content."""
+        """Mark template texts and links that precede all content."""
         own = [place for place, state in enumerate(self.states)
                if state is State.CONTENT and not self._same[place]]  # fmt: skip
         heads = [place for place, run in enumerate(self._runs) if _level(run)
@@ -275,7 +275,7 @@ class PageStates:
         return size, linked, same
 
     def is_content(self, element: Element) -> bool:
-        """Whether a block is content, by the first of its texts."""
+        """Whether a block is content, judged by its first text."""
         first, last = self._found.spans.get(element, (0, 0))
         return first < last and self.states[first] is State.CONTENT
 
