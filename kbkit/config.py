@@ -110,7 +110,6 @@ class SettingValue:
 
     Attributes:
         name: Of the attribute of `Settings`.
-        value: What holds.
         origin: A variable, a file, or ``default``.
     """
 
@@ -270,10 +269,7 @@ class _Setting(NamedTuple):
     """Definition of a setting.
 
     Attributes:
-        variable: Of the environment.
         read: Makes a value of text; called with what the text is called in errors.
-        default: Makes the value where nobody says anything.
-        others: Variables that are asked after the file.
         in_file: Whether a project's file may say it: not what names a program or a place that
             code comes from, nor a secret.
     """

@@ -43,7 +43,6 @@ class _Known:
     Attributes:
         fault: Why it can never do the work; ``""`` where it can.
         seen: When its scheduler last heard of it, by the clock of that.
-        since: When that became known here, by this clock.
     """
 
     fault: str
@@ -55,9 +54,7 @@ class ClusterWorkers:
     """The workers of a cluster, as they were found by the last look.
 
     Attributes:
-        fit: Addresses of those that can do the work.
         unfit: Why the others cannot, by address: they hang, or have no kbkit or another one.
-        faulty: Those of them that never can.
     """
 
     def __init__(self, client: Client, name: str) -> None:
@@ -132,10 +129,8 @@ class _Asked:
     """A task that workers are asked to do.
 
     Attributes:
-        result: What is waited for here.
         places: The workers that it was sent to; empty for any.
         sent: What Dask waits for; ``None`` until the next look at the workers sends it.
-        failures: Workers that failed at it.
     """
 
     function: Any

@@ -27,12 +27,8 @@ class GalleryRecipe(Value):
     Attributes:
         name: What `copy_recipe` knows it by.
         about: What it reads and what it leaves out, in a sentence or two.
-        sources: Types of its sources.
-        address: Where the first source starts.
         license: Of the documents, as far as it is known.
-        questions: Number of its golden questions.
         figures: What it cost and reached where it was run; empty where it was not.
-        path: The recipe's file.
     """
 
     name: str

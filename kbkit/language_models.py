@@ -42,11 +42,7 @@ _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*[:.][A-Za-z_]\w*")
 
 
 class AnswerError(Exception):
-    """A model gave no answer, or none that can be used.
-
-    Attributes:
-        answered: Whether it gave one.
-    """
+    """A model gave no answer, or none that can be used."""
 
     def __init__(self, reason: str, *, answered: bool = True) -> None:
         super().__init__(reason)
@@ -57,9 +53,7 @@ class Said(NamedTuple):
     """Answer of a model.
 
     Attributes:
-        text: Its words.
         input_tokens: What it was sent, as it says itself, else about.
-        output_tokens: What it answered, likewise.
     """
 
     text: str

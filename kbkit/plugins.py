@@ -34,10 +34,8 @@ class Plugin:
     """An object that an installed package provides.
 
     Attributes:
-        name: What recipes call it.
         group: `SOURCES`, `EMBEDDERS` or `ANNOTATORS`.
         target: Where it is, as ``module:attribute``.
-        distribution: The package and its version.
     """
 
     name: str

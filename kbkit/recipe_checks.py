@@ -57,8 +57,6 @@ class Finding(Value):
 
     Attributes:
         severity: An ``error`` keeps it from working; a ``warning`` may be meant.
-        field: Which part of the recipe.
-        message: What is wrong, and how to mend it.
     """
 
     severity: Literal["error", "warning"]

@@ -45,11 +45,7 @@ class SearchTask:
     """A search or context; a `kbkit.processes.Task`.
 
     Attributes:
-        folder: Of the workspace.
-        settings: Of the workspace.
         method: Of the workspace: ``search`` or ``context``.
-        query: What is asked.
-        arguments: Further ones of the method.
     """
 
     folder: Path

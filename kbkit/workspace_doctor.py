@@ -26,9 +26,6 @@ class Doctor:
     """One check of a workspace.
 
     Attributes:
-        stores: Of the workspace.
-        repair: Whether to mend what can be mended.
-        handle: Gives a knowledge base by name.
         skipped: Gives what of a folder of the workspace is not searched, by name of the folder.
     """
 

@@ -39,7 +39,6 @@ class Caller:
 
     Attributes:
         name: What their token is called; ``""`` where none is needed.
-        scopes: What they may do, implied scopes included.
         kbs: Names of the only knowledge bases that they may use; empty for all. ``files`` and
             ``entries`` are those of the knowledge filesystem and the entries.
     """

@@ -13,25 +13,14 @@ from kbkit.models import Annotation, Chunk, Document
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk with the document it is of, whose content may be left out.
-
-    Attributes:
-        chunk: The chunk.
-        document: Its document: title, type, tags, metadata.
-    """
+    """A chunk with the document it is of, whose content may be left out."""
 
     chunk: Chunk
     document: Document
 
 
 class Mention(NamedTuple):
-    """A known name in a text.
-
-    Attributes:
-        start: Where it begins, in characters.
-        end: Where it ends.
-        name: As those who define it write it.
-    """
+    """A known name in a text."""
 
     start: int
     end: int

@@ -56,11 +56,7 @@ class GivenName(NamedTuple):
     """A name and the documents that define it.
 
     Attributes:
-        name: As it is written.
-        type: What it names.
         confirmed: Whether it is a name beyond doubt, by one document at least.
-        documents: How many documents give it.
-        defines: How many of them say what it is.
         of: The name that it is another name of, or ``""``.
     """
 

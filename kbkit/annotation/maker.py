@@ -33,15 +33,7 @@ _DOCUMENTS = 64
 
 @dataclass(frozen=True, slots=True)
 class AnnotationMaker:
-    """Makes the annotations of one knowledge base.
-
-    Attributes:
-        database: The catalog.
-        kb_id: The knowledge base.
-        annotator: What annotates.
-        curated: Names that its recipe gives.
-        at_once: Chunks that are annotated, and kept, at once.
-    """
+    """Makes the annotations of one knowledge base."""
 
     database: Database
     kb_id: str

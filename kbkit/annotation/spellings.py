@@ -37,9 +37,6 @@ class Spelling(NamedTuple):
     """A spelling of a name, with conditions on its context.
 
     Attributes:
-        written: It, as a text writes it.
-        name: The name that it means.
-        exact: Capitals have to be the same.
         marked: It has to look like a name: as code, as a link, or called.
         inside: It may not begin a sentence, unless it is marked.
     """

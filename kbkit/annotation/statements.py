@@ -219,13 +219,7 @@ class Sentence:
 
 @dataclass(slots=True)
 class Reading:
-    """Sentences and blocks of a chunk.
-
-    Attributes:
-        sentences: Those of its prose, in order.
-        scores: How much speaks for each frame.
-        is_prose: There is prose, and it is English.
-    """
+    """Sentences and blocks of a chunk."""
 
     sentences: list[Sentence]
     scores: dict[Frame, float]

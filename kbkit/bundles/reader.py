@@ -42,11 +42,6 @@ class Manifest(BaseModel):
     """Manifest of a bundle.
 
     Attributes:
-        format: Of bundles.
-        kbkit: Version of what wrote it.
-        revision: Of the tables that its rows are of.
-        whole: Whether it holds all of a workspace.
-        knowledge_bases: Names of those in it.
         members: Size and SHA-256 of all other members but the signature.
     """
 

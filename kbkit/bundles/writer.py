@@ -38,11 +38,7 @@ def bundle_path(place: str | Path) -> Path:
 
 
 class NewFile:
-    """A file that is being written, under another name until it is whole.
-
-    Attributes:
-        stream: What is written to.
-    """
+    """A file that is being written, under another name until it is whole."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

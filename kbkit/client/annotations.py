@@ -152,11 +152,7 @@ class AsyncAnnotations(AnnotationsCalls, AsyncList[Annotation]):
 
 
 class RemoteHandle(Blocking):
-    """Requests of kbkit's panels beside the public calls.
-
-    Attributes:
-        workspace_graph: The graph of its workspace.
-    """
+    """Requests of kbkit's panels beside the public calls."""
 
     def __init__(self, transport: Transport, base: Named) -> None:
         super().__init__(transport)

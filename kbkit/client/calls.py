@@ -97,22 +97,14 @@ class Transport(Protocol):
         """Address of the server."""
 
     def send(self, request: Request[T]) -> T:
-        """Send a request and return its parsed response.
-
-        Raises:
-            KbkitError: The server says so.
-        """
+        """Send a request and return its parsed response."""
 
 
 class AsyncTransport(Protocol):
     """Sends requests to a server, awaited."""
 
     async def send(self, request: Request[T]) -> T:
-        """Send a request and return its parsed response.
-
-        Raises:
-            KbkitError: The server says so.
-        """
+        """Send a request and return its parsed response."""
 
 
 class Blocking:
@@ -197,13 +189,7 @@ def _one(request: Request[T]) -> Steps[T]:
 
 
 def url(template: str, *names: str, rest: str = "") -> str:
-    """A path of a server with names in it, quoted.
-
-    Args:
-        template: With ``{}`` for each name.
-        names: What goes there, slashes and all.
-        rest: What follows, a path whose slashes stay.
-    """
+    """A path of a server with names in it, quoted."""
     above = template.format(*(_segment(name) for name in names))
     return above + "/".join(map(_segment, rest.split("/")))
 

@@ -28,7 +28,6 @@ class Part(Generic[T]):
     """A part of a list.
 
     Attributes:
-        values: This part.
         cursor: What asks for the next; ``None`` at the end.
     """
 
@@ -63,11 +62,7 @@ def next_part(request: Request[Part[T]], part: Part[T]) -> Request[Part[T]] | No
 def listed(
     kind: type[T], path: str, query: Mapping[str, Any], limit: int | None = None
 ) -> Steps[list[T]]:
-    """Request a list, page by page, up to a limit.
-
-    Raises:
-        ConfigError: The limit is wrong.
-    """
+    """Request a list, page by page, up to a limit."""
     left = _MOST if limit is None else check_integer("limit", limit, 1)
     request: Request[Part[T]] | None = part_of(kind, path, query, min(left, _MOST))
     found: list[T] = []
@@ -150,11 +145,7 @@ class RemoteCollection(RemoteList[T]):
     """A call: one of it by id; raises `NotFoundError` where that is not there."""
 
     def __getitem__(self, key: Any) -> T:
-        """Return the item of an id or another key.
-
-        Raises:
-            NotFoundError: There is none.
-        """
+        """Return the item of an id or another key."""
         found: T = self._find(key)
         return found
 
@@ -197,10 +188,6 @@ class AsyncCollection(AsyncList[T]):
     """A call: one of it by id; raises `NotFoundError` where that is not there."""
 
     async def get(self, key: Any) -> T:
-        """Return the item of an id or another key.
-
-        Raises:
-            NotFoundError: There is none.
-        """
+        """Return the item of an id or another key."""
         found: T = await self._find(key)
         return found

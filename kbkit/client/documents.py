@@ -231,11 +231,7 @@ class AsyncDocuments(DocumentsCalls, AsyncCollection[Document]):
 
 
 def conditions(filters: Filters | Mapping[str, Any] | None) -> dict[str, Any]:
-    """Filters as the query of an address.
-
-    Raises:
-        ConfigError: A condition is unknown, or its value cannot be one.
-    """
+    """Filters as the query of an address."""
     told: dict[str, Any] = to_json(Filters.of(filters))
     return {name: value for name, value in told.items() if value not in ("", [], None)}
 

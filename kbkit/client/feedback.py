@@ -170,11 +170,7 @@ class AsyncFeedback(FeedbackCalls, Awaited):
         self._base = base
 
     def judging(self, queries: Queries, **_: Any) -> JudgingRound:
-        """A round of judging is for people, who wait for it.
-
-        Raises:
-            ConfigError: Always; the message says what to do instead.
-        """
+        """A round of judging is for people, who wait for it."""
         raise ConfigError(
             "judging: a round waits for its answers; use kbkit.connect(url), or await "
             "`feedback.pool(query)` and `kb.rate(chunk, score, query=query)`"
@@ -182,11 +178,7 @@ class AsyncFeedback(FeedbackCalls, Awaited):
 
 
 def _ground_truth(questions: Any) -> dict[str, Any]:
-    """Return golden questions or judgements as JSON; nothing means ratings.
-
-    Raises:
-        ConfigError: They are neither.
-    """
+    """Return golden questions or judgements as JSON; nothing means ratings."""
     if questions is None:
         return {}
     if hasattr(questions, "grades"):

@@ -37,10 +37,7 @@ class AsyncMemoryTool:
     """Handles commands of the memory tool, and is awaited; see `MemoryTool` of `kbkit.files`.
 
     Attributes:
-        name: What the tool is called.
         description: What it does, for tools that are declared by a schema.
-        definition: How the Anthropic API names it.
-        schema: The JSON schema of its arguments.
     """
 
     def __init__(self, files: Any, folder: str = "") -> None:
@@ -51,11 +48,7 @@ class AsyncMemoryTool:
         self.definition, self.schema = tool.definition, tool.schema
 
     async def handle(self, command: Mapping[str, Any] | str | Any) -> MemoryAnswer:
-        """Run a command; the event loop goes on meanwhile.
-
-        Args:
-            command: As `MemoryTool.handle` takes it.
-        """
+        """Run a command; the event loop goes on meanwhile."""
         files = _Waiting(self._files, asyncio.get_running_loop())
         tool = MemoryTool(files, self._folder)
         return await asyncio.to_thread(tool.handle, command)
@@ -217,11 +210,7 @@ class RemoteFiles(FilesCalls, Blocking):
     """The files of a workspace that a server holds; ``workspace.files``."""
 
     def memory_tool(self, *, folder: str = "") -> MemoryTool:
-        """Return a handler for the commands of the memory tool that models are trained on.
-
-        Args:
-            folder: What ``/memories`` stands for; by default the root, so that an agent sees all.
-        """
+        """Return a handler for the commands of the memory tool that models are trained on."""
         return MemoryTool(self, folder)
 
     def __repr__(self) -> str:
@@ -232,11 +221,7 @@ class AsyncFiles(FilesCalls, Awaited):
     """The files of a workspace that a server holds; each call is awaited."""
 
     def memory_tool(self, *, folder: str = "") -> AsyncMemoryTool:
-        """Return a handler for the commands of the memory tool, awaited.
-
-        Args:
-            folder: What ``/memories`` stands for; by default the root, so that an agent sees all.
-        """
+        """Return a handler for the commands of the memory tool, awaited."""
         return AsyncMemoryTool(self, folder)
 
 
@@ -247,13 +232,7 @@ class Revised(Protocol):
 
 
 def revised(held: Revised, path: str, query: Mapping[str, Any]) -> Request[str]:
-    """Poll a revision; an unchanged one has no body.
-
-    Args:
-        held: What it is.
-        path: Where to ask.
-        query: What with.
-    """
+    """Poll a revision; an unchanged one has no body."""
 
     def read(response: httpx.Response) -> str:
         if response.status_code != 304:

@@ -27,13 +27,7 @@ _SKILL = "SKILL.md"
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:
-    """The files of a folder, by path within it; hidden ones are left out.
-
-    Raises:
-        MissingPathError: It is not there.
-        EntryFormatError: It is too large, or has a link in it.
-        FilesError: It cannot be read.
-    """
+    """The files of a folder, by path within it; hidden ones are left out."""
     if not folder.is_dir():
         raise MissingPathError(f"{folder}: there is no such folder")
     found: dict[str, bytes] = {}
@@ -94,13 +88,7 @@ def _content(content: str | bytes | None) -> Any:
 
 
 def write_skills(folder: Path, packed: bytes) -> tuple[Path, ...]:
-    """Unpack skills from a zip into a folder, replacing those of the same name.
-
-    Raises:
-        PathExistsError: Something else than a skill has the name of one; nothing is written.
-        FilesError: The folder cannot be written.
-        ServerError: That is no zip of skills.
-    """
+    """Unpack skills from a zip into a folder, replacing those of the same name."""
     try:
         with ZipFile(BytesIO(packed)) as archive:
             files = {parts_of(each.filename): archive.read(each) for each in archive.infolist()

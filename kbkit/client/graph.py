@@ -316,11 +316,7 @@ def _several(named: str | Sequence[str] | None) -> list[str] | None:
 
 
 def _json(properties: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Properties as they can be sent.
-
-    Raises:
-        ConfigError: They cannot.
-    """
+    """Properties as they can be sent."""
     if properties is None:
         return None
     if not isinstance(properties, Mapping):

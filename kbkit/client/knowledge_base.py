@@ -60,14 +60,7 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
     """Requests for a knowledge base; see `kbkit.KnowledgeBase`.
 
     Attributes:
-        name: Its name.
-        documents: Its documents.
-        chunks: Its chunks.
-        ratings: What people said of both.
         sources: What `refresh` reads again.
-        annotations: What its chunks say.
-        feedback: Measures, judging and tuning.
-        plot: Pictures.
     """
 
     @call
@@ -272,11 +265,7 @@ def searched(
     retrieval: RetrievalSpec | None,
     graph: float | None,
 ) -> Request[Hits]:
-    """Asks for the passages that answer a query.
-
-    Raises:
-        ConfigError: A filter is wrong, or ``retrieval`` is no `RetrievalSpec`.
-    """
+    """Asks for the passages that answer a query."""
     if retrieval is not None and not isinstance(retrieval, RetrievalSpec):
         raise ConfigError(f"retrieval={retrieval!r}: give a `kbkit.RetrievalSpec`")
     body = given(
@@ -299,11 +288,7 @@ def asked(
     llm: object | None,
     filters: Filters | Mapping[str, Any] | None,
 ) -> Request[Answer]:
-    """Asks for an answer to a question.
-
-    Raises:
-        ConfigError: A filter is wrong, or a language model of this process is to answer.
-    """
+    """Asks for an answer to a question."""
     if llm is not None:
         raise ConfigError(
             "llm: a server asks its own language model; leave llm out, or hand what `search` or "

@@ -33,12 +33,7 @@ class Served:
 
 
 def only_local(name: str, command: str) -> LocalOnlyError:
-    """Return the error for an operation that only works in the workspace's folder.
-
-    Args:
-        name: What was asked for.
-        command: Does it there.
-    """
+    """Return the error for an operation that only works in the workspace's folder."""
     return LocalOnlyError(
         f"{name}: no server does that for who asks it; on its machine, run `{command}` in the "
         "workspace, or call it on kbkit.open(...) of the folder"

@@ -89,11 +89,7 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
         return Request("PATCH", self._of(source), reads(SourceInfo), json=body, headers=headers)
 
     def paths(self) -> builtins.list[tuple[Path, tuple[str, ...]]]:
-        """Return local paths that sources read: none, on a server.
-
-        Raises:
-            ConfigError: Always; the message says what to do instead.
-        """
+        """Return local paths that sources read: none, on a server."""
         raise ConfigError(
             "sources.paths: a server reads its own disk, and tells nobody where; list `kb.sources`,"
             " and have it read them again with `kb.refresh(local=True)`"

@@ -74,13 +74,7 @@ class _Base:
     def _wait(
         self, request: Request[Any], attempt: int, response: httpx.Response | None
     ) -> float | None:
-        """Return the seconds until a retry; ``None`` for no retry.
-
-        Args:
-            request: What was sent.
-            attempt: How often.
-            response: What came back; ``None`` where nobody knows whether it came through.
-        """
+        """Return the seconds until a retry; ``None`` for no retry."""
         status = None if response is None else response.status_code
         # who is asked too often has done nothing yet
         again = status == 429 or (status in _REPEATED and request.may_repeat)
@@ -110,12 +104,7 @@ class Transport(_Base):
         self._client = httpx.Client(**self._options)
 
     def send(self, request: Request[T]) -> T:
-        """Send a request and read its answer.
-
-        Raises:
-            KbkitError: What the server says; of the class that it would be in its process.
-            ServerError: The server cannot be reached, or answers what kbkit would not.
-        """
+        """Send a request and read its answer."""
         attempt = 0
         while True:
             attempt += 1
@@ -199,11 +188,7 @@ def goes_on(follow: Callable[[str | None], bool], line: str) -> bool:
 
 
 def _json(values: Any) -> bytes:
-    """Values as the body of a request.
-
-    Raises:
-        ConfigError: They are not JSON.
-    """
+    """Values as the body of a request."""
     try:
         return json.dumps(values, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -213,12 +198,7 @@ def _json(values: Any) -> bytes:
 
 
 def read(request: Request[T], response: httpx.Response) -> T:
-    """Parse a response.
-
-    Raises:
-        KbkitError: It is a problem; of the class that it names.
-        ServerError: It is nothing that kbkit would answer.
-    """
+    """Parse a response."""
     if response.is_success or response.status_code == 304:
         try:
             return request.read(response)

@@ -28,8 +28,6 @@ class Sent(NamedTuple):
 
     Attributes:
         source: As a recipe has it; its path is one of theirs, or of a folder of theirs.
-        files: Path and content of each.
-        left_out: Those that are not sent, with the reason.
     """
 
     source: dict[str, Any]
@@ -41,13 +39,6 @@ def batches(source: Mapping[str, Any], base: Path) -> Iterator[Sent]:
     """Iterate over uploads for a source on disk, in parts.
 
     Hidden files stay here, and so do those that links lead out of the folder to.
-
-    Args:
-        source: As a recipe has it, with its ``path``: a file, a folder or a glob.
-        base: Folder that a relative path starts from.
-
-    Raises:
-        SourceError: There is no such file or folder, or one cannot be read.
     """
     root, found = _found(str(source["path"]), base)
     name = _name(root, base)
@@ -119,11 +110,7 @@ def _name(root: Path, base: Path) -> str:
 
 
 def split(items: Iterable[Any]) -> tuple[list[AnySource], list[dict[str, Any]]]:
-    """Separate sources from documents, as JSON, in nested lists of both.
-
-    Raises:
-        ConfigError: Something is neither.
-    """
+    """Separate sources from documents, as JSON, in nested lists of both."""
     sources: list[AnySource] = []
     documents: list[dict[str, Any]] = []
     for item in items:

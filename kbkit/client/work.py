@@ -40,18 +40,6 @@ def worked(
     """Ask for work that may take long, and wait for its end.
 
     Somebody who watches is told by server-sent events how far it is.
-
-    Args:
-        kind: Class of what comes of it.
-        request: Asks for it.
-        on_progress: Called with how far it is. What it raises ends the work, and is raised again.
-        stop: Asked often; true ends it.
-
-    Returns:
-        What came of it; ``None`` where it was ended before it told anything.
-
-    Raises:
-        KbkitError: It failed so.
     """
     found: Any = yield replace(request, read=_reads_work(kind))
     if not isinstance(found, Job):
@@ -134,19 +122,7 @@ _MOST_BYTES = 4_000_000_000
 
 
 def unpack(archive: BinaryIO, folder: Path) -> tuple[int, int, int]:
-    """Unpack an archive into a folder, replacing the files of an earlier one.
-
-    Args:
-        archive: A ZIP.
-        folder: Missing, empty, or written by this.
-
-    Returns:
-        How many files were written, were there like this, and were removed.
-
-    Raises:
-        ExportError: The folder holds files of somebody else, or cannot be written.
-        ServerError: That is no archive.
-    """
+    """Unpack an archive into a folder, replacing the files of an earlier one."""
     record = folder / _RECORD
     written = unchanged = removed = 0
     try:

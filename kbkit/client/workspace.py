@@ -39,11 +39,7 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
         self._knowledge_bases: dict[str, RemoteKnowledgeBase] = {}
 
     def __getitem__(self, name: str) -> RemoteKnowledgeBase:
-        """The knowledge base of that name.
-
-        Raises:
-            NotFoundError: There is none; the message names those there are.
-        """
+        """The knowledge base of that name."""
         return self._knowledge_base(self._find(name).name)
 
     def __contains__(self, name: object) -> bool:
@@ -125,16 +121,7 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
     _transport: AsyncTransport
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0) -> None:
-        """Name a server; nothing is asked of it yet.
-
-        Args:
-            url: Address of the server.
-            token: What `kbkit token create` gave; none where the server wants none.
-            timeout: Seconds that an answer may take.
-
-        Raises:
-            ConfigError: The address is none, or the token cannot be one.
-        """
+        """Name a server; nothing is asked of it yet."""
         transport = AsyncTransport(url, token=token, timeout=timeout)
         super().__init__(transport)
         self.files = AsyncFiles(transport)

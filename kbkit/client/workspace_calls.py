@@ -82,11 +82,7 @@ class SubjectCalls:
 
 
 def names(kbs: Sequence[str] | None) -> list[str] | None:
-    """Names of knowledge bases, or ``None`` for all.
-
-    Raises:
-        ConfigError: An empty list names none.
-    """
+    """Names of knowledge bases, or ``None`` for all."""
     if kbs is None:
         return None
     if not kbs:

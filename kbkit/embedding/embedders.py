@@ -30,12 +30,7 @@ _LEAST = 16
 
 @dataclass(frozen=True, slots=True)
 class EmbedTask:
-    """Texts to embed; a `kbkit.processes.Task`.
-
-    Attributes:
-        spec: Names the embedder.
-        fingerprint: That it must have.
-    """
+    """Texts to embed; a `kbkit.processes.Task`."""
 
     spec: AnyEmbedding
     fingerprint: str

@@ -88,7 +88,6 @@ class FittedEncoder:
 
     Attributes:
         embedder: Fingerprint of the model whose vectors it was fitted to.
-        terms: The analyzer terms that have a row.
         vectors: Their rows, idf included; float32, shape ``(len(terms), dimensions)``.
         report: How it was fitted, as JSON values: ``chunks``, ``terms``, ``headings``, ``prior``,
             ``words``, ``lambda``, ``questions`` (asked of held-out chunks) and ``held_out`` (the
@@ -159,12 +158,7 @@ class _Regression:
     """The regression of one knowledge base, or of a sample of it.
 
     Attributes:
-        vocabulary: The row of each term's vector.
-        idf: Weight of each term.
         design: Scaled rows of chunks, then of headings; a CSR matrix.
-        targets: Their targets.
-        headings: Number of rows of headings.
-        metric: M, which levels the directions of queries.
         prior: Vectors that the solution is drawn to, or ``None`` for 0.
         words: What terms mean in general, in the targets' space, or ``None``.
     """

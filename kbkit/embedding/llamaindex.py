@@ -78,8 +78,6 @@ class ShortForm:
 
     Attributes:
         path: Import path of the class, ``module:Class``.
-        argument: The constructor's name for the model.
-        package: What to install.
     """
 
     path: str

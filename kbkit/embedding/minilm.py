@@ -38,8 +38,6 @@ class Product:
 
     Attributes:
         values: In steps, int8; shape ``(outputs, inputs)``.
-        scales: What a step of each output is worth.
-        biases: Added to each output.
     """
 
     values: NDArray[np.int8]
@@ -61,11 +59,6 @@ class Layer:
 
     Attributes:
         inputs: Queries, keys and values of the attention, one below the other.
-        attention: Of what the attention gives.
-        attention_norm: Behind it.
-        up: To the layer's hidden numbers.
-        down: Back from them.
-        norm: Behind that.
     """
 
     inputs: Product
@@ -82,12 +75,8 @@ class Weights:
 
     Attributes:
         words: A row for each token, in steps; shape ``(tokens, 384)``.
-        word_scales: What a step of each row is worth.
         places: A row for each place of a text, likewise; shape ``(512, 384)``.
         place_scales: What a step of each of them is worth.
-        kind: Added to every token of a single text.
-        norm: Behind the sum of these.
-        layers: Of the transformer.
     """
 
     words: NDArray[np.int8]

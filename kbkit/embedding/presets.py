@@ -29,14 +29,9 @@ class Preset:
         name: As recipes and `kbkit models` call it.
         repository: ``OWNER/MODEL`` on the hub; ``""`` for one that a package brings.
         package: What pip installs it with; ``""`` for one that is fetched.
-        dimensions: Length of its vectors.
         megabytes: What it takes on disk, about; its publisher's files may differ.
-        license: As its publisher states it.
-        languages: That it was made for.
-        good_for: In a few words.
         cost: Time of a chunk, with static vectors as 1, about.
         query_prefix: Put before queries where its own configuration says nothing.
-        passage_prefix: Likewise before passages.
     """
 
     name: str
@@ -165,11 +160,7 @@ class ModelConfig:
     """Options in a model's own files; ``None`` where they are silent.
 
     Attributes:
-        max_length: Tokens read of a text.
-        query_prefix: Put before each query.
-        passage_prefix: Put before each passage.
         vocabulary: Number of tokens that the model has vectors for.
-        dense: Layers behind the pooling, in order.
     """
 
     pooling: Pooling | None = None

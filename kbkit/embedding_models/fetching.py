@@ -199,7 +199,6 @@ class _Download:
     """Downloads a model beside its place, checks it, and moves it there.
 
     Attributes:
-        folder: Its place.
         lock: What was fetched before; empty if nothing was.
         files: What has come, as the lock is to have it.
     """

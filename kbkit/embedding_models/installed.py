@@ -21,11 +21,8 @@ class ModelInfo(Value):
     Attributes:
         name: For ``preset`` of a recipe, or the ``type`` of one that a package brings.
         dimensions: Length of its vectors; 0 if not known.
-        megabytes: On disk, about.
         cost: Time of a chunk, static vectors as 1, about; 0 if not known.
-        installed: Whether it is here.
         where: The package that brings it, or the command that fetches it.
-        revision: Commit that was fetched.
     """
 
     name: str

@@ -46,10 +46,7 @@ class Skill(NamedTuple):
     """A skill as an entry.
 
     Attributes:
-        slug: Of the entry.
         values: What its ``skill.yaml`` says.
-        extra: What that says besides what kbkit knows.
-        files: All other files, by path.
     """
 
     slug: str

@@ -58,7 +58,6 @@ class Credential(NamedTuple):
     """Position of a likely key or password.
 
     Attributes:
-        kind: What it looks like.
         line: From 1.
     """
 

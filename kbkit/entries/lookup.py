@@ -37,7 +37,6 @@ class Found(NamedTuple):
     """An entry that fits a prompt.
 
     Attributes:
-        score: By relevance and rating.
         lines: What it is: title, slug and stars; what it is good for; its files.
     """
 

@@ -51,8 +51,6 @@ class SkillFile:
         id: ``""`` where it says none.
         title: ``""`` where it says none.
         created_at: ``None`` where it says none.
-        updated_at: Likewise.
-        extra: What kbkit knows nothing of.
     """
 
     text: str

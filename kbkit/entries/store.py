@@ -37,7 +37,6 @@ class Look(NamedTuple):
     """Status of an entry's files, without their content.
 
     Attributes:
-        stamp: Identifies their names, sizes and times.
         changed: When the last of them was changed, in nanoseconds.
     """
 
@@ -49,12 +48,8 @@ class StoredEntry(NamedTuple):
     """A folder of an entry as it was read.
 
     Attributes:
-        slug: Its name.
         skill: What its ``skill.yaml`` says.
-        files: Bytes of all files, by path within it.
-        look: How it was just before.
         made: When the oldest of its files was written, in nanoseconds.
-        changed: When the newest was.
     """
 
     slug: str

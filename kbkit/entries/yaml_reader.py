@@ -41,9 +41,6 @@ class YamlMapping:
     """Values of a text; equal only to itself.
 
     Attributes:
-        values: What it says.
-        keys: Where each key stands, by path.
-        places: Where each value stands, by path.
         flow: The paths of mappings and lists that are written in brackets.
     """
 

@@ -11,7 +11,6 @@ class Related:
     """A passage of another document that is near in meaning.
 
     Attributes:
-        uri: Of the document it is part of.
         anchor: Where on its page it begins, or ``""``.
         heading: Headings above it on one line, the document's title left out.
         passage: Its first and last words, by which its page marks it.
@@ -28,8 +27,6 @@ class SourceFacts:
     """Origin of documents.
 
     Attributes:
-        type: Type of the source, as recipes call it.
-        place: Address, path or name of a package.
         day: Day of the last complete run (ISO), or ``""``.
         fidelity: Kept and wanted things by kind, of the pages that were measured.
     """
@@ -42,12 +39,7 @@ class SourceFacts:
 
 @dataclass(frozen=True, slots=True)
 class ExampleQuestion:
-    """A question that the home page shows.
-
-    Attributes:
-        question: What is asked.
-        uris: The documents that answer it, the best first.
-    """
+    """A question that the home page shows."""
 
     question: str
     uris: tuple[str, ...]
@@ -58,9 +50,7 @@ class GraphPlace:
     """A document that an entity leads to.
 
     Attributes:
-        uri: Of the document.
         anchor: Where on its page it speaks of the entity, or ``""``.
-        defines: Whether it says what the entity is.
     """
 
     uri: str
@@ -73,16 +63,8 @@ class GraphNode:
     """Entity in the picture of a graph. Texts are plain.
 
     Attributes:
-        name: What it is called.
-        type: What it is.
         x: How far right of the middle of the picture it stands.
-        y: How far below.
-        radius: How large it is drawn.
-        description: What it is, in a sentence.
-        aliases: Other names for it.
         properties: What else is known of it: labels and values.
-        chunks: How many passages name it.
-        documents: How many documents do.
         places: Documents that define it, then those that name it most.
     """
 
@@ -119,10 +101,6 @@ class UndrawnNode:
     """Entity shown only with its neighbourhood. Texts are plain.
 
     Attributes:
-        name: What it is called.
-        type: What it is.
-        chunks: How many passages name it.
-        documents: How many documents do.
         places: Documents that define it, then those that name it most.
     """
 
@@ -140,8 +118,6 @@ class GraphGap:
     Attributes:
         name: Of an entity, or the title of a document.
         kind: What is missing; one of `kbkit.models.GapKind`.
-        reason: Why it is a gap.
-        places: Documents that it leads to.
     """
 
     name: str
@@ -155,11 +131,7 @@ class GraphFacts:
     """The graph of a knowledge base, as far as its site shows it.
 
     Attributes:
-        nodes: Those first that matter most.
-        edges: Those first that are drawn, the strongest first.
         gaps: What matters most first, of each kind in turn.
-        total: How many entities are related in all.
-        undrawn: What else is related, by name.
         further: Relations of what is not drawn, the strongest first; the numbers of `undrawn`
             follow on those of `nodes`.
         state: Stands for all of it, so that what was made of it can be told from what was not.
@@ -181,10 +153,7 @@ class Download:
     """Files of a document that a reader can have, in one archive.
 
     Attributes:
-        path: Of the archive in the export.
-        files: Path and size in bytes of each.
         read: Gives the archive; asked for when it is written.
-        about: What it is.
     """
 
     path: str
@@ -198,9 +167,7 @@ class SiteSection:
     """Another export in the same site: the files of a workspace, or its entries.
 
     Attributes:
-        title: What it is called.
         path: Of its home page, from the folder of the pages that lead there.
-        about: What it is, in a line.
     """
 
     title: str
@@ -216,14 +183,10 @@ class Facts:
         related: Passages near to each document, by its id, the nearest first.
         ratings: Average of the ratings of each document, and how many people gave them, by id.
         scores: How often each score from 1 to 5 was given.
-        lengths: Length of each chunk in characters.
-        sources: Where the documents come from.
         questions: Examples of what can be asked, with what answers them.
         subjects: What each document is mainly about, by its id: names of entities.
         graph: How the entities hang together; ``None`` where nothing is known of that, or it is
             not to be shown.
-        sections: What else the site has.
-        downloads: Files of documents, by the document's id.
         best: URIs of documents, the best rated first, where that is how they are to be listed.
     """
 

@@ -48,10 +48,6 @@ class Manifest:
     """Files that an export wrote, as relative paths with ``/``.
 
     Attributes:
-        kb: Name of the knowledge base.
-        title: Its title on the site.
-        documents: Path of the page of each document's URI.
-        files: Every page that the export wrote.
         nav: Navigation, the tree of all documents included; see `kbkit.export.pages.navigation`.
         history: From when each document's text is what it is, by URI; see
             `kbkit.export.pages.revisions`.

@@ -31,12 +31,10 @@ class CandidateCache:
     Attributes:
         features: What ranking reads of them; cosines and BM25 are normalised query by query
             already, and no document is that of two queries, so that all can be fused at once.
-        queries: The query of each candidate.
         items: What each candidate counts as: itself, or the page that it is part of.
         gains: What that is worth, 0 for what was not judged.
         ideal: The DCG of the best possible ranking of each query, shape ``(queries,)``.
         near_duplicates: For each query with some, where its candidates begin, and their vectors.
-        threshold: Cosine above which chunks are near duplicates.
         factors: See `document_factors`.
     """
 

@@ -50,7 +50,6 @@ class EvaluationQuery:
     """A query with its known answers.
 
     Attributes:
-        text: The query.
         gains: What each thing that was judged is worth, by its name: the suffix of a page's URI,
             or a chunk's id.
     """
@@ -68,7 +67,6 @@ class EvaluationSet:
     """Queries of one kind.
 
     Attributes:
-        unit: Whether pages or chunks answer them.
         left_out: Queries that nothing answers, so that no search can do well.
     """
 

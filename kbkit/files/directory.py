@@ -291,7 +291,6 @@ class Kept(NamedTuple):
     """An item in the trash.
 
     Attributes:
-        deleted: What it is.
         created: When the files in it were made, in nanoseconds, by their paths within it (``""``
             for a file by itself).
     """

@@ -44,8 +44,6 @@ class Note:
     Attributes:
         documents: What is searched; none where nothing can be.
         names: What links may call it, in a normal form.
-        links: What it links to.
-        reason: Why there is no document.
     """
 
     documents: Sequence[SourceDocument]

@@ -26,7 +26,6 @@ class _Folder:
 
     Attributes:
         pages: By their paths from the root of the files.
-        children: What each folder holds, by its path.
     """
 
     version: int

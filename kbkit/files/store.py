@@ -57,13 +57,7 @@ class Item(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """A file as it was read or written.
-
-    Attributes:
-        data: All of it.
-        about: What the system says of it.
-        new: Whether it was not there before.
-    """
+    """A file as it was read or written."""
 
     path: str
     data: bytes

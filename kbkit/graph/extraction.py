@@ -58,10 +58,6 @@ class DocumentNames:
     """A document and the names that it defines.
 
     Attributes:
-        id: Of the document.
-        uri: Its URI.
-        title: What it is called.
-        metadata: What its source says of it.
         named: Names that it defines, with the id of their entity.
         links: Documents that its links by name mean, by what is written there.
     """
@@ -144,10 +140,6 @@ class Section:
     """A chunk with data for extraction.
 
     Attributes:
-        seq: Of the chunk.
-        text: Its Markdown.
-        anchor: Of its heading.
-        heading_path: The headings above.
         entities: What stands in it: names by the id of their entity.
         stated: What an annotator says that they are to each other.
     """

@@ -46,9 +46,7 @@ class EntityFacts:
     """A leg of context: entities that a question names, their relations, where they are defined.
 
     Attributes:
-        database: The catalog.
         retrievers: Of the knowledge bases that are asked, by their names.
-        limit: Most entities.
     """
 
     database: Database

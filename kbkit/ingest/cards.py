@@ -93,12 +93,7 @@ _BATCH = 64
 
 @dataclass(frozen=True, slots=True)
 class CardsLeft:
-    """Summaries that a model has not embedded yet.
-
-    Attributes:
-        cards: Documents whose card it has not.
-        seconds: What that will take, about.
-    """
+    """Summaries that a model has not embedded yet."""
 
     cards: int = 0
     seconds: float = 0.0
@@ -106,14 +101,7 @@ class CardsLeft:
 
 @dataclass(frozen=True, slots=True)
 class CardMaker:
-    """Makes the cards of one knowledge base.
-
-    Attributes:
-        database: The catalog.
-        kb_id: The knowledge base.
-        model: What is to embed them.
-        static: Opens what embeds them until the model has.
-    """
+    """Makes the cards of one knowledge base."""
 
     database: Database
     kb_id: str

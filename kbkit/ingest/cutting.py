@@ -85,9 +85,6 @@ class CutDocument:
     """A document with its chunks.
 
     Attributes:
-        document: It, with its description.
-        chunks: All of its chunks, in order.
-        is_index: It is mostly links.
         texts: What search reads of the chunks, by the hash of that.
     """
 
@@ -99,11 +96,7 @@ class CutDocument:
 
 @dataclass(frozen=True, slots=True)
 class CutTask:
-    """Documents to cut; a `kbkit.processes.Task`.
-
-    Attributes:
-        spec: How their knowledge base works.
-    """
+    """Documents to cut; a `kbkit.processes.Task`."""
 
     documents: tuple[Document, ...]
     spec: KnowledgeBaseSpec

@@ -31,7 +31,6 @@ class Vectors:
 
     Attributes:
         packed: As the catalog keeps them, by ``embed_hash``.
-        new: How many were made now.
         waiting: Whether some are kept apart, to be removed once chunks hold them.
     """
 
@@ -77,7 +76,6 @@ class Origin:
 
     Attributes:
         labels: What a person says of it now; ``None`` leaves what was said before.
-        undeleted: It comes out of the trash.
         stored: The document as the catalog had it, where nobody looked at its source: its state
             and the time when it was fetched stay, and nothing is done if it changed meanwhile.
         expected: Content hash that the document must have now, or nothing is done; ``None`` for
@@ -98,10 +96,7 @@ class Destination:
     """Target knowledge base with its settings.
 
     Attributes:
-        embedder: The one whose vectors its chunks have.
         reopen: Gives that again when another process has changed it.
-        images: Where pictures go, if they are kept.
-        engine: Where documents are cut.
     """
 
     database: Database
@@ -118,12 +113,7 @@ class Prepared:
     """Documents that are cut and embedded, and not stored yet.
 
     Attributes:
-        same: Those that are as they were.
-        new: Those that are new or changed.
         before: What was known of them, by id, which must still hold when they are stored.
-        cut: The new ones with their chunks.
-        texts: What is embedded of those, by hash.
-        vectors: Of these.
     """
 
     same: list[tuple[Document, Origin]]

@@ -69,9 +69,6 @@ class Expander:
     """Runs a language model on the documents of a knowledge base.
 
     Attributes:
-        database: The catalog.
-        kb_id: The knowledge base.
-        llm: The model.
         questions: How many it is to write of a document.
         arguments: What it was opened with, which may be keys that no message shows.
     """

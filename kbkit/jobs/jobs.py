@@ -207,7 +207,6 @@ class _Watch:
 
     Attributes:
         cancelled: Whether it was told to stop since somebody cancelled it.
-        stopped: Whether it was told to stop at all.
     """
 
     def __init__(self, jobs: Jobs, job_id: str) -> None:

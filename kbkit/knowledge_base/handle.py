@@ -44,14 +44,7 @@ _judged_english = lru_cache(maxsize=8)(is_english)
 
 
 class Handle:
-    """One knowledge base of a workspace: catalog row, embedder and retriever.
-
-    Attributes:
-        resources: What the knowledge bases of its workspace share.
-        stores: What its workspace keeps.
-        id: Identifies it for ever.
-        name: Its slug.
-    """
+    """One knowledge base of a workspace: catalog row, embedder and retriever."""
 
     def __init__(self, resources: Resources, row: KnowledgeBaseRow) -> None:
         self.resources = resources

@@ -26,10 +26,6 @@ class Resources:
     """Objects that the knowledge bases of a workspace share.
 
     Attributes:
-        stores: What the workspace keeps.
-        settings: Of the workspace.
-        embedders: Those that are open.
-        engine: Where ingests have their work done.
         attachments: Gives the files of a document, by its URI, for each knowledge base, by its id,
             whose documents have some.
     """
@@ -55,9 +51,6 @@ class NewKnowledgeBase:
     """A knowledge base that is to be made.
 
     Attributes:
-        name: Its name.
-        description: What it is about.
-        spec: How it works.
         embedder: What makes the vectors of its chunks at first.
         id: What it is to be known as; ``""`` for any.
     """

@@ -44,14 +44,10 @@ class Block(NamedTuple):
     """Whole lines, ``content[start:end]``; lines of no block hold nothing that is shown.
 
     Attributes:
-        kind: What it is.
-        start: Where its first line begins.
         end: Where its last line ends, before the line feed.
         level: Of headings, from 1.
-        title: Of headings, their Markdown without marks.
         markup: What begins a heading or underlines it, or begins a fence.
         item: It is the first block of a list item.
-        outermost: It is part of no list or quote.
     """
 
     kind: Kind

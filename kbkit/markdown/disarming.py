@@ -43,7 +43,6 @@ class Prepared:
     """A document's Markdown, ready for its page.
 
     Attributes:
-        text: The Markdown below the page's title.
         anchor: Anchor of the title that the document itself began with, or ``""``.
     """
 

@@ -75,7 +75,6 @@ class Rendered:
     Attributes:
         plain: The HTML with code as plain text, for search.
         html: The HTML with coloured code and drawn formulas, for readers.
-        toc: The headings, nested.
         anchors: Ids of all headings and terms, and of paragraphs and items that have one.
     """
 

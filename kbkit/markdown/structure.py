@@ -42,7 +42,6 @@ class Outline:
 
     Attributes:
         blocks: All of its blocks but page marks, in order.
-        headings: Those of no list or quote, in order.
         pages: Start and end of each page mark and the number of the page behind it, in order.
         anchors: Start and anchor of each paragraph and item of a list that has one, in order.
     """

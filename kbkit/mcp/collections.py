@@ -214,11 +214,7 @@ def _created(
 
 
 def _collections(tools: Tools) -> list[str]:
-    """The collections that the caller may see.
-
-    Raises:
-        NotFoundError: There is none.
-    """
+    """The collections that the caller may see."""
     if names := [info.name for info in tools.list() if _is_collection(info)]:
         return names
     raise NotFoundError(
@@ -233,11 +229,7 @@ def _is_collection(info: KnowledgeBaseInfo) -> bool:
 
 
 def _own(tools: Tools, name: str) -> str:
-    """The name of a collection that agents may change.
-
-    Raises:
-        ConflictError: It is a knowledge base that people keep.
-    """
+    """The name of a collection that agents may change."""
     if kinds := tools.workspace[_allowed(tools, name)].info().source_types:
         raise ConflictError(
             f"{name}: is no collection but a knowledge base of people, which reads sources "
@@ -248,12 +240,7 @@ def _own(tools: Tools, name: str) -> str:
 
 
 def _allowed(tools: Tools, name: str) -> str:
-    """The name of a collection that the caller may see.
-
-    Raises:
-        ToolError: They may not.
-        NotFoundError: It is empty.
-    """
+    """The name of a collection that the caller may see."""
     found = tools.kbs(name) if name else None
     if not found:
         raise NotFoundError("collection_name: is empty")

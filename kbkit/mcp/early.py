@@ -29,12 +29,7 @@ _META = "io.modelcontextprotocol/"
 
 
 class EarlyAnswers:
-    """Answers requests before the server is loaded.
-
-    Args:
-        sets: Names of the sets of tools.
-        allow_write: Whether there are tools that change something.
-    """
+    """Answers requests before the server is loaded."""
 
     def __init__(self, sets: Sequence[str], *, allow_write: bool) -> None:
         self._manifest: dict[str, Any] = json.loads(MANIFEST.read_text("utf-8"))
@@ -117,10 +112,6 @@ class Wire:
     """Standard input and output, shared by early answers and the server.
 
     Both are taken at once: what else reads or prints finds nothing, and the log.
-
-    Attributes:
-        stdin: What the server reads.
-        stdout: Where it writes.
     """
 
     def __init__(self, early: EarlyAnswers) -> None:

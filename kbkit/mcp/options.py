@@ -20,14 +20,7 @@ USUAL_TOKENS = 2500
 
 
 def check_sets(names: Sequence[str]) -> tuple[str, ...]:
-    """The sets that are wanted, in their order.
-
-    Args:
-        names: Of sets; ``all`` for all.
-
-    Raises:
-        ConfigError: One is unknown, or there is none.
-    """
+    """The sets that are wanted, in their order."""
     if unknown := [name for name in names if name not in (*SET_NAMES, "all")]:
         raise ConfigError(
             f"tools: {unknown[0][:80]!r} is no set; there are {', '.join(SET_NAMES)} and all"

@@ -62,21 +62,13 @@ current_page: ContextVar[Page] = ContextVar("current_page")
 
 
 class Resources:
-    """The documents that a caller may read, as resources.
-
-    Args:
-        tools: What it works on.
-    """
+    """The documents that a caller may read, as resources."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
 
     def listed(self, page: Page) -> list[Resource]:
-        """A page of all of them: of each knowledge base its index, then its documents by source.
-
-        Raises:
-            MCPError: The cursor is none.
-        """
+        """A page of all of them: of each knowledge base its index, then its documents by source."""
         found = list(islice(self._from(*_read_cursor(page.cursor)), PAGE + 1))
         if len(found) > PAGE:
             name, document = found[PAGE - 1]
@@ -101,11 +93,7 @@ class Resources:
                 start = batch[-1].uri
 
     def read(self, address: str) -> ReadResourceContents:
-        """A document, or a list of them, as much as an answer may hold.
-
-        Raises:
-            ResourceNotFoundError: There is none, or the caller may not see it.
-        """
+        """A document, or a list of them, as much as an answer may hold."""
         given = _CURSOR.fullmatch(address)
         assert given is not None
         whole, cursor = given[1], given[2] or ""
@@ -143,13 +131,7 @@ class Resources:
         raise missing
 
     def completed(self, argument: str, value: str, given: Mapping[str, str]) -> list[str]:
-        """Complete a variable of a resource template.
-
-        Args:
-            argument: ``name`` or ``path``.
-            value: What it begins with.
-            given: The other part, where it is known.
-        """
+        """Complete a variable of a resource template."""
         if argument == "name":
             return [info.name for info in self._tools.list() if info.name.startswith(value)]
         name = given.get("name", "")
@@ -192,11 +174,7 @@ def _write_cursor(name: str, after: str | None) -> str:
 
 
 def _read_cursor(cursor: str) -> tuple[str, str | None]:
-    """Return the position of a page.
-
-    Raises:
-        MCPError: It is none that a list gave.
-    """
+    """Return the position of a page."""
     if not cursor:
         return "", None
     try:
@@ -231,11 +209,7 @@ _RULES = (
 
 
 def usage(tools: Tools) -> Prompt:
-    """The prompt.
-
-    Args:
-        tools: What there is.
-    """
+    """The prompt."""
 
     def how_to_use() -> str:
         """Explain these tools, and list knowledge bases and root folders."""

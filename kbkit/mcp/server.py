@@ -61,12 +61,7 @@ if TYPE_CHECKING:
 
 
 class Messages:
-    """Messages of a client; malformed ones get an error without an id.
-
-    Args:
-        read: Gives messages, and an exception for what is none.
-        write: Where answers go.
-    """
+    """Messages of a client; malformed ones get an error without an id."""
 
     def __init__(self, read: Any, write: Any) -> None:
         self._read = read
@@ -137,12 +132,7 @@ _LEAST_ERROR = 20
 
 
 class WorkspaceServer(MCPServer[Any]):
-    """Lists and runs the tools that a caller may use; errors are one short text.
-
-    Args:
-        tools: What it has.
-        caller: Says who sent a message.
-    """
+    """Lists and runs the tools that a caller may use; errors are one short text."""
 
     def __init__(
         self, tools: Tools, caller: Callable[[ServerRequestContext[Any, Any]], Caller]
@@ -194,11 +184,7 @@ class WorkspaceServer(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Run a tool.
-
-        Raises:
-            ToolError: It failed, or may not be called; what a model is told, within the budget.
-        """
+        """Run a tool."""
         try:
             if (declared := self._declared.get(name)) is None:
                 raise ToolError(self._no_tool(name))
@@ -219,15 +205,7 @@ class WorkspaceServer(MCPServer[Any]):
         return f"{name[:80]}: there is no such tool; there are {known}"
 
     def missing_scope(self, name: Any, caller: Caller) -> tuple[str, str]:
-        """Return the scope that a caller lacks for a tool, with a message.
-
-        Args:
-            name: Of the tool, as somebody gave it.
-            caller: Who calls.
-
-        Returns:
-            Both empty where no scope is missing, or there is no such tool.
-        """
+        """Return the scope that a caller lacks for a tool, with a message."""
         declared = self._declared.get(name) if isinstance(name, str) else None
         if declared is None or declared.scope in caller.scopes:
             return "", ""
@@ -252,11 +230,7 @@ class WorkspaceServer(MCPServer[Any]):
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[Any, Any] | None = None
     ) -> Iterable[ReadResourceContents]:
-        """A document, a list of documents, or a file of a skill.
-
-        Raises:
-            ResourceNotFoundError: There is none that who asks may read.
-        """
+        """A document, a list of documents, or a file of a skill."""
         address = str(uri)
         if len(address) > resources.LONGEST:
             raise ResourceNotFoundError(f"{address[:80]}: is too long for an address")
@@ -275,11 +249,7 @@ class WorkspaceServer(MCPServer[Any]):
         arguments: dict[str, Any] | None = None,
         context: Context[Any, Any] | None = None,
     ) -> GetPromptResult | InputRequiredResult:
-        """The prompt of a name.
-
-        Raises:
-            MCPError: There is none, or it cannot be made.
-        """
+        """The prompt of a name."""
         known = [prompt.name for prompt in await self.list_prompts()]
         if name not in known or arguments:
             said = f"there is no prompt {name[:80]!r} with arguments; there is {', '.join(known)}"
@@ -308,12 +278,7 @@ class WorkspaceServer(MCPServer[Any]):
         return Completion(values=found[:_COMPLETIONS], has_more=len(found) > _COMPLETIONS)
 
     async def run_on(self, stdin: TextIO, stdout: TextIO) -> None:
-        """Serve a client until its input ends.
-
-        Args:
-            stdin: What it sends, a message a line.
-            stdout: What it reads.
-        """
+        """Serve a client until its input ends."""
         low = self._lowlevel_server
         async with stdio_server(anyio.wrap_file(stdin), anyio.wrap_file(stdout)) as (read, write):
             messages = Messages(read, write)
@@ -338,23 +303,7 @@ def server(
     caller: Callable[[ServerRequestContext[Any, Any]], Caller] | None = None,
     searches: Searches | None = None,
 ) -> WorkspaceServer:
-    """An MCP server for a workspace, which it opens when a tool first needs it.
-
-    Args:
-        open_workspace: Opens the workspace; who calls this closes it.
-        tools: Names of sets of tools; ``all`` for all.
-        allow_write: Whether there are tools that change something.
-        max_tokens: Most tokens of an answer, `replies.LEAST_TOKENS` or more, by the tokenizer of
-            the static embedder.
-        roots: Folders of this machine that tools may read files from; those of the workspace's own
-            files they may always.
-        caller: Says who sent a message and what they may do; by default who started the server, who
-            may do all.
-        searches: What makes searches and contexts; by default the workspace does.
-
-    Raises:
-        ConfigError: A set is unknown, or the budget too small.
-    """
+    """An MCP server for a workspace, which it opens when a tool first needs it."""
     wanted = check_sets(tools)
     most = check_integer("max_tokens", max_tokens, replies.LEAST_TOKENS)
     collected = Tools(

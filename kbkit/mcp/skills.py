@@ -53,11 +53,7 @@ class GetSkillParams(RequestParams):
 
 
 class Skills(Extension):
-    """The entries of a workspace as skills, for callers who may see the whole workspace.
-
-    Args:
-        tools: What it works on.
-    """
+    """The entries of a workspace as skills, for callers who may see the whole workspace."""
 
     identifier = "io.modelcontextprotocol/skills"
 
@@ -93,11 +89,7 @@ class Skills(Extension):
         return _result(ctx, {"skill": _entry(slug, files)})
 
     def listed(self, cursor: str) -> tuple[list[dict[str, Any]], str]:
-        """A page of the skills, and where the next begins.
-
-        Raises:
-            MCPError: The cursor is none.
-        """
+        """A page of the skills, and where the next begins."""
         try:
             start = replies.read_cursor(cursor)
         except KbkitError as error:
@@ -127,11 +119,7 @@ class Skills(Extension):
         ]  # fmt: skip
 
     def read(self, uri: str) -> ReadResourceContents:
-        """A file of a skill.
-
-        Raises:
-            ResourceNotFoundError: There is none.
-        """
+        """A file of a skill."""
         slug, path = _parts(uri)
         files = self._files(slug)
         if path not in files:
@@ -170,11 +158,7 @@ def _result(ctx: ServerRequestContext[Any, Any], values: dict[str, Any]) -> dict
 
 
 def _parts(uri: str) -> tuple[str, str]:
-    """Slug and path of an address.
-
-    Raises:
-        ResourceNotFoundError: It has none.
-    """
+    """Slug and path of an address."""
     slug, _, path = uri.removeprefix(SCHEME).partition("/")
     if not uri.startswith(SCHEME) or not slug or not path:
         raise ResourceNotFoundError(f"{uri[:200]}: is no {SCHEME}SLUG/{FILE}")

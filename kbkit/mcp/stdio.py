@@ -23,19 +23,7 @@ def serve(
     max_tokens: int = USUAL_TOKENS,
     roots: Sequence[Path] = (),
 ) -> None:
-    """Serve until the input ends.
-
-    Args:
-        workspace: Its folder; by default as the settings say.
-        sets: Names of sets of tools.
-        allow_write: Whether there are tools that change something.
-        max_tokens: Most tokens of an answer.
-        roots: Folders that tools may read files from.
-
-    Raises:
-        ConfigError: A set is unknown, or the budget too small.
-        MissingExtraError: The SDK is not installed.
-    """
+    """Serve until the input ends."""
     if find_spec("mcp") is None:  # before anything is answered
         raise missing("mcp", "mcp", "Serving MCP")
     wire = Wire(EarlyAnswers(sets, allow_write=allow_write))

@@ -88,18 +88,7 @@ class Submission:
 
 
 def read(given: Any, tools: Tools, work: LongWork) -> Submission:
-    """Parse submitted documents; stores nothing.
-
-    Args:
-        given: A text, a list of texts and objects or its JSON, or paths.
-        tools: Which paths are allowed.
-        work: Hears of each file, and may be cancelled.
-
-    Raises:
-        ConfigError: It is none of that, or too much; says which item is wrong, and how.
-        PathOutsideError: A path is not allowed, or nothing is there.
-        SourceError: No file could be read; the message says why.
-    """
+    """Parse submitted documents; stores nothing."""
     found = Submission()
     for item in _items(given, lambda line: _is_there(line, tools)):
         if isinstance(item, SourceDocument):
@@ -210,12 +199,7 @@ def _is_path(line: str) -> bool:
 
 
 def _read_files(path: str, tools: Tools, work: LongWork, found: Submission) -> None:
-    """Read a file, or the files of a folder, inside an allowed root.
-
-    Raises:
-        PathOutsideError: It is not allowed, or not there.
-        ConfigError: It is too much for one call.
-    """
+    """Read a file, or the files of a folder, inside an allowed root."""
     from kbkit.recipes import FilesSource
     from kbkit.sources import open_reader
     from kbkit.sources.base import SourceContext
@@ -244,17 +228,7 @@ def _clean(text: str) -> str:
 def store(
     kb: KnowledgeBase, documents: Mapping[str, SourceDocument], work: LongWork
 ) -> IngestReport:
-    """Add documents to a knowledge base, all in one moment.
-
-    Args:
-        kb: Where to.
-        documents: By URI; one that is there is replaced.
-        work: Hears of each, and may be cancelled: then all is as it was.
-
-    Raises:
-        ToolError: It was cancelled before they were stored.
-        KbkitError: They cannot be stored; all is as it was.
-    """
+    """Add documents to a knowledge base, all in one moment."""
     from kbkit.knowledge_base import ingestion_of
 
     told = _Told(work, len(documents))
@@ -270,19 +244,7 @@ def create(
     *,
     description: str,
 ) -> IngestReport:
-    """Create a knowledge base together with its documents.
-
-    Args:
-        workspace: Where.
-        name: Its name.
-        documents: By URI.
-        work: Hears of each, and may be cancelled: then there is no knowledge base.
-        description: What it is about.
-
-    Raises:
-        ToolError: It was cancelled before it was made.
-        KbkitError: It cannot be made.
-    """
+    """Create a knowledge base together with its documents."""
     from kbkit.workspace import create_whole
 
     told = _Told(work, len(documents))
@@ -305,11 +267,7 @@ class _Told:
             self._work.step(progress.message)
 
     def ended(self, report: IngestReport) -> IngestReport:
-        """The report.
-
-        Raises:
-            ToolError: It was cancelled, and nothing is stored.
-        """
+        """The report."""
         if report.interrupted:
             raise ToolError("cancelled; nothing was added")
         self._work.step("stored")
@@ -321,14 +279,7 @@ _TELL_SECONDS = 0.1
 
 
 class LongWork:
-    """A long-running tool; runs in a thread of the server.
-
-    Args:
-        context: Of the request.
-
-    Attributes:
-        total: Steps in all, as far as known.
-    """
+    """A long-running tool; runs in a thread of the server."""
 
     def __init__(self, context: Context[Any, Any]) -> None:
         self._context = context
@@ -350,11 +301,7 @@ class LongWork:
         return False
 
     def step(self, message: str = "") -> None:
-        """Report a finished step.
-
-        Args:
-            message: What it was about.
-        """
+        """Report a finished step."""
         self._done += 1
         now = time.monotonic()
         if now - self._told_at < _TELL_SECONDS and self._done != self.total:

@@ -75,11 +75,7 @@ class LazyWorkspace:
         self._opened: Workspace | None = None
 
     def get(self) -> Workspace:
-        """The workspace.
-
-        Raises:
-            WorkspaceError: It cannot be opened.
-        """
+        """The workspace."""
         with self._lock:
             if self._opened is None:
                 self._opened = self._open()
@@ -110,11 +106,7 @@ class Declared:
         return f"{self.tool.name}: needs the scope {self.scope!r}; this token has {has}"
 
     def check(self, caller: Caller) -> None:
-        """Refuse who may not call it.
-
-        Raises:
-            ToolError: They may not; the message says what they lack.
-        """
+        """Refuse who may not call it."""
         if self.scope not in caller.scopes:
             raise ToolError(self.lacking(caller))
         if not self.allows(caller):
@@ -128,9 +120,6 @@ class Tools:
     """Registers the tools of a server, with the objects they need.
 
     Attributes:
-        most: Most tokens of an answer.
-        allow_write: Whether there are tools that change something.
-        declared: The tools so far, by name.
         withheld: Names of those that change something, where there are none of these.
     """
 
@@ -177,14 +166,7 @@ class Tools:
         open_world: bool = False,
         scope: Scope = "write",
     ) -> Callable[[_F], _F]:
-        """Declare a tool that changes something; it is left out of a server that only reads.
-
-        Args:
-            destructive: Whether something may be gone afterwards.
-            idempotent: Whether doing it again changes nothing more.
-            open_world: Whether it asks the web.
-            scope: What a caller needs.
-        """
+        """Declare a tool that changes something; it is left out of a server that only reads."""
         hints = ToolAnnotations(
             read_only_hint=False, destructive_hint=destructive, idempotent_hint=idempotent,
             open_world_hint=open_world,
@@ -220,25 +202,11 @@ class Tools:
         return self._searches or self.workspace
 
     def budget(self, max_tokens: int) -> Budget:
-        """Return the budget of an answer; 0 takes the server's default.
-
-        Raises:
-            ConfigError: It is too little.
-        """
+        """Return the budget of an answer; 0 takes the server's default."""
         return replies.Budget.of(max_tokens, self.most)
 
     def kbs(self, kb_name: str) -> list[str] | None:
-        """The knowledge bases that a call is about.
-
-        Args:
-            kb_name: One of them; ``""`` for all that the caller may see.
-
-        Returns:
-            Their names; ``None`` for all there are.
-
-        Raises:
-            ToolError: The caller may not see it.
-        """
+        """The knowledge bases that a call is about."""
         allowed = current_caller.get().kbs
         if not kb_name:
             return sorted(allowed) if allowed else None
@@ -255,22 +223,11 @@ class Tools:
         return [info for info in self.workspace.list() if not allowed or info.name in allowed]
 
     def local_path(self, path: str) -> Path:
-        """A path on the machine of the server, links followed.
-
-        Args:
-            path: Of a file or folder inside an allowed root, or in the files of the workspace.
-
-        Raises:
-            PathOutsideError: It is elsewhere, or not there: which of them is nobody's business.
-        """
+        """A path on the machine of the server, links followed."""
         return self.rooted_path(path)[0]
 
     def rooted_path(self, path: str) -> tuple[Path, Path]:
-        """A path as `local_path` has it, and the allowed root that it lies in.
-
-        Raises:
-            PathOutsideError: It is elsewhere, or not there.
-        """
+        """A path as `local_path` has it, and the allowed root that it lies in."""
         roots = (self.workspace.files.path.resolve(), *self._roots)
         for start in roots:
             try:
@@ -319,14 +276,7 @@ def reason(error: BaseException) -> str:
 
 
 def explained(name: str, error: ToolError, declared: Mapping[str, Declared], most: int) -> str:
-    """Explain a failed call within a number of tokens.
-
-    Args:
-        name: Of the tool.
-        error: What it raised.
-        declared: The tools there are.
-        most: Most tokens.
-    """
+    """Explain a failed call within a number of tokens."""
     cause = error.__cause__
     if isinstance(cause, ValidationError):
         properties = declared[name].tool.parameters

@@ -319,7 +319,6 @@ class Crumb:
     """One breadcrumb between a source's front page and a document.
 
     Attributes:
-        title: Plain text, never empty.
         uri: Of the page that it leads to, or ``""`` where it is a name only.
     """
 

@@ -113,9 +113,7 @@ class PanelLauncher(Panel):
     """A panel of one knowledge base, which is chosen above it, and made by a button.
 
     Attributes:
-        kb_box: Which knowledge base.
         input_box: What else the panel needs: queries, or the path of a file with some.
-        open_button: Makes the panel.
         panel: The panel, or ``None``.
     """
 

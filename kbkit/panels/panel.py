@@ -114,12 +114,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
 
 class JobPanel(Panel):
-    """A panel whose work runs in a thread of its own, so that cells and other panels go on.
-
-    Attributes:
-        running: Whether work is under way.
-        cancel_button: Ends it.
-    """
+    """A panel whose work runs in a thread of its own, so that cells and other panels go on."""
 
     running = traitlets.Bool(False, help="Whether work is under way.")
 

@@ -26,7 +26,6 @@ class KnowledgeBaseSelector:
 
     Attributes:
         workspace: Where to choose, or ``None``.
-        home: Where the workspace is.
         box: The control; ``None`` where there is but one knowledge base.
     """
 

@@ -31,7 +31,6 @@ class FileTarget:
     Attributes:
         path: Of the file, or what it would be called.
         anchor: A place in it, or ``""``.
-        exists: Whether it is there.
     """
 
     path: str
@@ -44,8 +43,6 @@ class RenderedFile:
     """A file as a panel shows it.
 
     Attributes:
-        html: Sanitised.
-        links: By address, those that lead to other files.
         cut: How many characters at its end are left out.
     """
 

@@ -29,7 +29,6 @@ class EntityMentions:
 
     Attributes:
         names: What each is called, as most of the passages have it.
-        aliases: Its other names that stand in them.
         documents: The documents that name it, by their numbers in the snapshot, and how many of
             the passages of each do; those with most first.
     """

@@ -28,7 +28,6 @@ class Clusters:
     """Number of clusters that a query reads.
 
     Attributes:
-        near: Those whose centroids it is nearest to.
         further: Those that hold most of the best rows by words, each counting
             ``1 / (10 + its place)``.
     """
@@ -48,7 +47,6 @@ class Near:
     """State of a search over clusters of vectors.
 
     Attributes:
-        rows: Whose vectors are at hand, ascending.
         cosines: With the query, shape ``(n,)``; of the centroid for those that are not at hand, 0
             for those that have none.
         vectors: Unit vectors, zeros for those not at hand; shape ``(n, dimensions)``.

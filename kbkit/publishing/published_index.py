@@ -86,12 +86,7 @@ class _Term:
     """A term of the index.
 
     Attributes:
-        rows: Chunks that hold it, ascending.
-        counts: How often each does.
-        in_title: Whether the title of its document has it.
-        in_heading: Whether its headings have it.
         vector: Its row of the query encoder for chunks, zeros where it has none.
-        card_vector: Likewise, for cards.
     """
 
     rows: Integers

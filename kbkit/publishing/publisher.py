@@ -123,13 +123,10 @@ class Publisher:
     """Publishes one knowledge base.
 
     Attributes:
-        stores: Of its workspace.
-        kb_id: The knowledge base.
         fit: Fits its query encoder for chunks or for cards anew; called where what it holds has
             changed.
         model: Whether browsers get the model that embeds queries; by default as its recipe says.
         graph: Whether its graph gets a page; by default as its recipe says.
-        sections: What else the site has.
         attachments: Gives the files of its documents, where they have some.
     """
 

@@ -21,7 +21,6 @@ class Exclusion:
 
     Attributes:
         pattern: As a source's ``exclude`` has it.
-        reason: Why, in a few words.
         pages: How many pages are known that it leaves out.
     """
 
@@ -35,15 +34,12 @@ class Draft:
     """A recipe before it is written.
 
     Attributes:
-        name: Of the knowledge base: a slug.
         description: What it is about; empty where that could not be seen.
         source: The source as a recipe has it, without what is left out.
         seen: What was found, a line each; they become comments.
-        excluded: What is left out.
         language: As Snowball calls it, or ``""`` for English.
         license: As the source states it, or ``""``.
         attribution: Whom it says to credit, or ``""``.
-        title: Of the site to be.
         questions: Golden questions: what is asked, and the page that answers it.
     """
 

@@ -48,9 +48,7 @@ class Problem:
     """A problem in a recipe.
 
     Attributes:
-        location: Where, as pydantic has it.
         field: Where, as a person writes it: ``sources[0].url``; ``""`` for the whole.
-        message: What is wrong, and what may stand there.
         value: What stands there, where that is a short text.
         meant: The key that a misspelt one was likely meant to be.
     """

@@ -42,9 +42,6 @@ class Budget:
     Some clients hand their model the text of a reply, others its values; neither may be too long,
     nor both. Tokens are counted by the tokenizer of the static embedder (that of Llama 2), which on
     most texts counts more than those of newer models.
-
-    Attributes:
-        room: Tokens that are left.
     """
 
     room: int
@@ -114,9 +111,6 @@ class Quotes:
 
     They stand between marks in the text and in the values: some clients show their model only one
     of the two.
-
-    Attributes:
-        mark: What stands before and after each quote.
     """
 
     mark: str = field(default_factory=quotation_mark)

@@ -200,13 +200,7 @@ class _SlowError(LimitError):
 
 
 class _Exchange:
-    """A request as it comes in, and its answer as it goes out.
-
-    Attributes:
-        refusal: Why the body is not read any further.
-        started: Whether the answer has begun.
-        complete: Whether the body has come in.
-    """
+    """A request as it comes in, and its answer as it goes out."""
 
     def __init__(
         self,

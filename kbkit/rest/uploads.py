@@ -125,12 +125,7 @@ class Folder(BaseModel):
 
 
 class Upload(NamedTuple):
-    """A folder that came with a request.
-
-    Attributes:
-        files: What they hold, by path.
-        task_id: What the task is called that left it.
-    """
+    """A folder that came with a request."""
 
     files: Mapping[str, bytes]
     task_id: str

@@ -55,8 +55,6 @@ class Fact:
     """A fact about a name in the question, or one that may help to answer it.
 
     Attributes:
-        name: What that is called.
-        lines: What is known, a line each.
         hit: The passage that tells of it, if one does.
         kind: ``entity``, ``entry`` (a solution that worked) or ``folders`` (of files).
     """
@@ -69,13 +67,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Results of one retriever for a question.
-
-    Attributes:
-        hits: Passages, best first.
-        facts: What is known of what the question names.
-        notes: What the reader should know.
-    """
+    """Results of one retriever for a question."""
 
     hits: Sequence[Hit] = ()
     facts: Sequence[Fact] = ()

@@ -75,7 +75,6 @@ class Features:
     """Features of a query's candidates; all arrays have shape ``(n,)``.
 
     Attributes:
-        cosine: Cosine of query and chunk.
         bm25: BM25 of the chunk, 0 or more.
         title: Share of the query's terms that the document's title has, 0 to 1.
         heading: Share of them that the headings above the chunk have, 0 to 1.

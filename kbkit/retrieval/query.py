@@ -23,11 +23,6 @@ class Query:
     """A query with its parameters.
 
     Attributes:
-        text: A question or some words.
-        limit: Most hits.
-        mode: Which legs take part.
-        filters: What a document must be.
-        retrieval: Used in place of the knowledge bases' own.
         graph: Used in place of `graph_weight` of those.
         unlearned: What was learned from this very question has no part: of use where the ratings
             it was learned from are to judge the answer.
@@ -106,7 +101,6 @@ class NamedEntity(NamedTuple):
 
     Attributes:
         row: Of the entity, in a `GraphTable`.
-        words: How many words of the query name it.
         share: How often who writes these words means it, 0 to 1: *times* is seldom ``times()``.
     """
 

@@ -156,7 +156,6 @@ class Excerpt:
     """Text of one chunk, or of several adjacent ones.
 
     Attributes:
-        hit: The best hit in it.
         chunks: What it is made of, in the order of the document.
     """
 

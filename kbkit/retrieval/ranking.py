@@ -63,11 +63,7 @@ class CandidatePool:
 
 @dataclass(frozen=True, slots=True)
 class RankedCandidate:
-    """A candidate with its score.
-
-    Attributes:
-        row: Its row in the pool's candidates.
-    """
+    """A candidate with its score."""
 
     pool: CandidatePool
     row: int

@@ -74,7 +74,6 @@ class _State:
     Attributes:
         rated: Its version, the largest id of a rating, and how many there are: where these are the
             same, so is what was rated of its chunks.
-        question_vectors: How many learned questions have vectors.
     """
 
     changes: int
@@ -99,7 +98,6 @@ class Retriever:
 
     Attributes:
         embedder: Gives what embeds queries of a knowledge base that the catalog has like this.
-        card_embedder: Gives what embeds them for its cards.
         graph: Gives its entities and the relations between them as they are now.
     """
 

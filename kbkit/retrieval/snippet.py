@@ -60,13 +60,7 @@ def snippet(markdown: str, matches: TermMatcher, length: int = 240) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LazySnippet:
-    """A snippet that is cut when it is asked for.
-
-    Attributes:
-        markdown: The chunk.
-        terms: Analyzer terms of the query.
-        language: Of the analyzer.
-    """
+    """A snippet that is cut when it is asked for."""
 
     markdown: str
     terms: tuple[str, ...]

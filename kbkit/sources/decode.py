@@ -72,7 +72,6 @@ class Decoded:
     """A decoded text.
 
     Attributes:
-        text: The text.
         note: What somebody should know who relies on it: that its charset was guessed.
     """
 

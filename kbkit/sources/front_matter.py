@@ -24,8 +24,6 @@ class TextFile:
 
     Attributes:
         title: From the front matter, the first heading, or the name.
-        content: The text without its front matter.
-        tags: From the front matter.
         metadata: The rest of the front matter, as JSON values.
     """
 

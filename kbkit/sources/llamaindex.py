@@ -43,7 +43,6 @@ class _Part:
         id: Its own, or that of the document it was cut from.
         media: What it holds beside text, or in place of it.
         start: Where it was cut from its document; -1 where that is not known.
-        end: Likewise, behind its last character.
     """
 
     id: str

@@ -34,13 +34,8 @@ class Copier:
 
     Attributes:
         source: What is copied; nobody writes to it meanwhile.
-        locks: Of the source.
         destination: An empty catalog, or one that a copy of the same source was cut off in; both
             are opened to be filled.
-        address: What the source is called.
-        place: What the destination is called in messages.
-        tell: Called as the work goes on.
-        kept: Rows that were there already.
     """
 
     source: Database

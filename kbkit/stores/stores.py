@@ -38,7 +38,6 @@ class StoresAddress:
     """Address of stores, from which another process can open them.
 
     Attributes:
-        folder: Of the workspace, absolute.
         database: Address of the catalog on a server, without its password; empty where the catalog
             is a file of the folder.
         chroma: Address of the server of vectors, without its token; empty where there is none.
@@ -90,14 +89,6 @@ class Stores:
     """The stores of one workspace; all its knowledge bases share them.
 
     Attributes:
-        folder: Of the workspace.
-        database: The catalog, which is the truth.
-        vectors: Indexes of nearest neighbours, derived from the catalog.
-        snapshots: Versions of knowledge bases as arrays, likewise.
-        graphs: Their graphs in memory, likewise.
-        warmer: Makes snapshots and opens indexes beside searches.
-        locks: Between processes.
-        images: Pictures of documents.
         later: Work behind a write that a server lets wait.
         address: What another process opens them by; ``None`` where none can.
         other_home: Where files and entries lie, if not in this folder; empty if they do.
@@ -225,10 +216,8 @@ class Destination:
 
     Attributes:
         database: A catalog that is empty, or that a copy was cut off in, or that is in use.
-        locks: Between processes.
         address: As `Stores.catalog_address`.
         folder: Of the workspace; ``None`` where a server keeps the catalog.
-        images: Pictures of documents.
     """
 
     database: Database

@@ -28,10 +28,8 @@ class Knowledge:
     """State of an open store, shared by its users.
 
     Attributes:
-        is_open: Whether it was opened at all.
         seqs: By collection, ``applied_seq`` when the store was opened.
         sound: Collections that were found to hold what they should.
-        users: Number of those who share this.
         away_until: When searches ask a server again that was away, by `time.monotonic`.
         mutex: Held by whoever reads or changes any of this, or calls the store.
     """
@@ -58,9 +56,6 @@ class VectorCollections:
     """Collections of a store, and their state.
 
     Whoever calls a method that changes them has the lock between processes, and the mutex.
-
-    Attributes:
-        known: What is known of them.
     """
 
     def __init__(self, store: VectorStore, database: Database) -> None:

@@ -19,12 +19,7 @@ from kbkit.errors import WorkspaceError
 
 @dataclass(frozen=True, slots=True)
 class VectorPayload:
-    """Text and metadata beside a vector, for other readers of the store.
-
-    Attributes:
-        text: Of the chunk.
-        metadata: Texts, numbers and lists of texts, by name.
-    """
+    """Text and metadata beside a vector, for other readers of the store."""
 
     text: str
     metadata: Mapping[str, Any]

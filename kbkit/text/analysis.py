@@ -156,12 +156,7 @@ class _Memory(dict[str, tuple[str, ...]]):
 
 
 class Analyzer:
-    """Turns text into terms for one language.
-
-    Attributes:
-        language: A Snowball language name.
-        stop_words: The folded words that are left out.
-    """
+    """Turns text into terms for one language."""
 
     def __init__(self, language: str = "english", stem: Callable[[str], str] | None = None) -> None:
         import Stemmer

@@ -20,7 +20,6 @@ class IndexedChunk:
     """A chunk as search results show it.
 
     Attributes:
-        text: Plain text.
         heading: Heading path on one line, the document's title left out.
         anchor: Where on the page it begins, or ``""``.
     """
@@ -36,14 +35,8 @@ class IndexedDocument:
 
     Attributes:
         path: Its page in the export, ``.md`` and all.
-        title: Plain text.
-        document_type: Its type.
-        tags: Plain texts.
         day: Days from 1970-01-01 to when it was fetched.
-        stale: Whether it could not be fetched since.
         rating: Average of its ratings, 0 where there are none.
-        chunks: Number of its chunks.
-        is_index: Whether it is mostly links.
     """
 
     path: str
@@ -63,8 +56,6 @@ class IndexedCards:
 
     Attributes:
         vectors: A unit vector each, zeros for a document that has none; in their order.
-        embedder: Fingerprint of what made them.
-        encoder: Embeds queries for them.
     """
 
     vectors: NDArray[np.float32]
@@ -77,9 +68,7 @@ class IndexedSubject:
     """A subject by one of its names.
 
     Attributes:
-        key: The name in its normal form.
         kind: What the subject is to those that speak of it.
-        name: Plain text.
         rows: Numbers of the chunks that speak of it by any of its names, ascending.
     """
 
@@ -96,8 +85,6 @@ class IndexedAnnotations:
     Attributes:
         masks: The frames of each chunk's statements, a bit each in the order of `Frame`.
         frames: What each chunk says as a whole, if that can be told.
-        entities: Names that each shows, plain texts.
-        subjects: What they speak of, in any order.
     """
 
     masks: Integers
@@ -111,15 +98,10 @@ class IndexContent:
     """Input of an index.
 
     Attributes:
-        snapshot: Postings and vectors of the chunks.
         rows: The snapshot's row of each chunk of the index, documents' chunks together.
         prior: What ratings say of each, from -1 to 1; see `kbkit.retrieval.fusion.rating_prior`.
-        documents: In the order of their chunks.
-        chunks: In order.
         encoder: The query encoder; without it only words are searched.
         cards: What the documents are; ``None`` where there is nothing to search them with.
-        stop_words: What the analyzer leaves out.
-        retrieval: How to rank.
         model: Fingerprint of the model that browsers can run, ``""`` if they are to have none;
             vectors of this embedder can be asked with its vectors of queries.
         annotations: What is said of the chunks; ``None`` where nothing is.

@@ -18,7 +18,6 @@ class Form:
     """Sizes of quantized vectors.
 
     Attributes:
-        dimensions: Numbers of a projected vector.
         cluster: Vectors of a cluster, on average; twice as many are the most.
     """
 
@@ -45,7 +44,6 @@ class QuantizedVectors:
     Attributes:
         projection: Turns a vector of the model into one of the index; shape
             ``(model's dimensions, dimensions)``.
-        scales: What a step of each dimension is worth.
         values: The vectors, in steps; shape ``(n, dimensions)``.
         clusters: Which cluster each is in, shape ``(n,)``.
         centroids: Mean vector of each cluster, projected; shape ``(clusters, dimensions)``.

@@ -101,11 +101,8 @@ class Postings:
     """Packed postings of all terms of the snapshot.
 
     Attributes:
-        counts: Postings of each term.
         data: Of each posting two varints: how many chunks further, and how often the term stands
             there, less 1, times 4, with 1 for the heading and 2 for the title.
-        begins: Where the bytes of each term begin.
-        ends: Where they end.
     """
 
     counts: Integers

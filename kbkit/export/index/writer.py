@@ -123,14 +123,7 @@ _DRAFT = ".draft"
 
 @dataclass(frozen=True, slots=True)
 class IndexReport:
-    """Files written for an index.
-
-    Attributes:
-        folder: Of the newest index.
-        shards: Number of its files.
-        size: Their bytes.
-        written: Whether it was not there before.
-    """
+    """Files written for an index."""
 
     folder: Path
     shards: int

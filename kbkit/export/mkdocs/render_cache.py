@@ -31,11 +31,7 @@ _WAIT = 0.1
 
 
 class RenderCache:
-    """Rendered pages of a site; those that cannot be cached are rendered again.
-
-    Attributes:
-        hits: Number of pages that needed no rendering.
-    """
+    """Rendered pages of a site; those that cannot be cached are rendered again."""
 
     def __init__(self, folder: Path | None) -> None:
         self.hits = 0

@@ -50,10 +50,7 @@ class _Entry:
     """A page or a section in the tree.
 
     Attributes:
-        title: Plain text.
-        url: From the site's root.
         listing: That of the page with all that a section holds.
-        over: The section that it is in.
         ends: The documents end before it; what follows is about them.
     """
 

@@ -35,8 +35,6 @@ class BarChart:
     """Horizontal bars, each divided into parts.
 
     Attributes:
-        title: What they show.
-        unit: What is counted.
         rows: Label of each bar, and its parts by name.
         parts: Names of all parts in their order; a single one needs no legend.
     """

@@ -32,11 +32,7 @@ class PageLayout:
     """Everything around a document on its page.
 
     Attributes:
-        front_matter: The block that MkDocs reads.
-        breadcrumbs: What stands above it.
-        byline: Where the document comes from.
         footer: What is near, and what stands before and after.
-        files: What of it can be downloaded.
     """
 
     front_matter: str

@@ -33,16 +33,8 @@ class Entry:
     """A document without its text.
 
     Attributes:
-        title: Plain text, never empty.
         description: What it is, in a line of plain text.
-        tags: Plain texts.
-        day: Day of the last fetch (ISO).
-        size: Characters of its text.
-        revision: From when its text is what it is.
-        license: What it states of its license.
         contents: What it links to, if it is a contents page.
-        navigation: What it tells of its place.
-        images: Names of its pictures.
     """
 
     id: str
@@ -68,15 +60,12 @@ class Outline:
     Attributes:
         title: Title of the knowledge base's part of the site.
         entries: The documents that have a page, by URI, in order of URI.
-        paths: Path of the page of each.
-        root: All sections.
         section_paths: Path of the first page that lists the documents of each section, by its
             key; of those that have one.
         ancestors: Sections above each document's page, outermost first, by its URI.
         neighbours: The documents before and after each in reading order, by its URI.
         type_paths: Path of the first page of each type, by its name.
         tag_paths: Path of the first page of each tag that has one.
-        facts: What else is known.
     """
 
     title: str

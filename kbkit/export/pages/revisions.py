@@ -25,8 +25,6 @@ class Revision:
 
     Attributes:
         day: Day on which it was first fetched like this (ISO), as far as exports know.
-        change: What happened then.
-        digest: Stands for its text.
     """
 
     day: str

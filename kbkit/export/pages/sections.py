@@ -36,8 +36,6 @@ class Section:
     """A part of a source.
 
     Attributes:
-        key: Tells it from all others.
-        label: Its name to a reader.
         page: URI of the document that introduces it, or ``""``.
         items: URIs of documents, and the sections that it is divided into, in reading order.
     """

@@ -38,11 +38,8 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
 
     Attributes:
         document: What it shows, or ``None``.
-        type_box: Its type.
-        tags_box: Its tags, separated by commas.
         outline_box: Whether it is divided into the passages that search reads.
         delete_button: Asks whether to delete it; `confirm_button` does so, `keep_button` does not.
-        undelete_button: Brings back what was deleted last.
     """
 
     def __init__(

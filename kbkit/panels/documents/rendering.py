@@ -29,7 +29,6 @@ class DocumentLink:
     """Target of a link in a document.
 
     Attributes:
-        document: Its id.
         anchor: A place in it, or ``""``.
     """
 
@@ -42,7 +41,6 @@ class RenderedDocument:
     """A document as a panel shows it.
 
     Attributes:
-        html: The document, sanitised.
         links: By address, those that lead to other documents of the knowledge base.
         cut: How many characters at its end are left out.
     """

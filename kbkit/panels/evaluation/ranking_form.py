@@ -26,9 +26,7 @@ class RankingForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
     """The settings of one side of a comparison.
 
     Attributes:
-        mode_box: How to search.
         weight_boxes: The weights, by their names in `RetrievalSpec`.
-        encoder_box: What embeds queries.
     """
 
     def __init__(self, side: str, present: RetrievalSpec) -> None:

@@ -22,10 +22,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
     """Choice of a knowledge base's sources; hidden if there are none.
 
     Attributes:
-        choice: The source, by id.
         switch_button: Has refreshes leave it out, or read it again.
-        remove_button: Forgets it.
-        keep_box: Whether its documents stay when it is removed.
     """
 
     def __init__(self, panel: Panel, find: Callable[[], KnowledgeBase | None]) -> None:

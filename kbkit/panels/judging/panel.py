@@ -27,7 +27,6 @@ class JudgeView(View, module="judge.js"):
     """Draws a round of judging.
 
     Attributes:
-        queries: What is asked, in order.
         pool: The candidates of a query that the page asked for: its ``place`` and ``passages``.
     """
 

@@ -52,8 +52,6 @@ class ContextWindow:
 
     Attributes:
         radius: How many passages are shown before and after it.
-        chunks: They and the hit's own, in document order.
-        more: Whether the document has more on either side.
     """
 
     radius: int

@@ -21,12 +21,7 @@ Segment = tuple[str, bool]
 
 @dataclass(frozen=True, slots=True)
 class Highlighter:
-    """Marks words as the search compares them: after stemming, and by the parts of identifiers.
-
-    Attributes:
-        terms: Terms of the query.
-        analyzer: The analyzer that made them.
-    """
+    """Marks words as the search compares them: after stemming, and by the parts of identifiers."""
 
     terms: AbstractSet[str]
     analyzer: Analyzer

@@ -18,7 +18,6 @@ class RatingSummary:
         other_query: Another query that the reader last rated the chunk for, or ``""``.
         other_score: The score given there, or ``None``.
         average: Mean of the last rating of each reader, or ``None`` where nobody rated it.
-        raters: How many readers rated it.
     """
 
     score: int | None = None

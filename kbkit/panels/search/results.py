@@ -26,12 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Breadcrumb:
-    """Link back from "more like this".
-
-    Attributes:
-        label: The passage.
-        back: What the step back leads to.
-    """
+    """Link back from "more like this"."""
 
     label: str
     back: str
@@ -42,10 +37,8 @@ class ResultSet:
     """Results as they stand in the panel.
 
     Attributes:
-        hits: The results.
         query: What ratings are stored for, and whose words are marked; ``""`` where no query was
             asked.
-        several: Whether they come from several knowledge bases.
         breadcrumb: What they are like, where they answer no query.
     """
 
@@ -56,12 +49,7 @@ class ResultSet:
 
 
 class Results:
-    """The cards of a search panel.
-
-    Attributes:
-        view: What is shown.
-        shown: The results in it.
-    """
+    """The cards of a search panel."""
 
     def __init__(
         self,

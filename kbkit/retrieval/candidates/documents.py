@@ -66,9 +66,6 @@ class CardScores:
     """Scores of document summaries; see `DocumentScores`.
 
     Attributes:
-        all: Of each document.
-        embedder: Of the cards.
-        usual: The mean cosine of all cards.
         exact: Gives the cosines of some documents, where `all` has not those of all.
     """
 
@@ -111,13 +108,10 @@ class DocumentScores:
 
     Attributes:
         counts: By term, the documents that hold it, ascending, and how often.
-        statistics: Of the documents.
         page: BM25 of each.
         card: Cosine of the query and the card of each; the mean of the others for one without, and
             for those that are not near where `exact` is given.
         embedder: Of the cards; ``""`` where they have no part.
-        usual: The mean cosine of all cards.
-        exact: Gives the cosines of some documents.
     """
 
     counts: Mapping[str, Postings]

@@ -55,9 +55,6 @@ class SnapshotCorpus:
     """A snapshot as one query reads it: a `Corpus`.
 
     Attributes:
-        chunks: The snapshot, of the knowledge base's version.
-        row: The knowledge base.
-        index: Its collection is among these.
         vector: Of the query; ``None`` where there is none, so that no chunk is near it.
     """
 
@@ -182,12 +179,7 @@ class CatalogCorpus:
     """The catalog as one query reads it: a `Corpus`.
 
     Attributes:
-        transaction: One that reads.
-        chunks: What it sees.
-        row: The knowledge base.
-        index: Its collection is among these.
         vector: Of the query; ``None`` where there is none, so that no chunk is near it.
-        language: Of the analyzer.
         scans_long: See `Corpus`.
     """
 

@@ -29,10 +29,7 @@ class ChunkWords:
     """BM25 of the chunks of a knowledge base for one query.
 
     Attributes:
-        chunks: Of the knowledge base.
         postings: By term, the chunks that hold it, by row ascending, and how often.
-        statistics: Of all chunks.
-        mask: Which chunks may be among the best.
     """
 
     chunks: ChunkTable

@@ -75,10 +75,7 @@ class _Waiting(NamedTuple):
     """A file that is read.
 
     Attributes:
-        result: What becomes of it.
         title: What the navigation calls it, or ``""``.
-        navigation: Where that puts it.
-        root: The folder that its pictures lie in.
     """
 
     uri: str

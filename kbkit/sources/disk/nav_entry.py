@@ -20,7 +20,6 @@ class NavEntry:
         title: What it is called there, or ``""``.
         above: Titles of the sections above it, outermost first, and the file of the page that
             introduces each.
-        next: File of the page that follows.
     """
 
     title: str

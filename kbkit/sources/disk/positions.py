@@ -28,15 +28,7 @@ _LAST = float("inf")
 
 @dataclass(slots=True)
 class _Folder:
-    """A folder of pages.
-
-    Attributes:
-        label: What it is called.
-        position: Its place among its siblings.
-        index: The page that introduces it.
-        pages: Place and file of each page.
-        folders: Those inside, by their names.
-    """
+    """A folder of pages."""
 
     label: str
     position: float = _LAST

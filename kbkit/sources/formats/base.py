@@ -27,11 +27,7 @@ class Part:
     """A document inside a file.
 
     Attributes:
-        title: One line of plain text.
-        content: Markdown.
         name: What tells it from the other parts; ``""`` when it is the whole file.
-        tags: That the file itself names.
-        metadata: JSON values.
         note: What somebody should know of how it was read, or ``""``.
         template: What kind of text the program that made it makes, where that is known.
     """

@@ -22,7 +22,6 @@ class ParsedFile:
 
     Attributes:
         parts: Its documents; empty when there is a reason.
-        reason: Why there is none.
         failed: It could not be looked at to the end, which says nothing about what it holds.
     """
 
@@ -33,12 +32,7 @@ class ParsedFile:
 
 @dataclass(frozen=True, slots=True)
 class ParseTask:
-    """A file to read.
-
-    Attributes:
-        name: Its name, whose suffix tells the format.
-        data: All of it.
-    """
+    """A file to read."""
 
     name: str
     data: bytes

@@ -43,10 +43,8 @@ class Line:
     """A line of a page.
 
     Attributes:
-        begins: A paragraph begins with it.
         height: Of its letters, in points; 0 where that is not known.
         step: Down from the line before, in points; 0 where there is none.
-        bold: All of it is.
         spread: Words of it stand far apart, as the cells of a table's head do.
     """
 

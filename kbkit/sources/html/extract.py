@@ -69,16 +69,13 @@ class ExtractedPage:
     """Content of a page.
 
     Attributes:
-        title: One line of plain text.
         content: Markdown; empty when the page has no text.
         links: Absolute addresses that the page links to, in order, without fragments; those that
             are routes of scripts (``#/guide``) stay.
         canonical: What the page calls its own address, or ``""``.
-        noindex: The page asks not to be indexed.
         refresh: Where a ``meta refresh`` leads, or ``""``.
         ballot: Vote on the site's template; empty when a known region was used.
         texts: Keys of its texts, by which pages of the site are compared; empty without a vote.
-        license: What the page states of its license.
         description: What the page's head states that the page is, or ``""``.
         template: What kind of text its generator makes, where that is known.
         navigation: Where the page stands among those of its site.

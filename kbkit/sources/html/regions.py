@@ -41,12 +41,7 @@ _LINKED = 0.5  # share of the words of a menu that are links
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Identity of the content element on pages of one template.
-
-    Attributes:
-        signature: Of the element.
-        parent: Of the element's parent.
-    """
+    """Identity of the content element on pages of one template."""
 
     signature: Signature
     parent: Signature
@@ -240,7 +235,6 @@ class SiteTemplate:
     """Template that the pages of a site agree on; grows with their votes.
 
     Attributes:
-        regions: Content elements to try, most trusted first.
         common: Keys of texts (`key_of`) that most pages have: of the template, and titles.
     """
 

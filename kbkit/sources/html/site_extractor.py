@@ -39,12 +39,8 @@ class ExtractTask:
     """A page to read; a `kbkit.processes.Task`.
 
     Attributes:
-        body: As it came.
         charset: From the Content-Type header, or ``""``.
-        regions: Content elements of the site's templates.
-        measure: Also tell how faithfully the page was read.
         common: Keys of texts that most pages of the site have.
-        alone: No other pages of its site are known.
         template: Texts of the site's template, as `html.fidelity.recurring` finds them.
         drawings: Keep SVG that stands in the page as pictures.
     """
@@ -133,8 +129,6 @@ class Extraction:
     """A page that was read.
 
     Attributes:
-        key: What the caller gave with it.
-        page: What it says.
         final: Whether this is the last word; before it, only the links are to be used.
     """
 

@@ -170,7 +170,6 @@ class Term(NamedTuple):
     """A term that a list defines.
 
     Attributes:
-        text: Markdown.
         place: The fragment that leads to it, or ``""``.
     """
 

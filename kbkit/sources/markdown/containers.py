@@ -63,7 +63,6 @@ class Component:
         kind: What kind of admonition it is, or ``""``.
         title: What it says it is called, or ``""``.
         body: What it holds, without the indentation that all lines have.
-        after: The line behind it.
     """
 
     kind: str

@@ -125,11 +125,7 @@ class Operation:
 
     Attributes:
         path: Its path template, or the name of the webhook.
-        method: Lower case.
         name: Its ``operationId``, or ``""``.
-        summary: One line, not Markdown yet.
-        item: The path item that it stands in.
-        node: The operation itself.
     """
 
     path: str

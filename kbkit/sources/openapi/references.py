@@ -25,7 +25,6 @@ class Node:
     """A part of a description and the file that it stands in.
 
     Attributes:
-        value: JSON values.
         file: Path of its file, or ``None`` for the description itself.
         name: Last part of the reference that led here, or ``""``.
         ref: The reference that led here, absolute; ``""`` for a part that stands in place.

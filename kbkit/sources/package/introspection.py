@@ -40,14 +40,11 @@ class Member:
     """A documented object that is reached by a name.
 
     Attributes:
-        name: In its module or class.
         kind: An accessor is a class that a descriptor makes for an attribute of another one.
-        docstring: With its indentation mended.
         parameters: ``None`` where they are not known.
         origin: Module and qualified name where it was defined, by a base perhaps.
         file: Its source file; ``""`` where it is compiled.
         line: Where it begins there, from 1; 0 where that is not known.
-        members: Of a class or an accessor.
     """
 
     name: str
@@ -65,10 +62,8 @@ class Introspection:
     """Imports a package and looks at some of its modules and classes; a task of a worker.
 
     Attributes:
-        package: Name of the top-level package.
         paths: Dotted paths of modules and classes, as users write them, with what the source
             files call them.
-        search_path: Where Python is to look for packages.
     """
 
     package: str

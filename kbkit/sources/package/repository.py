@@ -21,11 +21,7 @@ class Origin:
     """Origin of a package; each part may be ``""``.
 
     Attributes:
-        distribution: Its name on the package index.
-        version: Its version.
-        repository: Address of its repository.
         commit: The commit that was installed, where pip noted it.
-        license: What its metadata state.
     """
 
     distribution: str = ""

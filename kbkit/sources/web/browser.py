@@ -94,7 +94,6 @@ class Rendered:
 
     Attributes:
         html: The document, without scripts and with open shadow trees in their places.
-        lines: Its pieces of text.
         leads: Where its scripts wanted to go instead, or ``""``.
     """
 

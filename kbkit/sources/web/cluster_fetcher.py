@@ -31,13 +31,7 @@ class FetchOptions:
 
 @dataclass(frozen=True, slots=True)
 class RequestTask:
-    """One request; a `kbkit.processes.Task`.
-
-    Attributes:
-        headers: Its headers beside those that all have.
-        limit: Largest body.
-        truncate: Cut a body that is larger.
-    """
+    """One request; a `kbkit.processes.Task`."""
 
     options: FetchOptions
     url: str

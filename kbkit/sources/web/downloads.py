@@ -22,9 +22,7 @@ class PageRequest:
     """A page to ask for.
 
     Attributes:
-        depth: Links away from the start.
         referrer: Page that links to it, or ``""``.
-        earlier: What the last visit left.
         again: Asked for only because an earlier run knew it; does not count as read.
         etag: Validator to send, or ``""``.
         last_modified: Validator to send, or ``""``.

@@ -149,15 +149,12 @@ class Response:
     """Result of a request.
 
     Attributes:
-        url: The last address asked, behind all redirects.
         outcome: ``FETCHED`` (the body is there), ``UNCHANGED`` (304), ``SKIPPED`` (refused or
             too large), ``FAILED`` or ``GONE`` (404, 410).
         reason: Why there is no body; one line for a person.
         status: HTTP status, or 0 when there was no answer.
         media_type: Lower case, without parameters; ``""`` when the server did not say.
         charset: From the Content-Type header, or ``""``.
-        robots: The X-Robots-Tag headers, lower case, one a line.
-        license: What the Link headers say of it.
     """
 
     url: str

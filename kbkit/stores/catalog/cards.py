@@ -29,8 +29,6 @@ class NewCard:
 
     Attributes:
         content_hash: Of its document, as it was when it was read.
-        text: What the card says.
-        embed_hash: Hash of that.
     """
 
     content_hash: str
@@ -44,7 +42,6 @@ class CardVectors:
 
     Attributes:
         embedder: Fingerprint of what made them; ``""`` where there are none.
-        document_ids: Whose they are.
         vectors: Unit vectors, shape ``(len(document_ids), dimensions)``.
     """
 

@@ -24,8 +24,6 @@ class NewChunk:
 
     Attributes:
         terms: Analyzer terms of what is indexed, joined by spaces.
-        length: Number of those terms.
-        embed_hash: Hash of what the embedder reads.
     """
 
     chunk: Chunk
@@ -39,9 +37,7 @@ class Difference:
     """Difference between a document's new chunks and the stored ones.
 
     Attributes:
-        added: Those to be added.
         kept: ``seq`` of those that stay, by id.
-        removed: How many went.
     """
 
     added: list[NewChunk]

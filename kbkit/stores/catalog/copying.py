@@ -140,11 +140,7 @@ def _bound(column: Column[Any]) -> sa.ColumnElement[Any]:
 
 
 class Digest:
-    """Running digest of the rows of a table, in order.
-
-    Attributes:
-        rows: How many.
-    """
+    """Running digest of the rows of a table, in order."""
 
     def __init__(self) -> None:
         self.rows = 0

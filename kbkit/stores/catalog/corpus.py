@@ -153,14 +153,7 @@ def corpus_size(transaction: Transaction, kb_id: str) -> tuple[int, int]:
 
 
 class IndexedChunk(NamedTuple):
-    """A chunk as the search index holds it.
-
-    Attributes:
-        title: Of its document.
-        terms: Analyzer terms, joined by spaces.
-        length: Number of those terms.
-        vector: Packed.
-    """
+    """A chunk as the search index holds it."""
 
     seq: int
     id: str

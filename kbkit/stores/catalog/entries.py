@@ -26,11 +26,8 @@ class EntryRecord(NamedTuple):
     """An entry as it was read; see `kbkit.models.EntryInfo`.
 
     Attributes:
-        document_id: Of the document that is searched.
         problem: What its ``skill.yaml`` is faulted for now.
-        stamp: Identifies names, sizes and times of its files.
         changed: When the last of them was changed, in nanoseconds.
-        seen: When that was looked at.
     """
 
     slug: str

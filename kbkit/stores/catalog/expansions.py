@@ -18,10 +18,7 @@ class ExpansionRow:
     """Text that a language model wrote about a document.
 
     Attributes:
-        text_hash: Of the text that it was given.
         model: Names the model and the form of what it was asked.
-        card: What the document is, in a few sentences.
-        questions: What the document answers.
     """
 
     text_hash: str

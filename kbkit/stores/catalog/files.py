@@ -25,14 +25,7 @@ class FileRecord(NamedTuple):
     """A file as it was when its documents were stored; times in nanoseconds.
 
     Attributes:
-        path: From the root.
-        size: In bytes.
-        changed: When it was last written.
         status_changed: When the system last changed what it says of it.
-        digest: Of what it held.
-        seen: When that was looked at.
-        created: When it was made.
-        uris: Of its documents.
     """
 
     path: str
@@ -49,7 +42,6 @@ class Link(NamedTuple):
     """A link in a file.
 
     Attributes:
-        path: The file.
         target: What it links to, as it is written there.
         key: The name in that, in the form in which names are compared.
         leads_to: The path that this means now; ``""`` while there is none.
@@ -66,7 +58,6 @@ class MissingNote(NamedTuple):
 
     Attributes:
         target: What it is called where it is linked to.
-        sources: The files that do.
     """
 
     target: str
@@ -74,14 +65,7 @@ class MissingNote(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A document of a knowledge base as a file that shows it.
-
-    Attributes:
-        uri: Of the document.
-        size: Of its Markdown, in bytes.
-        fetched_at: When it was read.
-        version: Identifies what it says.
-    """
+    """A document of a knowledge base as a file that shows it."""
 
     uri: str
     size: int

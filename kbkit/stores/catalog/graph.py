@@ -38,13 +38,7 @@ class Fact(NamedTuple):
     """A relation that a chunk supports.
 
     Attributes:
-        seq: Of the chunk.
         source_kind: Of a `kbkit.models.TargetKind`, as text.
-        source_id: Its id.
-        name: Of the relation.
-        target_kind: Likewise.
-        target_id: Its id.
-        weight: How much the chunk says so.
     """
 
     seq: int
@@ -240,14 +234,7 @@ class NamelessDocument(NamedTuple):
 
 
 class BadQuery(NamedTuple):
-    """A query whose best answer was rated badly.
-
-    Attributes:
-        query: As it was asked.
-        best: The best rating.
-        raters: How many people rated.
-        chunk: A chunk that was rated for it.
-    """
+    """A query whose best answer was rated badly."""
 
     query: str
     best: int

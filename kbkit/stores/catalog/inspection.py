@@ -33,13 +33,7 @@ from kbkit.text import analyzer
 
 
 class OddRow(NamedTuple):
-    """A row of which something is wrong.
-
-    Attributes:
-        id: Of the row.
-        problem: What is wrong.
-        is_unreadable: Whether nobody can read it.
-    """
+    """A row of which something is wrong."""
 
     id: str
     problem: str

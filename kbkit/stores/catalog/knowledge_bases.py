@@ -45,12 +45,9 @@ class KnowledgeBaseRow:
     Attributes:
         config: The recipe's parts that shape it (language, chunking, embedding, retrieval,
             storage, site), as JSON values.
-        version: Counts committed changes of its content.
         applied_seq: Largest ``chunks.seq`` in its Chroma collection.
-        analyzer: Revision of the analyzer that made its terms.
         card_embedder: Fingerprint of what made the vectors of cards that are searched; ``""`` where
             there are none.
-        card_model: Fingerprint of what is to make them.
         cards_version: Counts changes of those vectors beside changes of its content.
         deleted_at: When it was put into the trash, if it was.
     """
@@ -384,12 +381,7 @@ ENTRIES = "entries"
 
 
 class BuiltIn(NamedTuple):
-    """A knowledge base that is built in.
-
-    Attributes:
-        description: What it is about.
-        holds: What its documents are.
-    """
+    """A knowledge base that is built in."""
 
     description: str
     holds: str

@@ -36,11 +36,8 @@ class GivenName(NamedTuple):
     """A name and its facts from all documents of a knowledge base.
 
     Attributes:
-        name: As it is written.
         type: What most documents that give it say it is.
         confirmed: Whether one of them shows that it is a name beyond doubt.
-        documents: How many give it.
-        defined: How many say what it is.
     """
 
     name: str

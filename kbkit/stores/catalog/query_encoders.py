@@ -32,9 +32,6 @@ class EncoderState:
 
     Attributes:
         embedder: Fingerprint of the model whose vectors it was fitted to.
-        fitted_at: When (UTC).
-        version: Of the knowledge base, at that time.
-        chunks: Number of its chunks, likewise.
         report: What was chosen and how well it did, as JSON values.
     """
 
@@ -50,8 +47,6 @@ class EncoderRow:
     """A stored query encoder.
 
     Attributes:
-        state: What it was fitted to.
-        terms: The analyzer terms that have a row.
         vectors: Their rows; float32, shape ``(len(terms), dimensions)``.
     """
 

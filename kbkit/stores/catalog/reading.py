@@ -359,10 +359,7 @@ class NamedSubject(NamedTuple):
     """A subject by one of its names.
 
     Attributes:
-        id: Of the name.
         kind: What the subject is to those that speak of it.
-        key: The name in its normal form.
-        name: As it is written.
         root: Id of the name that this one is another one of; its own where it is none.
     """
 

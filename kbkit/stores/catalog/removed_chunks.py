@@ -24,7 +24,6 @@ class Removed:
 
     Attributes:
         seqs: ``chunks.seq`` of what has gone.
-        last: Number of the last entry.
     """
 
     seqs: frozenset[int]

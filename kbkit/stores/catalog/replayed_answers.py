@@ -16,11 +16,7 @@ KEPT = timedelta(hours=24)
 
 
 class ReplayedAnswer(NamedTuple):
-    """An answer.
-
-    Attributes:
-        digest: Of what was asked.
-    """
+    """An answer."""
 
     digest: str
     status: int

@@ -26,11 +26,8 @@ class SourceRow:
     """A source of a knowledge base.
 
     Attributes:
-        spec: Its recipe part.
-        base: The folder its paths start from.
         name: What a place on disk is called in URIs; ``""`` for the folder itself, and for
             sources elsewhere.
-        enabled: Whether a refresh reads it.
     """
 
     id: str

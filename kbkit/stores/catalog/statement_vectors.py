@@ -34,10 +34,7 @@ class Source(NamedTuple):
     """Text that a chunk's vector was made of, and the texts it may be made of.
 
     Attributes:
-        id: Of the chunk.
         text: What a recipe calls it; ``""`` where annotations have changed since.
-        embed_hash: Of what was embedded.
-        statements: What its annotations say now, in their order.
     """
 
     id: str

@@ -31,8 +31,6 @@ class SubjectName(NamedTuple):
 
     Attributes:
         kind: What the subject is to those that speak of it.
-        key: The name in its normal form.
-        name: As it is written.
     """
 
     kind: SubjectKind

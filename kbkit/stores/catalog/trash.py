@@ -40,9 +40,7 @@ class TrashedDocument:
 
     Attributes:
         id: Its id, which it keeps, so that its ratings are found again.
-        source_id: The source it was of, if any.
         document: As it was; without content where the trash was emptied.
-        labels: What a person had said of it.
     """
 
     id: str

@@ -34,11 +34,7 @@ class NewDocument:
     """A document that is to be stored.
 
     Attributes:
-        chunks: All of its chunks, in order.
-        source_id: The source it comes from, if any.
-        run_id: The run that read it, if any.
         labels: What a person said of it; its type and tags follow that already.
-        is_index: It is mostly links.
     """
 
     document: Document
@@ -234,8 +230,6 @@ class Description:
 
     Attributes:
         content_hash: Of the document, as it was when it was read.
-        line: It in a line.
-        is_index: It is mostly links.
     """
 
     content_hash: str

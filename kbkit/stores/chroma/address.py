@@ -18,7 +18,6 @@ class ChromaAddress:
     """Address of a Chroma server; its text omits the token.
 
     Attributes:
-        url: Scheme, host, port and path.
         tenant: Of the server; empty for its default.
         database: Of the tenant; empty for its default.
         token: Sent with each request; empty for none.

@@ -25,9 +25,6 @@ class ChromaConnection:
     """Collections of one database on a server.
 
     Errors are those of chromadb and httpx.
-
-    Attributes:
-        most: Records that the server takes in one call.
     """
 
     def __init__(self, address: ChromaAddress) -> None:

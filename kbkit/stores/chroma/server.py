@@ -32,11 +32,7 @@ _METADATA_BYTES = 4_096
 
 
 class ChromaServer(ChromaCollections):
-    """A `kbkit.stores.vector_store.VectorStore` on a server.
-
-    Attributes:
-        suffix: Ends the names of all its collections.
-    """
+    """A `kbkit.stores.vector_store.VectorStore` on a server."""
 
     def __init__(self, address: ChromaAddress, workspace: str) -> None:
         super().__init__()

@@ -36,7 +36,6 @@ class PostgresDatabase:
     Attributes:
         address: Its address without the password, as another process can open it that gets the
             password otherwise.
-        locks: Between processes of all machines.
     """
 
     def __init__(self, url: str, *, to_fill: bool = False) -> None:

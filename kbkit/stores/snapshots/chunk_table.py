@@ -31,14 +31,10 @@ class ChunkTable:
 
     Attributes:
         version: ``knowledge_bases.version`` that it shows.
-        embedder: Fingerprint of what made the chunks' vectors.
         seqs: ``chunks.seq``, shape ``(n,)``, ascending.
         owners: Which of `document_ids` each chunk is part of, shape ``(n,)``.
         lengths: Number of terms of each chunk, shape ``(n,)``.
-        document_ids: Of all documents.
-        sizes: Number of chunks of the same.
         average_length: Mean of `lengths`.
-        document_lengths: Number of terms of each document's chunks.
         cards_version: ``knowledge_bases.cards_version`` that it shows.
         card_embedder: Fingerprint of what embedded the cards; ``""`` where there are none.
         card_vectors: A unit vector for the card of each document, zeros for one that has none yet,

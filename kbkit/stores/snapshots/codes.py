@@ -40,12 +40,7 @@ def available() -> bool:
 
 
 class VectorCodes:
-    """The codes of some vectors, in memory.
-
-    Attributes:
-        there: Which of the vectors are not zeros.
-        total: The sum of all.
-    """
+    """The codes of some vectors, in memory."""
 
     def __init__(
         self,
@@ -79,7 +74,6 @@ class JoinedCodes:
     One after the other, each scan would have to wait for Python before the next can begin.
 
     Attributes:
-        parts: The codes, of vectors of one width.
         firsts: The first row of each part where they are laid end to end, and how many there are.
     """
 

@@ -82,12 +82,7 @@ class NearCards:
 
     Attributes:
         parts: Vectors as they came; what a later one says counts.
-        coded: Codes of those that have any.
-        numbers: The documents of these, laid end to end.
-        uncoded: The others.
         holders: Which part has the card of each document; -1 for one without a card.
-        rows: Where it has it.
-        mean: Of the vectors of all cards.
     """
 
     parts: tuple[CardVectors, ...]

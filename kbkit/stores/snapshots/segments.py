@@ -29,11 +29,7 @@ class CardVectors:
 
     Attributes:
         version: ``knowledge_bases.cards_version`` that they show.
-        embedder: Fingerprint of what made them.
-        numbers: Of the documents.
-        vectors: Zeros for a document without a card.
         coded: The file of their codes; ``None`` where no file keeps the vectors.
-        kept: What was read of that.
     """
 
     version: int
@@ -65,7 +61,6 @@ class Segment:
     Attributes:
         snapshot: Of them as they were when it was made.
         file: Name of the file that keeps it; ``""`` where none does.
-        gone: Its rows that have gone since, ascending.
     """
 
     snapshot: Snapshot
@@ -156,12 +151,10 @@ class SegmentedSnapshot(ChunkTable):
         removed: Number of the last entry of what has gone that it knows.
         numbers: Of documents: their places in `document_ids`.
         cards: Vectors of cards that came behind, the older first.
-        documents: The numbers of each segment's documents.
         places: For each segment, the row of each of its chunks, -1 for one that has gone; ``None``
             where none has.
         firsts: The first row of each segment, and how many there are in all.
         latest: The last segment that has each document, whose title counts.
-        titled: Which of that one's documents it is.
     """
 
     segments: tuple[Segment, ...]

@@ -33,7 +33,6 @@ class Lists:
 
     Attributes:
         starts: Where each begins; one longer than there are lists.
-        values: The numbers.
     """
 
     starts: NDArray[np.int64]
@@ -109,14 +108,11 @@ class Snapshot(ChunkTable):
         ids: ``chunks.id`` of all chunks.
         headings: Which of `heading_texts` stands above each chunk, shape ``(n,)``.
         vectors: Unit vectors, shape ``(n, dimensions)``.
-        titles: Of the documents.
         heading_texts: Heading paths without the documents' titles, each on one line.
         title_terms: Which of `terms` each title has.
         heading_terms: Which of `terms` each heading text has.
-        terms: All terms, sorted.
         starts: Where the postings of each term begin; one longer than `terms`.
         rows: The chunk of each posting, ascending within a term.
-        counts: How often the term stands in it.
     """
 
     ids: Sequence[str]

@@ -31,15 +31,8 @@ class Written:
     """Content of a Markdown text.
 
     Attributes:
-        words: How often each word stands in it.
-        codes: Fences, byte for byte.
-        spans: Code in lines.
         headings: Level and text (squashed), with the anchors of the headings that read so.
-        rows: Cells of each row of its tables, squashed.
-        lines: Every line, squashed.
-        links: Text, squashed, and address.
         terms: Lines and cells that may name what they explain, squashed.
-        anchors: Of headings, paragraphs and items.
     """
 
     words: Counter[str] = field(default_factory=Counter)

@@ -71,12 +71,7 @@ class Run:
     """Text that stands in one block.
 
     Attributes:
-        holder: The block.
-        text: Its text, links included.
-        linked: Words of it that are links.
-        size: Words of it.
         key: Of the text, the same in all processes; 0 where it has no words.
-        code: It is preformatted.
     """
 
     holder: Element
@@ -92,13 +87,10 @@ class Runs:
     """A page's text.
 
     Attributes:
-        root: The tree, rid of what nobody sees.
-        runs: Its texts in order.
         spans: Of each block, the first of its runs and the one behind its last.
         aside: Texts of links to sources and to forms: to be seen, but no content.
         formulas: Texts of formulas and pictures, which may be written in other ways.
         codes: Blocks of code, ``pre`` or not.
-        title: The page's own.
         base: The address that its links start from, as it says itself.
     """
 

@@ -45,11 +45,7 @@ class State(IntEnum):
 
 
 class PageStates:
-    """Text runs of a page with their states.
-
-    Attributes:
-        states: What each run is.
-    """
+    """Text runs of a page with their states."""
 
     def __init__(self, found: Runs, base: str, template: Collection[int]) -> None:
         self._found = found
