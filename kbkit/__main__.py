@@ -1,4 +1,4 @@
-"""``python -m kbkit`` is the command ``kbkit``."""
+"""Run the command ``kbkit`` as ``python -m kbkit``."""
 
 from kbkit.cli import main
 

@@ -1,4 +1,4 @@
-"""Pictures of a knowledge base, wherever it is, for where people look rather than read."""
+"""Plots of a local or served knowledge base."""
 
 from __future__ import annotations
 

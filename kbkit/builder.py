@@ -1,4 +1,4 @@
-"""Builds a recipe: sources to knowledge base, golden questions, exported site, report."""
+"""Build a recipe: sources, knowledge base, golden questions, exported site, report."""
 
 from __future__ import annotations
 

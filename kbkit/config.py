@@ -1,4 +1,4 @@
-"""Settings: of the environment and of a project's file, read when asked for, never at import."""
+"""Settings from the environment and a project's file, read on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine ``dask``: a cluster of Dask does the work of an ingest.
+"""The engine ``dask``: runs the work of an ingest on a Dask cluster.
 
 Workers fetch, read, cut and embed; this process decides what is fetched and when, and is the only
 one that writes into the workspace. So a worker needs kbkit and nothing else, and one that is lost

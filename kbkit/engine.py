@@ -1,4 +1,4 @@
-"""Where the work of an ingest is done: on this machine, or on a cluster."""
+"""Run the work of an ingest on this machine or a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The errors kbkit raises, one tree so that callers catch as much or as little as they want.
+"""The exceptions of kbkit.
 
 ::
 

@@ -1,4 +1,4 @@
-"""What the base install leaves out, and the command that brings it.
+"""Errors for missing extras, with the command that installs them.
 
 The extras are those of ``pyproject.toml``. A module that needs a package of one imports it inside
 `extra`, where it is used, and so the rest of kbkit works without.

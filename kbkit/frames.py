@@ -1,4 +1,4 @@
-"""What a knowledge base holds, as pandas DataFrames and as HTML for notebooks.
+"""DataFrames and HTML tables of a knowledge base.
 
 Columns have the same types in a knowledge base that holds nothing: text is ``string``, numbers
 that may be missing are ``Int64``, times are UTC, and kinds are categories.

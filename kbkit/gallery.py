@@ -1,4 +1,4 @@
-"""The gallery: recipes that come with kbkit, for known sites and for each kind of source."""
+"""The gallery: recipes for known sites and all kinds of sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Globs: which paths a pattern means, the same for addresses, files and filters.
+"""Globs, the same for addresses, files and filters.
 
 A path is a row of names parted by slashes; a slash at its begin or end changes nothing. In a
 pattern

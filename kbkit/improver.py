@@ -1,4 +1,4 @@
-"""The process in the background that has models embed what static vectors serve meanwhile.
+"""The background process that embeds with models what static vectors serve meanwhile.
 
 One a workspace is at work: ``python -m kbkit.improver ADDRESS``. It goes on when the process ends
 that started it, takes what processors nobody else wants, and ends when nothing is left. Where

@@ -1,4 +1,4 @@
-"""The IPython extension: ``%load_ext kbkit`` brings ``%kb`` and ``%%kb``.
+"""The IPython extension: ``%load_ext kbkit`` adds ``%kb`` and ``%%kb``.
 
 A thin interface: it reads a line, calls a workspace, and gives back what that returns, so that
 ``hits = %kb search words`` is the same `Hits` as in Python.

@@ -1,4 +1,4 @@
-"""Language models of llama-index that write something of documents: opened, asked, read strictly.
+"""Open and ask llama-index language models; validates their answers.
 
 A document is material that a stranger wrote, and so is the answer. Keys never show in messages.
 """

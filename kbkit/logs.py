@@ -1,4 +1,4 @@
-"""Logs by standard `logging`: quiet unless somebody asks, a line each, without keys.
+"""Logging: quiet by default, one line a record, without secrets.
 
 The loggers are named after the modules, below ``kbkit``. Who uses kbkit as a library sees nothing
 but what their own handlers show; the command line shows warnings, and more with ``--verbose``.

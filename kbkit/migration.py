@@ -1,4 +1,4 @@
-"""Moves a workspace between a folder and a server."""
+"""Move a workspace between a folder and a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plots of what a knowledge base holds, made with Altair from DataFrames.
+"""Plots of a knowledge base, made with Altair from DataFrames.
 
 They fetch nothing: where JupyterLab or Notebook shows them, its own Vega draws them; elsewhere
 (Voilà, exported pages) their SVG does, made by vl-convert. Text of documents is data of a plot,

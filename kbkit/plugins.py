@@ -1,4 +1,4 @@
-"""Sources, embedders and annotators of others, found by the entry points of installed packages.
+"""Plugins: sources, embedders and annotators from entry points of installed packages.
 
 A package names what it brings in its ``pyproject.toml``::
 

@@ -1,4 +1,4 @@
-"""Worker processes: tasks are done beside this process, and one that breaks costs itself only.
+"""Worker processes: a task that crashes or hangs affects only itself.
 
 The workers are plain child processes that speak pickle over their pipes, not a
 `ProcessPoolExecutor`: they never import the caller's ``__main__`` (so scripts without a guard,

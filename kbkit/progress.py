@@ -1,4 +1,4 @@
-"""Progress of long work: a bar in notebooks, and nothing where nobody asked for one."""
+"""Progress of long work: a bar in notebooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks for what is wrong with a recipe before it is built: offline, and with light probes."""
+"""Check a recipe before it is built: offline, and with light probes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens files that somebody names, and nothing that only looks like one.
+"""Open regular files only: no pipes, no devices.
 
 A pipe is waited for without an end where nobody writes to it, and a device may never come to its
 end: a recipe, a folder or a link names either as well as a file.

@@ -1,4 +1,4 @@
-"""Searches and contexts as JSON: of this process, or of others beside it.
+"""Run searches and contexts in other processes, with JSON results.
 
 Python computes in one thread at a time, so a search would wait each time that a write does. In
 processes of their own searches wait for each other alone; they see what is committed, as all

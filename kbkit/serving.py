@@ -1,4 +1,4 @@
-"""Serves the dashboard of a workspace with Voilà, for people who do not use notebooks.
+"""Serve the dashboard of a workspace with Voilà, for people without notebooks.
 
 Each visitor gets a kernel of their own, which works in the workspace with the rights of whoever
 serves it. So a token is always asked for, whatever the address: on loopback, too, there may be

@@ -1,4 +1,4 @@
-"""Who may do what with a workspace that a server opens to others."""
+"""Access control of a server: tokens, scopes and callers."""
 
 from kbkit.access.tokens import ALL, TOKEN, Access, Caller, NewToken, Scope, Tokens
 

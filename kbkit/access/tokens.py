@@ -1,4 +1,4 @@
-"""Tokens of a workspace: made, listed, taken away, and checked."""
+"""Access tokens of a workspace: create, list, revoke and check."""
 
 from __future__ import annotations
 

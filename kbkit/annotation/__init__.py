@@ -1,1 +1,1 @@
-"""What chunks say and speak of: names, frames, problems and their resolutions."""
+"""Annotations of chunks: names, statement types, problems and resolutions."""

@@ -1,4 +1,4 @@
-"""The seam of annotators: passages and known names in, annotations out."""
+"""The annotator interface: passages and known names in, annotations out."""
 
 from __future__ import annotations
 

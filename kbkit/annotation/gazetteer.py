@@ -1,4 +1,4 @@
-"""The names that are known in a knowledge base, found in texts in one pass.
+"""Find the known names of a knowledge base in texts, in one pass.
 
 Texts and names are folded in the same way: lower case, each word between marks. So what
 Aho-Corasick finds are whole words, the longest name where several begin alike. The letters that

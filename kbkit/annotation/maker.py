@@ -1,4 +1,4 @@
-"""Annotates the chunks of a knowledge base behind an ingest, as far as something changed.
+"""Annotate the chunks of a knowledge base after an ingest, as far as something changed.
 
 Which names stand in a chunk depends on all documents: a name that a new one defines may stand in
 old ones. So chunks are annotated that have no annotation by the annotator, and those in which a

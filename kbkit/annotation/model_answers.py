@@ -1,4 +1,4 @@
-"""What a language model says of passages: what it is asked, and how its answer is read.
+"""Ask a language model for annotations, and validate its answers.
 
 A passage is material that a stranger wrote, and so is the answer: it has to fit a schema, and only
 what can be found in the passage counts as a quotation or a name.

@@ -1,4 +1,4 @@
-"""The names that a document gives: what its marks show to be one.
+"""Extract the names that a document defines or marks.
 
 Marks are anchors and signatures of APIs, titles of endpoints and schemas, headings that name
 something, terms of glossaries and definition lists, entries of index pages, code spans. What only

@@ -1,4 +1,4 @@
-"""What goes wrong and what mends it: error texts, headings about troubles, cue phrases."""
+"""Recognize problems and resolutions: error texts, headings and cue phrases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names that prose gives: items of lists, code spans, declarations, words with capitals."""
+"""Extract names from prose: list items, code spans, declarations, capitalized words."""
 
 from __future__ import annotations
 

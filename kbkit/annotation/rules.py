@@ -1,4 +1,4 @@
-"""The annotator that needs no model: cues, kinds of blocks, and the names that are known."""
+"""The rule-based annotator: cues, block types and known names."""
 
 from __future__ import annotations
 

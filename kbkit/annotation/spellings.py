@@ -1,4 +1,4 @@
-"""How texts write the names that they mean."""
+"""Spellings of names in texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chunk's sentences, and what kind of statement they make."""
+"""Split a chunk into sentences, and classify its statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which words can be the name of something, and which stand on every page."""
+"""Decide which words can be names, and which are common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bundles: knowledge bases in one portable file, and what is made of it elsewhere.
+"""Bundles: knowledge bases in one portable file.
 
 A bundle is a zip file. ``manifest.json`` names format, versions, knowledge bases and each other
 member with its size and SHA-256; ``tables/*.jsonl`` are the rows of the catalog, a JSON object a

@@ -1,4 +1,4 @@
-"""Makes a bundle of knowledge bases, or of all of a workspace, while others go on writing."""
+"""Write a bundle of knowledge bases or a workspace while others write."""
 
 from __future__ import annotations
 

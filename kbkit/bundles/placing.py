@@ -1,4 +1,4 @@
-"""Puts the files and entries of a bundle into their folders: all that lack, or none.
+"""Place the files and entries of a bundle into their folders, all or nothing.
 
 What is going to be there is written down before. Who opens the workspace after a kill takes it
 away again, unless the catalog says that the rows which belong to it were committed.

@@ -1,4 +1,4 @@
-"""Reads the file of a bundle, which may be hostile: nothing of it counts before all was checked."""
+"""Read a bundle, which may be hostile: everything is checked before use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores what a bundle holds in a workspace: all of it, or nothing."""
+"""Restore a bundle into a workspace, all or nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the file of a bundle: the same bytes for the same content."""
+"""Write a bundle file; the same content gives the same bytes."""
 
 from __future__ import annotations
 

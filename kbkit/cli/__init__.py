@@ -1,4 +1,4 @@
-"""The command line: translates arguments, calls a workspace, prints what comes back.
+"""The command line: parses arguments, calls a workspace, prints results.
 
 Exit codes: 0 done; 1 an error that the message explains; 2 the command was used wrongly;
 3 the work was done, but some source gave nothing at all; 4 an evaluation fell below its floor;

@@ -1,4 +1,4 @@
-"""The application that commands belong to, and what several of them share."""
+"""The typer application and shared options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands about settings."""
+"""Commands for settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands about entries: solutions that worked, in folders of their own."""
+"""Commands for entries."""
 
 from __future__ import annotations
 

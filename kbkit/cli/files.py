@@ -1,4 +1,4 @@
-"""Commands about the files that agents and people write."""
+"""Commands for files."""
 
 from __future__ import annotations
 

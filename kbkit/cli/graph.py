@@ -1,4 +1,4 @@
-"""Commands that look at the knowledge graph."""
+"""Commands for the knowledge graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that make, fill, look through and delete knowledge bases."""
+"""Commands that create, fill, inspect and delete knowledge bases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that search, and that measure."""
+"""Commands that search and evaluate."""
 
 from __future__ import annotations
 

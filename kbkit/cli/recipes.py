@@ -1,4 +1,4 @@
-"""Commands about recipes: those that come with kbkit, checking one, and writing a first one."""
+"""Commands for recipes: list the gallery, check, draft."""
 
 from __future__ import annotations
 

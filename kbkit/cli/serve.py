@@ -1,4 +1,4 @@
-"""Commands that serve a workspace to agents and programs, and that say who may."""
+"""Commands that serve a workspace, and manage access tokens."""
 
 from __future__ import annotations
 

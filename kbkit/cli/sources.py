@@ -1,4 +1,4 @@
-"""Options that name sources, and the sources that they name."""
+"""Command line options for sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that say what knowledge bases speak of."""
+"""Commands for subjects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands on a whole workspace: bundle, restore, examine, migrate, models and MCP."""
+"""Commands for whole workspaces: bundle, restore, check, migrate, models and MCP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A workspace that a server holds, used like one in a folder; needs httpx and pydantic only."""
+"""The client of a kbkit server; needs only httpx and pydantic."""
 
 from kbkit.client.workspace import AsyncWorkspace, RemoteWorkspace, connect
 

@@ -1,4 +1,4 @@
-"""What is said in and of the chunks of a knowledge base that a server holds."""
+"""Annotations of a knowledge base on a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client asks a server: one definition of each call, for blocking and for awaited use.
+"""Definitions of API calls, shared by the blocking and the async client.
 
 A call is a `Request` with how its answer is read. `call` makes a method of a function that gives
 one; `steps` of a generator that yields several. A class of such methods, made `Blocking`, gives

@@ -1,4 +1,4 @@
-"""The chunks of a knowledge base that a server holds, and what people said of them."""
+"""Chunks and ratings of a knowledge base on a server."""
 
 from __future__ import annotations
 

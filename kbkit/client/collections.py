@@ -1,4 +1,4 @@
-"""What a knowledge base of a server holds many of: lists that come a part at a time."""
+"""Collections on a server, fetched page by page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents of a knowledge base that a server holds."""
+"""Documents of a knowledge base on a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entries of a workspace that a server holds."""
+"""Entries of a workspace on a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well a knowledge base of a server answers, and what is learned from it."""
+"""Feedback of a knowledge base on a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a workspace that a server holds."""
+"""Files of a workspace on a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of this machine that are sent to a server, and such as come from one."""
+"""Local folders that are sent to a server or fetched from one."""
 
 from __future__ import annotations
 

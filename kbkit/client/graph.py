@@ -1,4 +1,4 @@
-"""The graph of a workspace that a server holds."""
+"""The knowledge graph of a workspace on a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents into a knowledge base that a server holds."""
+"""Ingest documents into a knowledge base on a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A knowledge base that a server holds."""
+"""A knowledge base on a server."""
 
 from __future__ import annotations
 

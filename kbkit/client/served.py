@@ -1,4 +1,4 @@
-"""What a folder has beside, and no server tells of."""
+"""Errors for abilities that only a local workspace has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sources of a knowledge base that a server holds."""
+"""Sources of a knowledge base on a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends requests over HTTP, and turns problems back into the errors that Python raises."""
+"""Send requests over HTTP, and convert problem details to kbkit's errors."""
 
 from __future__ import annotations
 

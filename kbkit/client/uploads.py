@@ -1,4 +1,4 @@
-"""Files of this machine that are sent to a server, which reads them as a source."""
+"""Upload local files, which the server reads as a source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work of a server that may take long: asked for, followed, and ended."""
+"""Start, follow and cancel long work on a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RemoteWorkspace: a workspace that a server holds."""
+"""RemoteWorkspace: a workspace on a server."""
 
 from __future__ import annotations
 

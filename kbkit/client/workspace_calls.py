@@ -1,4 +1,4 @@
-"""What is asked of a workspace that a server holds."""
+"""Calls of a workspace on a server."""
 
 from __future__ import annotations
 

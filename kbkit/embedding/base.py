@@ -1,4 +1,4 @@
-"""What an embedder is: text in, unit vectors out."""
+"""The embedder interface: texts in, unit vectors out."""
 
 from __future__ import annotations
 

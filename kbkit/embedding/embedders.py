@@ -1,4 +1,4 @@
-"""The embedders of a workspace: each is opened once, whoever asks for it."""
+"""The embedders of a workspace, each opened once."""
 
 from __future__ import annotations
 

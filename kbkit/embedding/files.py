@@ -1,4 +1,4 @@
-"""Finds and checks the files of models, without importing the packages that carry them."""
+"""Find and verify model files without importing the packages that contain them."""
 
 from __future__ import annotations
 

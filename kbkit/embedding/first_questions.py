@@ -1,4 +1,4 @@
-"""The packaged MiniLM, whose first questions numpy answers: most processes ask no more."""
+"""MiniLM in numpy for a process's first queries; most processes need no more."""
 
 from __future__ import annotations
 

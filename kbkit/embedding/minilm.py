@@ -1,4 +1,4 @@
-"""The packaged MiniLM: its files, and the weights that are in them."""
+"""Files and weights of the packaged MiniLM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the regression of a query encoder is made of: its rows, its targets, what levels queries.
+"""Features and targets of the query encoder's regression.
 
 `kbkit.embedding.fitted` says what each is for, and names the sources.
 """

@@ -1,4 +1,4 @@
-"""A query encoder learned from a model's vectors of short texts, where the model cannot run.
+"""A query encoder for short texts, where the model cannot run.
 
 What the model of the cards would make of a question is foretold from the question's terms. The
 model embeds short texts of the knowledge base, which are as long as questions: its headings, and

@@ -1,4 +1,4 @@
-"""Vectors of single words, out of a model that was asked for them.
+"""Vectors of single words from an embedding model.
 
 They tell a query encoder what a knowledge base alone cannot: that a reader's "folder" is what the
 documentation calls a directory.

@@ -1,4 +1,4 @@
-"""Embedding models: which there are, and fetching one when it is asked for by name.
+"""Embedding models by name: list, fetch, remove.
 
 Nothing is ever fetched by itself: search and ingest say which command does it.
 """

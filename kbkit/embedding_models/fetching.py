@@ -1,4 +1,4 @@
-"""Fetches a model by name, whole or not at all.
+"""Fetch a model by name, whole or not at all.
 
 What was fetched is written beside the model with the SHA-256 of each file (trust on first use); a
 later fetch of the same revision that gives other bytes is refused.

@@ -1,4 +1,4 @@
-"""The embedding models that are here, those that kbkit knows, and deleting fetched ones."""
+"""Installed and known embedding models."""
 
 from __future__ import annotations
 

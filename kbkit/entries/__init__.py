@@ -1,1 +1,1 @@
-"""Entries: reusable solutions in folders, voted on, found again, learned from tasks."""
+"""Entries: reusable solutions in folders, rated, looked up, and learned from tasks."""

@@ -1,4 +1,4 @@
-"""Entries as Agent Skills (https://agentskills.io/specification), and those as entries.
+"""Convert entries to Agent Skills (https://agentskills.io/specification) and back.
 
 A skill is a folder with a ``SKILL.md``: front matter (``name``, which is also that of the folder,
 ``description``, ``license``, ``compatibility``, flat ``metadata``, ``allowed-tools``), then

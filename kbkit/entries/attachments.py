@@ -1,4 +1,4 @@
-"""What of an entry readers of a site can have: an Agent Skill, without what people think of it."""
+"""Files of an entry for readers of a site: an Agent Skill without votes."""
 
 from __future__ import annotations
 

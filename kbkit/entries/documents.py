@@ -1,4 +1,4 @@
-"""An entry -> the document that is searched."""
+"""Convert an entry to a searchable document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entries of a workspace: solutions that worked, which people vote on and agents find again."""
+"""The entries of a workspace."""
 
 from __future__ import annotations
 

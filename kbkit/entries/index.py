@@ -1,4 +1,4 @@
-"""Keeps the built-in knowledge base, and what is known of entries, level with their folders.
+"""Keep the index of entries level with their folders.
 
 The folders are the truth. What is stored of one is noted behind it with how its files were, so that
 whatever is killed in between is done again. Votes that were given to the document of an entry are

@@ -1,4 +1,4 @@
-"""What a task left in its folder ``.knowledge`` becomes an entry."""
+"""Learn entries from the ``.knowledge`` folders of tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entries that fit a prompt, by relevance and rating, as a short list for an agent."""
+"""Find entries that fit a prompt, by relevance and rating."""
 
 from __future__ import annotations
 

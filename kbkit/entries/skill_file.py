@@ -1,4 +1,4 @@
-"""``skill.yaml``: what it says of an entry, and how it is changed so that all else in it stays."""
+"""Read and edit ``skill.yaml``, keeping comments and unknown keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Skills on disk, outside the workspace: each is there as a whole, or as it was."""
+"""Write skills outside the workspace, each as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What folders of entries are called: what is also a name of an Agent Skill, on every system."""
+"""Slugs of entries, which are also valid skill and folder names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entries of a workspace on disk: a folder each, with the rules that all files have.
+"""Entries on disk: a folder each, changed as a whole.
 
 Whatever changes more than one file of an entry at once is written beside it and takes its name
 as a whole.

@@ -1,4 +1,4 @@
-"""The votes in a ``skill.yaml``: read, added to, and united after a merge. Pure functions.
+"""Votes in a ``skill.yaml``: read, add, merge. Pure functions.
 
 A vote is one line, so that two people's votes are two lines to git, which its driver ``union``
 puts below each other. What is not a vote is left as it is, to the character: only the average,

@@ -1,4 +1,4 @@
-"""YAML of people and agents -> plain values, and where they stand; hostile texts are refused.
+"""Parse YAML of people and agents with positions; refuses hostile texts.
 
 A mapping at the root, no tags, no aliases (which let a small text become a huge one), bounded in
 size, depth and number. Nothing is guessed: a key that stands twice is an error.

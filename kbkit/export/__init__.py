@@ -1,4 +1,4 @@
-"""Documents and facts -> MkDocs pages and static sites; knows no workspace.
+"""Export documents to MkDocs pages and static sites; independent of workspaces.
 
 ::
 

@@ -1,4 +1,4 @@
-"""What an export is told besides the documents: figures that only the catalog can give."""
+"""Facts that an export needs besides documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The manifest of an export: which files of a folder it wrote, and how they hang together."""
+"""The manifest of an export: its files, and their structure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From ratings to better search.
+"""Measure and improve search by ratings.
 
 `rating` takes ratings, `scores` sums them up, `judgements` makes labels of them (`trec` on disk),
 `agreement` compares raters. `pooling` and `judging` choose what to rate. `loading` reads golden

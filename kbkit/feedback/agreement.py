@@ -1,4 +1,4 @@
-"""How far raters agree: Krippendorff's alpha for the order of the stars."""
+"""Agreement of raters: Krippendorff's alpha for ordinal data."""
 
 from __future__ import annotations
 

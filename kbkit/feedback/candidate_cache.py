@@ -1,4 +1,4 @@
-"""Candidates of many queries, fetched once, so that many ways of ranking can be tried on them."""
+"""Candidates of many queries, fetched once for many rankings."""
 
 from __future__ import annotations
 

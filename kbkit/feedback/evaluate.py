@@ -1,4 +1,4 @@
-"""How well search answers queries whose answers are known: golden questions and judgements."""
+"""Evaluate search with golden questions and judgements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an evaluation found: figures over a set of queries, and how two compare."""
+"""The report of an evaluation, and the comparison of two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries whose right answers are known, by page or by chunk: what evaluation and tuning ask."""
+"""Queries with known answers, by page or by chunk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judgements: how well chunks answer queries, as graded labels made from ratings."""
+"""Graded judgements made from ratings."""
 
 from __future__ import annotations
 

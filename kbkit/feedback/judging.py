@@ -1,4 +1,4 @@
-"""A round of judging: some queries, their pools, what a rater has said, and what is left."""
+"""A judging round: queries, pools, and a rater's judgements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries and golden questions that somebody hands in, in whichever form they have them."""
+"""Load queries and golden questions in any supported form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools of candidates for judging: what any mode shows, and some of what none shows.
+"""Pools of candidates for judging: hits of every mode, and some that none shows.
 
 People can only rate what they see. Judgements of what search shows today would confirm it, and
 could not tell that another way of searching is better. So a pool holds what every mode finds, as

@@ -1,4 +1,4 @@
-"""Gives, takes back and adds up ratings, after a look at what somebody hands in."""
+"""Validate, add, delete and summarize ratings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sure a mean is, and whether two configurations differ by more than chance."""
+"""Confidence intervals and paired tests."""
 
 from __future__ import annotations
 

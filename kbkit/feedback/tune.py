@@ -1,4 +1,4 @@
-"""Learns the weights of retrieval from judged queries, and keeps them only if they win.
+"""Tune the weights of retrieval on judged queries; keep them only if they win.
 
 A fixed set of settings is tried on all queries once. What is proposed is the mean of the best
 sixteenth of them: the mean of many good settings is less of an accident than the best one. How

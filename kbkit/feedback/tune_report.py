@@ -1,4 +1,4 @@
-"""What tuning found: the weights it proposes, and what they rest on."""
+"""The report of tuning."""
 
 from __future__ import annotations
 

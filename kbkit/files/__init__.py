@@ -1,1 +1,1 @@
-"""The knowledge filesystem: folders and files that agents and people write, searched at once."""
+"""The knowledge filesystem: folders and files of agents and people."""

@@ -1,4 +1,4 @@
-"""One directory, held open: what is done in it stays in it, whatever others move or link meanwhile.
+"""An open directory: operations stay inside, whatever others move or link meanwhile.
 
 Where the system lets files be named relative to an open directory (POSIX), each name is looked up
 in that directory and no link is followed, so that nobody can swap a folder for a link between a

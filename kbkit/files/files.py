@@ -1,4 +1,4 @@
-"""The knowledge filesystem of a workspace: what agents and people write down."""
+"""The knowledge filesystem of a workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the built-in knowledge base level with the files: every file is a document of it.
+"""Keep the index of files level with the disk: every file is a document.
 
 What is stored of a file is noted behind it with how the file was then, so that whatever is killed
 in between is done again, and what did not change is told by its size and times. Documents go in

@@ -1,4 +1,4 @@
-"""Links between notes, and tags: how they are written, and which file a link means. Pure functions.
+"""Links between notes, and tags. Pure functions.
 
 ``[[Name]]`` names a file by its name, its title or an alias, wherever it lies; ``[[folder/Name]]``
 by the end of its path; ``[text](other.md)`` by its path from the folder of the note.

@@ -1,4 +1,4 @@
-"""The commands of the memory tool that language models are trained on, on a workspace's files.
+"""The memory tool that language models are trained on, on a workspace's files.
 
 Arguments and answers are those of the public specification of that tool (``memory_20250818``):
 `view`, `create`, `str_replace`, `insert`, `delete` and `rename`, below ``/memories``.

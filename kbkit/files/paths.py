@@ -1,4 +1,4 @@
-"""Which paths files may have: the same on every system, and never outside. Pure functions.
+"""Valid paths of files: portable, and inside the folder. Pure functions.
 
 A path is text with forward slashes, from the root of the filesystem. What one system takes for a
 name and another for a command (`CON`, `a:b`), what tools keep for themselves (names with a dot in

@@ -1,4 +1,4 @@
-"""What an agent is told of the files: a section of its system prompt."""
+"""A section on files for an agent's system prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Knowledge bases as folders of Markdown files, which can be read and not written."""
+"""Knowledge bases as read-only folders of Markdown files."""
 
 from __future__ import annotations
 

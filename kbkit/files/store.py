@@ -1,4 +1,4 @@
-"""The files of a workspace on disk: paths never leave their folder, and writes are whole.
+"""The files of a workspace on disk: confined to their folder, written atomically.
 
 One process writes at a time (a lock of the workspace), others read meanwhile and see what was or
 what is. It knows nothing of documents and search.

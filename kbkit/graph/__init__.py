@@ -1,1 +1,1 @@
-"""The knowledge graph: relations out of what documents say, walks, merges and gaps."""
+"""The knowledge graph: relations from documents, walks, merges and gaps."""

@@ -1,4 +1,4 @@
-"""Builds the graph of a knowledge base, and builds it on after a refresh.
+"""Build the graph of a knowledge base, and update it after a refresh.
 
 A chunk is read again when the names in it, or those that its document defines, are others than
 when it was read: so a refresh reads what changed, and what is stored is what reading all anew would

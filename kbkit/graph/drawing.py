@@ -1,4 +1,4 @@
-"""What of a graph is drawn, and how large: the most important part, or what is near something."""
+"""Select and lay out the part of a graph to draw."""
 
 from __future__ import annotations
 

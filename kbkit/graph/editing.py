@@ -1,4 +1,4 @@
-"""What people change in the knowledge graph by hand."""
+"""Edit the knowledge graph by hand."""
 
 from __future__ import annotations
 

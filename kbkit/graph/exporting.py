@@ -1,4 +1,4 @@
-"""The graph in forms that other programs read."""
+"""Export the graph for other programs."""
 
 from __future__ import annotations
 

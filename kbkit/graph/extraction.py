@@ -1,4 +1,4 @@
-"""Which relations a chunk supports, by its own text and the names that are known in it. Pure."""
+"""Extract relations from a chunk. Pure functions."""
 
 from __future__ import annotations
 

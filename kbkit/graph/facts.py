@@ -1,4 +1,4 @@
-"""What the graph knows of the entities that a question names, for the context of an agent."""
+"""Facts about the entities of a question, for an agent's context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What documentation lacks: entities without description, questions without answer. Pure functions.
+"""Find gaps of the documentation. Pure functions.
 
 Ranking, so that noise does not stand above: a gap weighs what it touches (documents that name an
 entity, people who asked), and what cannot be one (literals, single letters, words of one chunk) is

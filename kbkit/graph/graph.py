@@ -1,4 +1,4 @@
-"""The knowledge graph of a workspace, as people look at it."""
+"""The knowledge graph of a workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names, links and relations in the prose of a section."""
+"""Find names, links and relations in prose."""
 
 from __future__ import annotations
 

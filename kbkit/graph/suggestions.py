@@ -1,4 +1,4 @@
-"""Which entities may be one: acronyms, spellings, and same definitions. Pure functions."""
+"""Suggest entities to merge: acronyms, spellings, same definitions. Pure functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walks through the graph: what is near, and how two things hang together. Pure functions."""
+"""Walk the graph: neighbours and paths. Pure functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cards: what each document is, in a few lines, so that search can ask for documents as a whole.
+"""Document summaries, so that search can rank whole documents.
 
 A card is the title, the description (`kbkit.ingest.descriptions`) and the outline of the headings.
 It is made of the document alone, behind the ingest that stored it (`kbkit.ingest.cards`).

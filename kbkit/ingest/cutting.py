@@ -1,4 +1,4 @@
-"""Cuts documents into chunks, here or on a worker: all of it follows from the document alone."""
+"""Split documents into chunks, here or on a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a document is: in a line, what it states of itself or how it begins; whether it is an index.
+"""Describe documents in one line, and recognize index pages.
 
 A source keeps what a document states as ``description`` in its metadata: a page's
 ``<meta name="description">``, ``description`` of front matter, summaries of docstrings and of API

@@ -1,4 +1,4 @@
-"""Cuts, embeds and stores documents; small ones together.
+"""Split, embed and store documents, small ones together.
 
 A transaction, a look-up and a call of the embedder for each small document would cost more than
 the documents. Documents wait for each other up to 200,000 characters or half a second. A process

@@ -1,4 +1,4 @@
-"""A language model writes of each document what it is and what it answers, for its card.
+"""Describe documents with a language model.
 
 What it writes is kept with the document, by the text that it was given: so each text is asked about
 once, and what was answered stays, whatever stops the work. A document is material that a stranger

@@ -1,4 +1,4 @@
-"""The cutting of documents as a llama-index node parser, for pipelines of one's own."""
+"""kbkit's splitter as a llama-index node parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs sources through chunking and embedding into the stores."""
+"""Read sources and store their documents."""
 
 from __future__ import annotations
 

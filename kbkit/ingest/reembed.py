@@ -1,4 +1,4 @@
-"""Gives a knowledge base another embedder, without fetching or cutting anything again.
+"""Change the embedder of a knowledge base, without fetching or splitting again.
 
 The new vectors wait in the catalog until there is one for every chunk; then one transaction takes
 them over. Searches go on with the old ones until then, and what was embedded is kept when the

@@ -1,4 +1,4 @@
-"""Cuts Markdown into spans: by headings, blocks, pages, sentences or size."""
+"""Split Markdown into spans: by headings, blocks, pages, sentences or size."""
 
 from __future__ import annotations
 

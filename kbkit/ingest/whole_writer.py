@@ -1,4 +1,4 @@
-"""Documents that are stored together, in one transaction, or not at all."""
+"""Store documents together, in one transaction, or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long work behind an answer: kept in the catalog, done by threads, taken up after a restart."""
+"""Background jobs: stored in the catalog, run by threads, resumed after a restart."""
 
 from kbkit.jobs.jobs import Jobs
 from kbkit.jobs.tasks import TASKS, Task

@@ -1,4 +1,4 @@
-"""Jobs that make bundles, to be fetched, and that restore those that were sent."""
+"""Jobs that write and restore bundles."""
 
 from __future__ import annotations
 

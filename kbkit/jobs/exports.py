@@ -1,4 +1,4 @@
-"""Jobs that write a knowledge base as pages or as a site, to be fetched as an archive."""
+"""Jobs that export pages or a site as an archive."""
 
 from __future__ import annotations
 

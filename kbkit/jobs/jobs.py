@@ -1,4 +1,4 @@
-"""Jobs of a workspace: asked for, done by threads of this process, listed, ended."""
+"""The jobs of a workspace."""
 
 from __future__ import annotations
 

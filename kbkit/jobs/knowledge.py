@@ -1,4 +1,4 @@
-"""What jobs do for knowledge bases: imports, refreshes, other settings, models' work."""
+"""Jobs on knowledge bases: imports, refreshes, settings, models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What jobs left on the disk that nobody fetches or takes up any more."""
+"""Delete files of jobs that nobody needs any more."""
 
 from __future__ import annotations
 

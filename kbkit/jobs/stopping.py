@@ -1,4 +1,4 @@
-"""Ends work that only tells how far it is, and is not asked whether to go on."""
+"""Stop work through its progress callback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What jobs do, by the kind that the catalog names it by."""
+"""The tasks behind jobs, by kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""KnowledgeBase: one named collection of documents, and all that can be done with it.
+"""One named collection of documents with all its operations.
 
 ::
 

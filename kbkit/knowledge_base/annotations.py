@@ -1,4 +1,4 @@
-"""The annotations of a knowledge base: what its chunks say, and what they speak of."""
+"""The annotations of a knowledge base."""
 
 from __future__ import annotations
 

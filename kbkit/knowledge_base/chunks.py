@@ -1,4 +1,4 @@
-"""The chunks of a knowledge base: a collection to read, to look at and to learn from."""
+"""The chunks of a knowledge base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents of a knowledge base as they are read: listed, looked up, a part of one."""
+"""Read documents: list, look up, excerpt."""
 
 from __future__ import annotations
 

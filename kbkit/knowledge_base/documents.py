@@ -1,4 +1,4 @@
-"""The documents of a knowledge base: a collection to read, and to change one by one."""
+"""The documents of a knowledge base: read, and change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is learned from ratings: judgements, measures of search, and better weights."""
+"""Judgements, evaluation and tuning of a knowledge base."""
 
 from __future__ import annotations
 

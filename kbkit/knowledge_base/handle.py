@@ -1,4 +1,4 @@
-"""What the parts of one knowledge base share, and what kbkit's own interfaces ask of it."""
+"""The shared state of a knowledge base's parts."""
 
 from __future__ import annotations
 

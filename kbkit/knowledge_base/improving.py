@@ -1,4 +1,4 @@
-"""What is made behind an ingest: vectors of models, for cards and chunks, and annotations."""
+"""Work after an ingest: vectors of models, and annotations."""
 
 from __future__ import annotations
 

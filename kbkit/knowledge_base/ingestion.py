@@ -1,4 +1,4 @@
-"""Documents into a knowledge base."""
+"""Ingest documents into a knowledge base."""
 
 from __future__ import annotations
 

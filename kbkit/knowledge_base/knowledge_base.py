@@ -1,4 +1,4 @@
-"""KnowledgeBase: one named collection of documents, and what people do with it daily."""
+"""KnowledgeBase: one named collection of documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ratings of a knowledge base: a log that is appended to, and what it adds up to."""
+"""The ratings of a knowledge base: an append-only log and its summary."""
 
 from __future__ import annotations
 

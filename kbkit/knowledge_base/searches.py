@@ -1,4 +1,4 @@
-"""What is asked of one knowledge base: passages, and answers made of them."""
+"""Search, ask and similar queries of a knowledge base."""
 
 from __future__ import annotations
 

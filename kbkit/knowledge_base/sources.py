@@ -1,4 +1,4 @@
-"""The sources of a knowledge base: what `KnowledgeBase.refresh` reads again."""
+"""The sources of a knowledge base, which `KnowledgeBase.refresh` reads."""
 
 from __future__ import annotations
 

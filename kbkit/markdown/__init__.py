@@ -1,4 +1,4 @@
-"""Markdown: the one place that scans it, and what is made of it.
+"""Scan and convert Markdown.
 
 * `blocks`: the scanner. Which characters are headings, code, raw HTML, tables or text.
 * `structure`: headings with their paths and anchors, and where pages begin.

@@ -1,4 +1,4 @@
-"""The scanner: which characters of a Markdown text are headings, code, raw HTML, tables or text.
+"""The block scanner of Markdown: headings, code, raw HTML, tables and text.
 
 CommonMark decides, and markdown-it knows it. But asking it is slow, and most lines of documentation
 are paragraphs, headings, fenced code, tables and short list items that begin at the margin. The

@@ -1,4 +1,4 @@
-"""Lists of terms with what they mean, which CommonMark has no marks for.
+"""Definition lists, for which CommonMark has no syntax.
 
 Documents keep them as lists whose items begin with a term in bold, or with code, and a colon. On
 pages they become what they were: a ``dl``, whose terms have anchors of their own.

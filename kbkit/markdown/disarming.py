@@ -1,4 +1,4 @@
-"""Markdown of documents made fit to stand on a page: links rewritten, markup of others disarmed.
+"""Sanitize Markdown for a page: rewrite links, escape markup of strangers.
 
 Text of documents is hostile. The pages of an export are rendered by `kbkit.markdown.rendering`,
 which lets nothing active through; what happens here protects those who render the Markdown files

@@ -1,4 +1,4 @@
-"""Footnotes on pages: references that lead to their notes, and notes that lead back.
+"""Footnotes on pages, linked in both directions.
 
 A note is an item of a list with an anchor, a reference a link to it; `note_anchor` tells both.
 """

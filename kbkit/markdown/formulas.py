@@ -1,4 +1,4 @@
-"""TeX between dollars as MathML, which browsers draw by themselves."""
+"""Convert TeX between dollars to MathML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code on pages: plain text, which is cleaned with the page, and colours, put in afterwards."""
+"""Highlight code on pages, after sanitizing."""
 
 from __future__ import annotations
 

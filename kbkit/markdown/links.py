@@ -1,4 +1,4 @@
-"""Links of Markdown: where they lead, and the text that they are read by."""
+"""Find links in Markdown."""
 
 from __future__ import annotations
 

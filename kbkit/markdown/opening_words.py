@@ -1,4 +1,4 @@
-"""The words by which a passage, or a part of it, is found on the page that it is from.
+"""The first and last words of a passage, as text fragments quote them.
 
 A browser finds them there: they are what a text fragment (``#:~:text=``) quotes. It looks for them
 in one block of the page at a time, so they are of one block, and of one line where lines count.

@@ -1,4 +1,4 @@
-"""What stands around a document on its page: breadcrumbs, where it comes from, what is next."""
+"""Breadcrumbs, origin and next page around a document."""
 
 from __future__ import annotations
 

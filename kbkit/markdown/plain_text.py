@@ -1,4 +1,4 @@
-"""Markdown as a person reads it: plain text without marks, link targets and escapes.
+"""Convert Markdown to plain text. All patterns are bounded: texts are untrusted.
 
 Every pattern here is bounded, since what it reads was written by strangers.
 """

@@ -1,4 +1,4 @@
-"""Markdown of exported pages -> HTML that may stand in a site, whatever the Markdown says.
+"""Convert Markdown of exported pages to safe HTML.
 
 Why not the Markdown renderer of MkDocs: it passes raw HTML through, takes attributes from the
 text (``{: onclick=... }``) and reads lists and fences otherwise than the CommonMark that

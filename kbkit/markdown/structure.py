@@ -1,4 +1,4 @@
-"""A document's structure: headings with their paths and anchors, and where pages begin.
+"""Headings with paths and anchors, and page boundaries of a document.
 
 Offsets are characters from the start of the content. Nothing here fails, whatever the text.
 """

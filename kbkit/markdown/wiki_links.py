@@ -1,4 +1,4 @@
-"""Links by name (``[[Name#Heading|text]]``) -> links of Markdown."""
+"""Convert links by name (``[[Name#Heading|text]]``) to Markdown links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pieces of Markdown: escaped text, code spans and fences, safe links, formulas."""
+"""Write Markdown: escaped text, code, links, formulas."""
 
 from __future__ import annotations
 

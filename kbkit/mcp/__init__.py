@@ -1,4 +1,4 @@
-"""Knowledge bases, files and entries as tools for agents, over the Model Context Protocol (MCP).
+"""Tools for agents over the Model Context Protocol (MCP).
 
 Tools translate arguments, call a workspace, and hand what comes back to `kbkit.replies`, which
 keeps it within a budget of tokens. Nothing is sought or decided here.

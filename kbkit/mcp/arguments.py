@@ -1,4 +1,4 @@
-"""Arguments that several tools take."""
+"""Common arguments of tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of collections: knowledge bases that an agent makes, fills and drops by itself."""
+"""Tools for collections: knowledge bases that agents own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of knowledge bases: search, context, documents, ratings."""
+"""Tools for knowledge bases: search, context, documents, ratings."""
 
 from __future__ import annotations
 

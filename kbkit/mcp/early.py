@@ -1,4 +1,4 @@
-"""Answers what a client asks first, while the SDK is still being imported.
+"""Answer a client's first requests while the SDK is being imported.
 
 A client waits for `initialize` (or `server/discover`) and `tools/list` before it does anything, and
 they are the same whatever the workspace holds. They are answered out of ``manifest.json``, which

@@ -1,4 +1,4 @@
-"""Tools of entries: solutions that worked, with votes."""
+"""Tools for entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of the files of a workspace."""
+"""Tools for files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools of the knowledge graph."""
+"""Tools for the knowledge graph."""
 
 from __future__ import annotations
 

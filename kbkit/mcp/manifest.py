@@ -1,4 +1,4 @@
-"""What a server says of itself, written down for `kbkit.mcp.early`."""
+"""Write the manifest for `kbkit.mcp.early`."""
 
 from __future__ import annotations
 

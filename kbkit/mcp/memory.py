@@ -1,4 +1,4 @@
-"""The memory tool that language models are trained on, on the files of a workspace."""
+"""The memory tool on the files of a workspace."""
 
 from __future__ import annotations
 

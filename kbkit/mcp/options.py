@@ -1,4 +1,4 @@
-"""What a server can be asked for when it starts; light, since it is read before anything else."""
+"""Options of a server; light, since they are read first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resources: documents of knowledge bases, and a list of each one's."""
+"""Resources: documents of knowledge bases, and lists of them."""
 
 from __future__ import annotations
 

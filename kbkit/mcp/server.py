@@ -1,4 +1,4 @@
-"""An MCP server for a workspace: which tools it has, and how it answers what is wrong."""
+"""The MCP server of a workspace."""
 
 from __future__ import annotations
 

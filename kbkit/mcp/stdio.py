@@ -1,4 +1,4 @@
-"""A server on standard input and output, for the process that started it."""
+"""Serve over standard input and output."""
 
 from __future__ import annotations
 

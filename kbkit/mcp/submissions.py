@@ -1,4 +1,4 @@
-"""Documents that an agent hands over: texts, objects, or paths of files of this machine."""
+"""Documents that an agent submits: texts, objects, or local paths."""
 
 from __future__ import annotations
 

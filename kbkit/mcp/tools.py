@@ -1,4 +1,4 @@
-"""The tools of a server, as its tool sets declare them, and what they share."""
+"""Tool sets, and objects that tools share."""
 
 from __future__ import annotations
 

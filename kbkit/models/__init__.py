@@ -1,4 +1,4 @@
-"""Value objects that travel between the layers. Frozen, typed, free of third-party types.
+"""Value objects of all layers. Frozen, typed, free of third-party types.
 
 Names are loaded when they are first used: a command needs few of them.
 """

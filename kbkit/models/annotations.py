@@ -1,4 +1,4 @@
-"""Annotations and subjects: what a chunk says, and what it speaks of."""
+"""Annotations and subjects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answer: what a language model makes of the passages that a search finds."""
+"""Answers of a language model with citations, and contexts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents and chunks: what sources yield, and what is stored of them."""
+"""Documents and chunks."""
 
 from __future__ import annotations
 

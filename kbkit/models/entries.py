@@ -1,4 +1,4 @@
-"""Entries: reusable solutions that lie in folders of their own, and what people think of them."""
+"""Entries and votes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a page counts as poorly read; apart from the measure, since this needs no parser."""
+"""Thresholds of page fidelity; apart from the measure, since they need no parser."""
 
 from __future__ import annotations
 

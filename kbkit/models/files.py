@@ -1,4 +1,4 @@
-"""The knowledge filesystem: what lies there, and what became of it."""
+"""Files, folders and their trash."""
 
 from __future__ import annotations
 

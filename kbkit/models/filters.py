@@ -1,4 +1,4 @@
-"""Filters: which chunks a search may give, by their documents and by themselves."""
+"""Filters of a search."""
 
 from __future__ import annotations
 

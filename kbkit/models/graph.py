@@ -1,4 +1,4 @@
-"""The knowledge graph: entities, relations, what may be one, and what is missing."""
+"""Entities, relations, suggested merges and gaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hits: what a search gives, and how each score came about."""
+"""Hits and the parts of their scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an ingest did: how far it is, and its report."""
+"""Progress and report of an ingest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs: long work that a server does behind an answer."""
+"""Jobs of a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a document states of its license: a short name, an address, whom to credit.
+"""Licenses of documents: name, address and attribution.
 
 Whatever stands there was written by strangers, so names are one bounded line of text, and addresses
 are those of the web or nothing. A document keeps it in its metadata, under `KEYS`.

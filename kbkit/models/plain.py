@@ -1,4 +1,4 @@
-"""Text of others: on one line, where nothing in it steers what shows it, and quoted for models.
+"""Sanitize untrusted text for one line or a model, and count nouns.
 
 Also how many of something there are, in words.
 """

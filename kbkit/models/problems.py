@@ -1,4 +1,4 @@
-"""What did not work, and why."""
+"""Skipped and failed items, and findings of checks."""
 
 from __future__ import annotations
 

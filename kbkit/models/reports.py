@@ -1,4 +1,4 @@
-"""Figures and reports: of knowledge bases, ratings, and work behind an ingest."""
+"""Figures and reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What raters said last of chunks for queries: what judgements, agreement and learning rest on."""
+"""Ratings of chunks for queries, as feedback uses them."""
 
 from __future__ import annotations
 

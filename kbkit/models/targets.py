@@ -1,4 +1,4 @@
-"""Targets: what can be rated, related or annotated."""
+"""Targets: things that can be rated, related or annotated."""
 
 from __future__ import annotations
 

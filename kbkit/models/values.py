@@ -1,4 +1,4 @@
-"""Value objects as JSON: one way to turn them into it, and one schema of each.
+"""Convert value objects to JSON and back, with schemas.
 
 Whatever an interface shows (command line, REST, MCP) is one of these.
 """

@@ -1,4 +1,4 @@
-"""A recipe's own notebook: copied from `recipe.ipynb`, filled with the recipe, and run."""
+"""Write and run the notebook of a recipe."""
 
 from __future__ import annotations
 

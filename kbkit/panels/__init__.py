@@ -1,4 +1,4 @@
-"""Panels: pieces of user interface for notebooks, made of ipywidgets.
+"""Panels for notebooks, built with ipywidgets.
 
 Each panel is a room of its own, which knows nothing of the others:
 

@@ -1,4 +1,4 @@
-"""Controls that panels are made of."""
+"""Controls of panels."""
 
 from __future__ import annotations
 

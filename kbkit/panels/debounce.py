@@ -1,4 +1,4 @@
-"""Waiting for a pause in the typing without blocking the kernel."""
+"""Debounce typing without blocking the kernel."""
 
 from __future__ import annotations
 

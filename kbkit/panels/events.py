@@ -1,4 +1,4 @@
-"""Events: panels of one workspace in one process hear of what another one changed."""
+"""Events between the panels of a workspace in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a workspace is that a panel shows: in a folder, or at a server."""
+"""The location of a panel's workspace: a folder or a server."""
 
 from __future__ import annotations
 

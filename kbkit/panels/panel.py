@@ -1,4 +1,4 @@
-"""What all panels are: boxes that show their errors and hear what others changed."""
+"""The base of panels: shows errors, hears changes of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passages as panels show them: where they stand, and their text as sanitised HTML."""
+"""Passages in panels: breadcrumbs, and text as sanitized HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views that ask: each question of a page is answered by its number, errors too."""
+"""Views whose requests are answered by number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text and HTML that panels show. Everything that comes from a document is made harmless here.
+"""Escape and render text and HTML for panels.
 
 A value from outside reaches the page through `plain` or `lines` (as text) or `web_address` (as the
 address of a link), and in no other way. ipywidgets puts the HTML of a widget into the page as it

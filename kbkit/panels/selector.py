@@ -1,4 +1,4 @@
-"""The choice of a knowledge base, as all panels of a workspace have it."""
+"""The choice of a knowledge base in panels."""
 
 from __future__ import annotations
 

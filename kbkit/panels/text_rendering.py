@@ -1,4 +1,4 @@
-"""A file as HTML that may stand in a page: rendered as documents are, or as coloured text."""
+"""Render a file as safe HTML: Markdown, or highlighted text."""
 
 from __future__ import annotations
 

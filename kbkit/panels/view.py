@@ -1,4 +1,4 @@
-"""View: the part of a panel that ipywidgets has no widget for, drawn by an ES module of kbkit.
+"""View: a widget drawn by an ES module of kbkit.
 
 Python gives a view its ``state``, plain JSON values, and the module draws it; what a reader does
 there comes back as an *event*: a message ``{"event": name, ...}``. Modules build the page from text

@@ -1,4 +1,4 @@
-"""Looking every so often whether something changed, in the kernel's own thread."""
+"""Poll for changes in the kernel's own thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a knowledge base to its site, and the published index searched in Python.
+"""Publish a knowledge base as a site, and search the published index in Python.
 
 ::
 

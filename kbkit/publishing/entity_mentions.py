@@ -1,4 +1,4 @@
-"""Where the documents of a knowledge base name its entities, and what each is mainly about."""
+"""Mentions of entities in documents, and their main subjects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pages of a published knowledge base tell beside its documents."""
+"""Facts on published pages beside the documents."""
 
 from __future__ import annotations
 

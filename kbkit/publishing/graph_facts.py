@@ -1,4 +1,4 @@
-"""The part of a workspace's graph that is published with one of its knowledge bases.
+"""The part of the graph that is published with a knowledge base.
 
 What other knowledge bases say stays with them: of an entity only names and documents are told that
 this one has, and a description only if a person or one of its own documents gives it. Who made

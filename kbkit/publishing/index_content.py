@@ -1,4 +1,4 @@
-"""What the search index of a published knowledge base is made of."""
+"""Collect the input of a published search index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors of a published index, of which a query reads a few clusters."""
+"""Vectors of a published index, read by cluster."""
 
 from __future__ import annotations
 

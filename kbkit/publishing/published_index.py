@@ -1,4 +1,4 @@
-"""Searches the index of a published knowledge base as its pages do in a browser.
+"""Search a published index as browsers do.
 
 What `kbkit.export.index` writes is read by two programs: by ``engine.js`` in the browser and by
 this one, which says in Python what both do. Ranking is that of every search in Python

@@ -1,4 +1,4 @@
-"""Publishes a knowledge base: its pages, the index that browsers search, and the built site."""
+"""Publish a knowledge base: pages, search index, and built site."""
 
 from __future__ import annotations
 

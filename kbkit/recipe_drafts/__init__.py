@@ -1,4 +1,4 @@
-"""Writes a first recipe by looking at a site, a folder, a package or an API description."""
+"""Draft a recipe from a site, a folder, a package or an API description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The draft of a recipe for an OpenAPI description."""
+"""Draft a recipe for an OpenAPI description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recipe before it is written: what was seen, what was left out and why."""
+"""A draft of a recipe: findings, exclusions and reasons."""
 
 from __future__ import annotations
 

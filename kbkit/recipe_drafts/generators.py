@@ -1,4 +1,4 @@
-"""Which program made a site, and which of its pages are no content."""
+"""Detect site generators, and their pages without content."""
 
 from __future__ import annotations
 

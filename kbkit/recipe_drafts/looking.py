@@ -1,4 +1,4 @@
-"""What a place is, and the draft of a recipe that reads it."""
+"""Detect the kind of place, and draft its recipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The draft of a recipe for a web site: who made it, what it says of itself, what to leave out.
+"""Draft a recipe for a web site.
 
 A site is asked for robots.txt, its start page and its sitemaps, no more, by the guarded fetcher.
 """

@@ -1,4 +1,4 @@
-"""The part of a recipe that says what annotates chunks, and which names there are."""
+"""Annotation settings of a recipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recipe asks for beyond reading the public web and the folder that it lies in."""
+"""List what a recipe demands beyond the public web and its own folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads recipes and golden questions from files; a problem is named with its line and field."""
+"""Load recipes and golden questions; errors name line and field."""
 
 from __future__ import annotations
 

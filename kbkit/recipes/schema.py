@@ -1,4 +1,4 @@
-"""The schema of recipes. The recipe reference of the docs is generated from these models."""
+"""The schema of recipes, from which their reference is generated."""
 
 from __future__ import annotations
 

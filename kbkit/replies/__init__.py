@@ -1,4 +1,4 @@
-"""What agents are given: texts within a budget of tokens, with a cursor for what is left.
+"""Replies to agents: texts within a budget of tokens, with a cursor for the rest.
 
 Interfaces for agents (MCP, REST) call a workspace and hand what comes back to this room. Nothing is
 sought or decided here. The names are loaded when they are first used: a server lists its tools

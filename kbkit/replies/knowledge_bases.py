@@ -1,4 +1,4 @@
-"""Lists of knowledge bases and collections for an agent, and how to use them."""
+"""Lists of knowledge bases and collections for agents, and their usage."""
 
 from __future__ import annotations
 

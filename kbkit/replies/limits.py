@@ -1,4 +1,4 @@
-"""How short a reply may have to be; light, since it is read before anything else."""
+"""The lower limit of a reply; light, since it is read first."""
 
 from __future__ import annotations
 

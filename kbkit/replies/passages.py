@@ -1,4 +1,4 @@
-"""Passages and documents for an agent, within a token budget."""
+"""Passages and documents for agents."""
 
 from __future__ import annotations
 

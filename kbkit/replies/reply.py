@@ -1,4 +1,4 @@
-"""A reply: what an agent is told, as a text and as values, and where it goes on."""
+"""A reply to an agent, as text and values, with a cursor."""
 
 from __future__ import annotations
 

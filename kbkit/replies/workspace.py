@@ -1,4 +1,4 @@
-"""Entries, files, graph and errors of a workspace for an agent."""
+"""Entries, files, graph and errors of a workspace for agents."""
 
 from __future__ import annotations
 

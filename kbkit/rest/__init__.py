@@ -1,4 +1,4 @@
-"""A workspace over HTTP: routes that translate requests and answers, and decide nothing."""
+"""A workspace over HTTP: routes translate requests and responses."""
 
 from kbkit.rest.app import application
 from kbkit.rest.settings import ServerSettings

@@ -1,4 +1,4 @@
-"""What a route asks of whoever calls it: a scope, and who they are."""
+"""Scopes of routes."""
 
 from __future__ import annotations
 

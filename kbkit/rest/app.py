@@ -1,4 +1,4 @@
-"""The application: all routes over one workspace, behind the gate."""
+"""The application: all routes over one workspace, behind middleware."""
 
 from __future__ import annotations
 

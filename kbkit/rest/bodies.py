@@ -1,4 +1,4 @@
-"""Bodies of requests about entries and the graph."""
+"""Request bodies for entries and the graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refuses parameters that a route does not take: a misspelt one would be passed over in silence."""
+"""Refuse unknown query parameters."""
 
 from __future__ import annotations
 

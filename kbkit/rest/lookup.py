@@ -1,4 +1,4 @@
-"""Finds what a caller names, among what they may know of."""
+"""Find a resource among those that the caller may see."""
 
 from __future__ import annotations
 

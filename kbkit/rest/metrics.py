@@ -1,4 +1,4 @@
-"""Figures for Prometheus: of routes, never of callers or of what they ask."""
+"""Metrics for Prometheus: of routes, never of callers or queries."""
 
 from __future__ import annotations
 

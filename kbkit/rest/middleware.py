@@ -1,4 +1,4 @@
-"""Middleware of the server: tokens, limits, and requests that it refuses."""
+"""Middleware: tokens, limits, refused requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document: exact, down to what only middleware answers."""
+"""The OpenAPI document, complete with the errors of middleware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What routes take: checked where Python checks it, so that an error says the same; told exactly.
+"""Parameters of routes: validated by Python, documented exactly.
 
 A value that Python checks anyway is taken as it comes, and the OpenAPI document says what it may
 be. So a wrong one is answered with Python's own message.

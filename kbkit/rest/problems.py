@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457), with the texts that Python gives."""
+"""Errors as problem details (RFC 9457), with Python's messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers: value objects as JSON, and what the OpenAPI document says of them."""
+"""Responses: value objects as JSON, and their documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a server is to listen, and what it puts up with."""
+"""Settings of a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders that somebody sends, for methods that read folders."""
+"""Uploaded folders, for methods that read folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a query to hits: `retriever` runs the stages.
+"""From a query to hits; `retriever` runs the stages.
 
 `query` is what somebody asks, `query_vectors` embeds it (`encoder_fitting` for when no model does),
 `candidates` finds chunks by both legs, `bm25` and `fusion` score them, `ranking` orders them,

@@ -1,4 +1,4 @@
-"""Lets a language model answer a question out of the passages that a search found."""
+"""Answer a question from passages with a language model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts together what an agent is given to answer a question with, within a budget of tokens."""
+"""Build an agent's context within a budget of tokens."""
 
 from __future__ import annotations
 

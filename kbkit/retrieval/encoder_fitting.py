@@ -1,4 +1,4 @@
-"""Fits the query encoder of a knowledge base to what its catalog has."""
+"""Fit the query encoder of a knowledge base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fusion: one score out of several. Pure functions over the candidates of one query.
+"""Fuse scores of a query's candidates. Pure functions.
 
 The stages, in order: `normalise` scales cosine and BM25, `fuse` weighs them with what the
 document, its title and the headings say and with ratings, `discounts` lets further hits of one

@@ -1,4 +1,4 @@
-"""Search as llama-index knows it: nodes, a retriever, a tool.
+"""llama-index adapters: nodes, retriever, tool.
 
 This module imports llama-index; who needs it imports this module when it is asked for.
 """

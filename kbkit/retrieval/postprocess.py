@@ -1,4 +1,4 @@
-"""The last stage of a search: llama-index node postprocessors that a recipe names.
+"""Apply llama-index node postprocessors of a recipe, as the last stage.
 
 A recipe is trusted: what it names is imported and run.
 """

@@ -1,4 +1,4 @@
-"""A query as somebody asks it, once it has been checked."""
+"""A validated query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Query vectors: of the model, or of the query encoder that was fitted to the chunks' vectors.
+"""Query vectors: from the model, or from the fitted query encoder.
 
 The fitted encoder also stands in for a model that cannot be had at the moment. What was done in
 place of what was asked is said in a note, never silently.

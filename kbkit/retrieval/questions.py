@@ -1,4 +1,4 @@
-"""Learned questions: what people rated a chunk well for speaks for it when others ask alike."""
+"""Learned questions: good ratings of a chunk count for similar queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quoted passages for a language model, each with its source."""
+"""Quoted passages for a language model, with their sources."""
 
 from __future__ import annotations
 

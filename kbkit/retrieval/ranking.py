@@ -1,4 +1,4 @@
-"""Ranking: the candidates of one query in their order, out of one knowledge base or several."""
+"""Rank the candidates of one or several knowledge bases."""
 
 from __future__ import annotations
 

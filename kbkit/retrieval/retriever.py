@@ -1,4 +1,4 @@
-"""Finds the candidates for a query in one knowledge base as it is, with their exact scores."""
+"""Find and score the candidates of one knowledge base."""
 
 from __future__ import annotations
 

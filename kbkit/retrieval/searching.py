@@ -1,4 +1,4 @@
-"""Searches: candidates of one knowledge base or several, ranked, as hits."""
+"""Search one or several knowledge bases."""
 
 from __future__ import annotations
 

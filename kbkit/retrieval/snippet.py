@@ -1,4 +1,4 @@
-"""Snippets: the part of a chunk that shows why it was found."""
+"""Snippets: the part of a chunk that matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serves a workspace: REST, MCP and sites, at one address."""
+"""Serve a workspace: REST, MCP and sites, at one address."""
 
 from kbkit.extras import extra
 

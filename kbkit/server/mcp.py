@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP, at ``/mcp`` of the server."""
+"""MCP over streamable HTTP, at ``/mcp``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP of uvicorn, which does not wait for headers that never come to an end."""
+"""uvicorn's HTTP protocol with a time limit for headers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serves a workspace until somebody ends it, and ends what runs first."""
+"""Serve a workspace until a signal, then shut down cleanly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places that documents come from."""
+"""Sources of documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reads a source: a place that documents come from, one document at a time."""
+"""The source interface: yields one document at a time."""
 
 from __future__ import annotations
 

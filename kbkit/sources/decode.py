@@ -1,4 +1,4 @@
-"""Bytes of a page or file -> text: recognise what is not text, find the charset."""
+"""Decode the bytes of a page or file: detect binary data and charset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells what kind of text a document is, by cues that its siblings share, else not at all.
+"""Detect the type of a document by its text and its siblings.
 
 A type that is given is to be right nine times out of ten; where no cue is that strong, the type is
 ``other``. The first cue that fits decides:

@@ -1,4 +1,4 @@
-"""Markdown and plain text -> title, content and front matter."""
+"""Parse the front matter of Markdown and plain text."""
 
 from __future__ import annotations
 

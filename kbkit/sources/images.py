@@ -1,4 +1,4 @@
-"""Pictures of documents: which there are, and what of them is kept.
+"""Pictures of documents: validation and limits.
 
 A picture is what its bytes are, whatever its name says. It is bounded in bytes and in pixels, and
 an SVG is drawn anew from elements and attributes that draw, so that it can neither run scripts nor

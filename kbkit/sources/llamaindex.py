@@ -1,4 +1,4 @@
-"""Documents that a llama-index reader gave, as documents of a knowledge base.
+"""Convert llama-index documents to documents of a knowledge base.
 
 Nothing of llama-index is imported: its documents and nodes are known by what they have, and may
 also come as the dictionaries that their ``to_dict`` gives.

@@ -1,4 +1,4 @@
-"""What places on this machine's disk are called where others read it.
+"""Names of local folders in URIs, which hide where they lie on the machine.
 
 URIs of documents are published. So they say where a file lies in the place that its source names,
 and never where that place lies on this machine.

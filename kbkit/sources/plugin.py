@@ -1,4 +1,4 @@
-"""The source ``plugin``: one that another installed package brings."""
+"""The source ``plugin``: a source of another installed package."""
 
 from __future__ import annotations
 

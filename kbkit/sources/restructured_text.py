@@ -1,4 +1,4 @@
-"""reStructuredText, with the directives and roles that Sphinx adds to it.
+"""Convert reStructuredText with Sphinx directives and roles.
 
 docutils reads it with everything off that reaches for files or raw markup. What it does not know
 is registered before it reads: a directive that only Sphinx knows keeps its argument and content,

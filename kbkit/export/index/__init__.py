@@ -1,4 +1,4 @@
-"""The search index of a published knowledge base: files that browsers read as queries need them.
+"""The search index of a published knowledge base, read by browsers piece by piece.
 
 `write_index` makes it of a snapshot and the query encoder; `kbkit.publishing.published_index`
 searches it in Python as ``assets/engine.js`` does in the browser.

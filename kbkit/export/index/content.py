@@ -1,4 +1,4 @@
-"""What the search index of a published knowledge base is made of."""
+"""Input of the search index of a published knowledge base."""
 
 from __future__ import annotations
 

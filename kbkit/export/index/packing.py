@@ -1,4 +1,4 @@
-"""Numbers as shards keep them. Both directions are here, so that they are read together."""
+"""Encode and decode the numbers in shards."""
 
 from __future__ import annotations
 

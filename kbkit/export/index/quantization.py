@@ -1,4 +1,4 @@
-"""Vectors small enough for a page: projected, rounded to 4 bits, and in clusters."""
+"""Quantize vectors for a site: project, round to 4 bits, cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shards of terms: where each term stands, and its row of the query encoder."""
+"""Shards of terms: postings, and rows of the query encoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the search index of a published knowledge base."""
+"""Write the search index of a published knowledge base."""
 
 from __future__ import annotations
 

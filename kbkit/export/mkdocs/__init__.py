@@ -1,1 +1,1 @@
-"""What MkDocs is told and given: project, plugin, search box, scripts."""
+"""Build sites with MkDocs: project, plugin, search box, scripts."""

@@ -1,4 +1,4 @@
-"""Built sites: made by MkDocs in a process of its own, and served on this machine."""
+"""Build sites with MkDocs in a process, and serve them locally."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture on the page of a knowledge base's graph."""
+"""The picture on a graph's page."""
 
 from __future__ import annotations
 

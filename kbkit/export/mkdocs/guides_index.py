@@ -1,4 +1,4 @@
-"""A search index of the pages of a site that people wrote, beside the exported ones.
+"""A search index of a site's own guides, beside the exported pages.
 
 MkDocs has them in its own search index, section by section. They become one more knowledge base,
 with static vectors of sections, of the pages' cards, and of the words of queries.

@@ -1,4 +1,4 @@
-"""The page for what is not found: leads to the search, and to pages with a similar address."""
+"""The 404 page: leads to the search, and to similar addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MkDocs plugin that puts exported knowledge bases into a site (``plugins: [kbkit]``).
+"""The MkDocs plugin that adds exported knowledge bases to a site (``plugins: [kbkit]``).
 
 It finds the exports under the documentation folder by their manifests, gives them a place in the
 navigation, and renders their pages, whose text is hostile, with `kbkit.markdown.rendering`.

@@ -1,4 +1,4 @@
-"""Pages as they were rendered last, kept beside ``mkdocs.yml`` for the builds to come.
+"""A cache of rendered pages beside ``mkdocs.yml``.
 
 Rendering takes most of the time that MkDocs needs for an export, and few pages change from build
 to build. A page is as it was when its Markdown is, and its links still lead where they led.

@@ -1,4 +1,4 @@
-"""Search by meaning in a site, in the place of the theme's own search box."""
+"""Search by meaning in the theme's search box."""
 
 from __future__ import annotations
 

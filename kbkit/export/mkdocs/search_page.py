@@ -1,4 +1,4 @@
-"""The page of a site that searches all of its knowledge bases, with filters."""
+"""The search page of a site, with filters."""
 
 from __future__ import annotations
 

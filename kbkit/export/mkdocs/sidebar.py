@@ -1,4 +1,4 @@
-"""The sidebar of exported pages: the tree of an export's documents, as far as a page needs it.
+"""The sidebar of exported pages: only the part of the tree that a page needs.
 
 A page has what stands around it: the sections above it with what is in them, and the documents
 beside it. What is in other sections is a file of its own for each, which a script reads when

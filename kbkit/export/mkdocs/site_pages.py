@@ -1,4 +1,4 @@
-"""The pages of a MkDocs site that kbkit renders: exported ones, and the one that searches."""
+"""Pages that kbkit renders in an MkDocs site: exported ones, and the search page."""
 
 from __future__ import annotations
 

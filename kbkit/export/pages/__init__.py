@@ -1,1 +1,1 @@
-"""The pages of an exported knowledge base, as Markdown, and the files for programs beside them."""
+"""Markdown pages of an exported knowledge base, and files for programs."""

@@ -1,4 +1,4 @@
-"""What a knowledge base holds, as pictures."""
+"""Charts of a knowledge base."""
 
 from __future__ import annotations
 

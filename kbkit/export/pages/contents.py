@@ -1,4 +1,4 @@
-"""A source's own contents: what its contents pages list, and under which headings."""
+"""A source's own table of contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all pages are made with: front matter, titles, links, counts."""
+"""Common elements of pages: front matter, titles, links, counts."""
 
 from __future__ import annotations
 

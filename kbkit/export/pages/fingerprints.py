@@ -1,4 +1,4 @@
-"""Fingerprints of pages: those need not be made again that are made of what they were made of.
+"""Fingerprints of pages, to skip unchanged ones.
 
 Disarming a document's text takes most of the time of an export, and after a refresh few documents
 have changed. So the manifest keeps a digest of what each page was made of, and one of the page,

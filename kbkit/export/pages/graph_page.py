@@ -1,4 +1,4 @@
-"""The page of a knowledge base's graph: what matters most, as a list, and all of it as JSON.
+"""The page of a knowledge graph: a list of the most important, and all as JSON.
 
 The plugin puts the picture in between, which a script draws of the JSON; without scripts the list
 leads to the documents.

@@ -1,4 +1,4 @@
-"""The home page of an export: what can be asked, what it is divided into, what is new.
+"""The home page of an export: questions, sections, news.
 
 The plugin puts a field to search in between what the knowledge base is and what can be asked.
 """

@@ -1,4 +1,4 @@
-"""Where the links of a document lead once it is a page among others."""
+"""Rewrite the links of documents to pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages that list documents: sections, types and tags."""
+"""Lists of documents: sections, types and tags."""
 
 from __future__ import annotations
 

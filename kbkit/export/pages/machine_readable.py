@@ -1,4 +1,4 @@
-"""An export for programs: a list of its documents as JSON, and texts for language models.
+"""Files for programs: documents as JSON, and texts for language models.
 
 ``documents.json`` and ``llms-full.txt`` lie among the pages. When a site is built,
 `publish_documents` adds the address of each page to the former and writes ``llms.txt``, since only

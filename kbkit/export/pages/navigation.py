@@ -1,4 +1,4 @@
-"""The navigation of an export: its home page, the tree of its documents, and what is about them."""
+"""The navigation of an export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the pages of an export hang together: what each document is, and where its page lies."""
+"""The structure of an export: documents, pages and their places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""File names for documents: safe on every system, derived from URIs, stable between exports."""
+"""File names of documents: portable, derived from URIs, stable between exports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Revision when the pages of an export say what they say.
+"""The date since which a page has its text.
 
 A refresh moves the day on which every document was fetched last. If pages told it, each refresh
 would rewrite all of them. So a page tells the day from which on its text is what it is, which the

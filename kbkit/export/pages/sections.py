@@ -1,4 +1,4 @@
-"""The tree of sections: how thousands of documents are divided so that a reader finds a way.
+"""The tree of sections, from the source's own structure or its folders.
 
 It is the source's own tree as far as the source tells it: by the breadcrumbs of its pages and by
 what its contents pages list under which heading. Elsewhere it is that of the folders.

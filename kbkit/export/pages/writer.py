@@ -1,4 +1,4 @@
-"""Writes the pages of a knowledge base into a folder, and only what has changed."""
+"""Write the changed pages of a knowledge base."""
 
 from __future__ import annotations
 

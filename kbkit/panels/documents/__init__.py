@@ -1,1 +1,1 @@
-"""The panel that shows what a knowledge base holds."""
+"""The documents panel."""

@@ -1,4 +1,4 @@
-"""The document that is open in a panel: its labels, its text, stars, and its deletion."""
+"""The document editor: labels, text, stars, deletion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A panel that shows what a knowledge base holds: its documents by path, and each of them."""
+"""The documents panel: a tree, and the open document."""
 
 from __future__ import annotations
 

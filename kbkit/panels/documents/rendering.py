@@ -1,4 +1,4 @@
-"""A document as HTML that may stand in a page: rendered and sanitised as exported sites are.
+"""Render a document as safe HTML, as exported sites do.
 
 Raw HTML in a document is text, images are links to them, and nothing is fetched from elsewhere.
 """

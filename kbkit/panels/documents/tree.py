@@ -1,4 +1,4 @@
-"""The documents of a knowledge base as a tree of folders, by the paths of their URIs."""
+"""The tree of documents, by the paths of their URIs."""
 
 from __future__ import annotations
 

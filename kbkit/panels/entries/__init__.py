@@ -1,1 +1,1 @@
-"""The panel of the entries of a workspace."""
+"""The entries panel."""

@@ -1,4 +1,4 @@
-"""Entries as JSON values that the page shows, and what its form says of one."""
+"""Entries and their form as JSON values for the page."""
 
 from __future__ import annotations
 

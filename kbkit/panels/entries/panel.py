@@ -1,4 +1,4 @@
-"""A panel of the entries of a workspace: find, read, vote, write, and take it back."""
+"""The entries panel: find, read, vote, write, undo."""
 
 from __future__ import annotations
 

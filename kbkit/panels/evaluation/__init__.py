@@ -1,1 +1,1 @@
-"""The panel that measures two settings of search side by side."""
+"""The evaluation panel."""

@@ -1,4 +1,4 @@
-"""A comparison of two evaluations as JSON values that a view draws."""
+"""A comparison of two evaluations as JSON values for the view."""
 
 from __future__ import annotations
 

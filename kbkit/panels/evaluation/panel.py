@@ -1,4 +1,4 @@
-"""A panel that measures two settings of search side by side, query by query."""
+"""The evaluation panel: two settings side by side, query by query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controls for how search ranks."""
+"""Controls for ranking settings."""
 
 from __future__ import annotations
 

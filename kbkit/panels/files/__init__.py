@@ -1,1 +1,1 @@
-"""The panel of the files of a workspace."""
+"""The files panel."""

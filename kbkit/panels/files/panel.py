@@ -1,4 +1,4 @@
-"""A panel of the files of a workspace: look through them, read, write, and take it back."""
+"""The files panel: browse, read, write, undo."""
 
 from __future__ import annotations
 

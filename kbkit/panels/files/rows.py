@@ -1,4 +1,4 @@
-"""Files and folders as lines of a tree, and what a search finds among them."""
+"""Rows of the file tree, and of searches in it."""
 
 from __future__ import annotations
 

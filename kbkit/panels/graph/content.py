@@ -1,4 +1,4 @@
-"""What the panel shows of the graph as JSON values; text from outside is harmless and short."""
+"""The graph as JSON values for the view; outside text is escaped and shortened."""
 
 from __future__ import annotations
 

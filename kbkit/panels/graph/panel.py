@@ -1,4 +1,4 @@
-"""A panel that shows the knowledge graph, and lets it be changed by hand."""
+"""The knowledge graph panel: a picture, a list, and editing."""
 
 from __future__ import annotations
 

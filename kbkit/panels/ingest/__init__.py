@@ -1,1 +1,1 @@
-"""The panel that brings documents in."""
+"""The ingest panel."""

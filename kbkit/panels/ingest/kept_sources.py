@@ -1,4 +1,4 @@
-"""The sources that a knowledge base remembers, with what can be done about each."""
+"""The stored sources of a knowledge base, with actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A panel that brings documents into knowledge bases, and shows how that goes."""
+"""The ingest panel: bring in documents, and show progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an ingest did and does, as text and HTML."""
+"""The report of an ingest as text and HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms for the sources of recipes, made from their models: a field of the model, a control."""
+"""Forms for sources, generated from their models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a reader's own machine, into a knowledge base."""
+"""Upload files into a knowledge base."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The panel to judge passages with."""
+"""The judging panel."""

@@ -1,4 +1,4 @@
-"""A panel to judge passages with: one at a time, blind, by the keyboard."""
+"""The judging panel: one passage at a time, blind, by keyboard."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The panel that searches and rates."""
+"""The search panel."""

@@ -1,4 +1,4 @@
-"""What the cards of a search panel show, as plain JSON values for the view that draws them."""
+"""Cards of the search panel as JSON values for the view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters of a search panel: a row of controls that folds away, and what is set as chips."""
+"""Filters of the search panel, as controls and chips."""
 
 from __future__ import annotations
 

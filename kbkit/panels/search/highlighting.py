@@ -1,4 +1,4 @@
-"""The words of a text that share a term with a query, for a view to mark."""
+"""Highlight words that match a query."""
 
 from __future__ import annotations
 

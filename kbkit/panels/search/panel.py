@@ -1,4 +1,4 @@
-"""A panel that searches knowledge bases and rates what is found."""
+"""The search panel: search and rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readers said about results before."""
+"""Earlier ratings of results."""
 
 from __future__ import annotations
 

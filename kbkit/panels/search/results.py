@@ -1,4 +1,4 @@
-"""What a search panel found: the cards, and what a reader does with them."""
+"""The results of the search panel."""
 
 from __future__ import annotations
 

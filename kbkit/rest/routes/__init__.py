@@ -1,1 +1,1 @@
-"""The routes, a module for each part of a workspace."""
+"""Routes, a module for each part of a workspace."""

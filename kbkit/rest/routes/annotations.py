@@ -1,4 +1,4 @@
-"""What is said in and of the chunks of a knowledge base, and what tells that it changed."""
+"""Routes for annotations, and for the revision of a knowledge base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Knowledge bases: made, listed, described, changed, deleted, brought back."""
+"""Routes for knowledge bases."""
 
 from __future__ import annotations
 

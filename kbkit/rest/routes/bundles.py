@@ -1,4 +1,4 @@
-"""Bundles: knowledge bases in one file, made and fetched, sent and restored."""
+"""Routes for bundles."""
 
 from __future__ import annotations
 

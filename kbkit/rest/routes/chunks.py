@@ -1,4 +1,4 @@
-"""Chunks: looked up with what stands around them, listed, compared."""
+"""Routes for chunks."""
 
 from __future__ import annotations
 

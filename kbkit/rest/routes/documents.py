@@ -1,4 +1,4 @@
-"""Documents of knowledge bases: added, listed, read, changed, deleted."""
+"""Routes for documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solutions that worked: `/api/entries`."""
+"""Routes for entries: `/api/entries`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What language models write of documents, for search."""
+"""Routes for text that language models wrote about documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Knowledge bases as pages and sites, to be fetched as an archive."""
+"""Routes for exports."""
 
 from __future__ import annotations
 

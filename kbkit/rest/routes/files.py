@@ -1,4 +1,4 @@
-"""The knowledge filesystem: `/api/files`."""
+"""Routes for files: `/api/files`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entities and relations of the graph: `/api/knowledge/graph`."""
+"""Routes for entities and relations: `/api/knowledge/graph`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the graph leads to, lacks, and looks like; and what speaks of a subject."""
+"""Routes for walks, gaps, layout and subjects of the graph."""
 
 from __future__ import annotations
 

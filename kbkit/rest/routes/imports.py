@@ -1,4 +1,4 @@
-"""Imports: pages and sites of the web, files, descriptions of APIs, into knowledge bases."""
+"""Routes for imports: pages, sites, files and API descriptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs: long work behind an answer, asked about, followed and ended."""
+"""Routes for jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is to know of a workspace by who looks after it."""
+"""Routes for maintenance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well search answers: judgements, pools for judging, evaluation and tuning."""
+"""Routes for judgements, pools, evaluation and tuning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ratings of chunks and documents: given, listed, taken back."""
+"""Routes for ratings."""
 
 from __future__ import annotations
 

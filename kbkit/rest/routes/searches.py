@@ -1,4 +1,4 @@
-"""What is asked of knowledge bases: passages, contexts, answers."""
+"""Routes for search, context and ask."""
 
 from __future__ import annotations
 

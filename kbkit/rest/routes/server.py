@@ -1,4 +1,4 @@
-"""Whether the server runs and can answer, what it counts, and what it takes as a token."""
+"""Routes for health, metrics and authorization metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sites of knowledge bases, as they were exported."""
+"""Routes for exported sites."""
 
 from __future__ import annotations
 

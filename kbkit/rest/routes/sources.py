@@ -1,4 +1,4 @@
-"""Sources of knowledge bases: read, read again, listed, changed; and how a base works."""
+"""Routes for sources and settings of knowledge bases."""
 
 from __future__ import annotations
 

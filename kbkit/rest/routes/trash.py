@@ -1,4 +1,4 @@
-"""What was deleted of files and entries, and bringing it back: `/api/trash`."""
+"""Routes for the trash of files and entries: `/api/trash`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of the legs of search, and what they find: values, and how legs are joined."""
+"""Queries and candidates of retrievers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Legs that are read beside others: a scan of codes leaves Python to them while it goes on."""
+"""Run a retriever in a thread, beside others."""
 
 from __future__ import annotations
 

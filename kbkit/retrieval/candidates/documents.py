@@ -1,4 +1,4 @@
-"""The legs of documents as a whole: by their cards, and by all of their words."""
+"""Retrieve whole documents: by summary, and by all words."""
 
 from __future__ import annotations
 

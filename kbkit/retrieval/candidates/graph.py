@@ -1,4 +1,4 @@
-"""The leg of the graph: what the entities that a query names, and good documents, relate to."""
+"""Retrieve by the graph: relations of entities in the query and of good documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The leg of learned questions: chunks that people rated well for questions like the query."""
+"""Retrieve by learned questions: chunks rated well for similar queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The legs of search: vectors and words of chunks, cards and words of documents, questions."""
+"""The retrievers: vectors and words of chunks, summaries and words of documents, questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which chunks filters let through."""
+"""Masks of filters."""
 
 from __future__ import annotations
 

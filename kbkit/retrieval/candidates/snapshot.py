@@ -1,4 +1,4 @@
-"""What the legs read of a snapshot."""
+"""Data that retrievers read from a snapshot."""
 
 from __future__ import annotations
 

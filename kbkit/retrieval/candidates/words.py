@@ -1,4 +1,4 @@
-"""The leg of words: BM25 of chunks, of which only those are scored that may be among the best.
+"""Retrieve by words: BM25 of chunks, with pruning.
 
 Rare terms come first. As soon as the best chunks found score more than all remaining terms could
 bring, chunks without a rarer term are out of the question, and frequent terms are looked up in the

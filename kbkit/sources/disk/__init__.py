@@ -1,1 +1,1 @@
-"""Sources that read on this machine's disk."""
+"""Sources on this machine's disk."""

@@ -1,4 +1,4 @@
-"""Where a file stands in the navigation of the project that it is of."""
+"""Entries in the navigation of a documentation project."""
 
 from __future__ import annotations
 

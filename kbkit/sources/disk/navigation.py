@@ -1,4 +1,4 @@
-"""Where the navigation of a project of documentation puts its pages, and what it calls them."""
+"""The navigation of a documentation project: order and titles of its pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of contents of a Sphinx project: its directives ``toctree``, in reST and in MyST.
+"""Tables of contents of a Sphinx project: ``toctree`` directives in reST and MyST.
 
 Source: Sphinx, "Table of contents" (the directive's documentation); MyST-Parser, "Organising
 content".

@@ -1,4 +1,4 @@
-"""Opens files that are zip archives inside (DOCX, PPTX, XLSX, EPUB) without trusting them.
+"""Open files that are zip archives (DOCX, PPTX, XLSX, EPUB) without trusting them.
 
 Sizes that an archive declares are claims. Each member is unpacked in small steps and counted, and
 what parsers of Office files get is a new archive made of members that were looked at: stored

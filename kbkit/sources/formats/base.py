@@ -1,4 +1,4 @@
-"""What all formats share: a part of a file, the reason why there is none, and limits."""
+"""Parts, errors and limits that all formats share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source code by definition: every line is kept, under the names that are defined there.
+"""Split source code by definition; every line is kept.
 
 Python is read with `ast`. Of other languages, a piece begins where a line begins at the margin
 behind an empty line, and Pygments' lexer tells which name such a piece defines.

@@ -1,4 +1,4 @@
-"""JSON and YAML: a heading for each key at the top, the values in fences.
+"""JSON and YAML: a heading for each top-level key, values in fences.
 
 JSON is written anew, indented. YAML stays as it was written, comments and all: only the places of
 its keys are asked for, so that aliases are never expanded.

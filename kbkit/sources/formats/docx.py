@@ -1,4 +1,4 @@
-"""DOCX: mammoth gives HTML by style, the writer of web pages gives Markdown."""
+"""DOCX: mammoth converts it to HTML, kbkit to Markdown."""
 
 from __future__ import annotations
 

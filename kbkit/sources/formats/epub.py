@@ -1,4 +1,4 @@
-"""EPUB: a part for each chapter, in the order of the book's spine."""
+"""EPUB: one part a chapter, in the order of the spine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files are parsed in processes of their own, with a limit on time and memory."""
+"""Parse files in processes with limits on time and memory."""
 
 from __future__ import annotations
 

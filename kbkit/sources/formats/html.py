@@ -1,4 +1,4 @@
-"""HTML pages, read as pages of the web are."""
+"""HTML files, read like web pages."""
 
 from __future__ import annotations
 

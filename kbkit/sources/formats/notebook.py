@@ -1,4 +1,4 @@
-"""Jupyter notebooks: Markdown cells as they stand, code in fences, outputs as text."""
+"""Jupyter notebooks: Markdown cells, code in fences, outputs as text."""
 
 from __future__ import annotations
 

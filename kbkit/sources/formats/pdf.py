@@ -1,4 +1,4 @@
-"""PDF: text by page, with the headings of its outline, or else those that its letters show.
+"""PDF: text by page, with headings from the outline or from font sizes.
 
 Form feeds part the pages, empty ones too, which is how chunks know their page. Lines stand apart
 as paragraphs where the gap between them is clearly wider than the page's usual one, or where the

@@ -1,4 +1,4 @@
-"""What a PDF's XMP packet states of its license.
+"""Read the license in a PDF's XMP packet.
 
 PDFium does not give it, but packets are kept plain so that programs that know nothing of a format
 find them by looking for their beginning (ISO 16684-1). Pictures in a file bring packets of their

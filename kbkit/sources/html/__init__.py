@@ -1,1 +1,1 @@
-"""Pages of HTML -> Markdown, and how faithful that is."""
+"""Convert HTML pages to Markdown, and measure the fidelity."""

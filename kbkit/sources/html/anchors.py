@@ -1,4 +1,4 @@
-"""Which fragment leads to what: ids, links of headings to themselves, anchors beside them."""
+"""Anchors of headings and paragraphs: ids and permalinks."""
 
 from __future__ import annotations
 

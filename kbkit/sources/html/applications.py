@@ -1,4 +1,4 @@
-"""Pages that hold an application instead of text: what they show comes with their scripts.
+"""Detect pages that hold a JavaScript application instead of text.
 
 They are told by what they hold, not by who made them: next to no text, scripts, and an element that
 waits to be filled, or a sentence that asks to wait or to switch JavaScript on.

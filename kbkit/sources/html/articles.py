@@ -1,4 +1,4 @@
-"""Ordinary articles: what tells that a page is one, and what trafilatura kept of it.
+"""Detect ordinary articles, and complete trafilatura's extract of them.
 
 The pages of a site that is documentation share a template that tells content from furniture. An
 article on its own has teasers, forms and comments amid its text that nothing but trafilatura's

@@ -1,4 +1,4 @@
-"""Removes from a page what is never content: scripts, controls, navigation, hidden parts."""
+"""Remove scripts, controls, navigation and hidden parts from a page."""
 
 from __future__ import annotations
 

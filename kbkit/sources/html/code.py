@@ -1,4 +1,4 @@
-"""Code in an HTML tree: what is code, its text byte for byte, its language."""
+"""Code in HTML: detection, text and language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An HTML tree: how it is parsed, and what is asked of it everywhere."""
+"""Parse HTML, and query the tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawings that stand in a page itself (``<svg>``) -> pictures of the document."""
+"""Convert inline drawings (``<svg>``) to pictures of the document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page of HTML -> its title and content as Markdown, and what a crawler wants to know.
+"""Extract title, Markdown content and links from an HTML page.
 
 trafilatura decides *what* is content, the tree decides *how* it is written: the element that
 trafilatura's choice lies in is written out whole by `MarkdownWriter`. Of an ordinary article,

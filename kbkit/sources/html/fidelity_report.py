@@ -1,4 +1,4 @@
-"""Tells how faithfully pages are read: each page's Markdown against the page itself."""
+"""Report the fidelity of pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in a line of HTML -> Markdown: links, code, emphasis, pictures, formulas."""
+"""Convert inline HTML to Markdown: links, code, emphasis, pictures, formulas."""
 
 from __future__ import annotations
 

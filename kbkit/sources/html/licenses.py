@@ -1,4 +1,4 @@
-"""Where pages and files state their license, and what it comes to.
+"""Find the licenses that pages and files state.
 
 A page may say it in several places. What is meant for programs counts before what is written for
 people, and one place counts as a whole: links and the like with ``rel=license`` (HTML), JSON-LD

@@ -1,4 +1,4 @@
-"""Menus in the tree of a page: lines of steps, trails, lists of contents."""
+"""Detect menus: navigation lines, breadcrumbs, tables of contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a page stands among those of its site: what leads to it, and what follows it.
+"""Find a page's place in its site: breadcrumbs, parents, next page.
 
 Generators of documentation say so in three ways, each of which is enough: links to what follows
 (``rel="next"``), breadcrumbs, and a list of the site's pages that the page itself is in.

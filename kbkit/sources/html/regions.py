@@ -1,4 +1,4 @@
-"""Which part of a page is its content, and what the pages of one site have in common.
+"""Find the content region of a page, and the template of its site.
 
 trafilatura decides what is content; here its decision becomes an element of the tree. Since it
 is slow and the pages of a site share a template, its verdict on the first pages is generalised

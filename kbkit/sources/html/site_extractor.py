@@ -1,4 +1,4 @@
-"""Reads pages as they come, in this process or in several, with what the site has taught.
+"""Extract pages as they come, learning the template of their site.
 
 The first pages of a site are read twice: at once, so that a crawler gets their links, and again
 when the site's template is known. How a page is read does not depend on when it came, but on its

@@ -1,4 +1,4 @@
-"""HTML tables -> rows of cells with every span filled in -> Markdown."""
+"""Convert HTML tables to Markdown, with all spans filled in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page is called: its heading, the block around it, what its head says."""
+"""Find the title of a page: heading, title block or head."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An HTML tree -> Markdown that loses nothing documentation is made of.
+"""Convert an HTML tree to Markdown, with anchors, signatures and code intact.
 
 The writer knows what general converters do not: anchors of headings, signatures of API
 documentation (``dl``/``dt``), line numbers, spanned cells, admonitions. Nothing in its output is

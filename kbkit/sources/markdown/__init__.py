@@ -1,4 +1,4 @@
-"""Markdown as documentation is written -> the Markdown that kbkit keeps.
+"""Convert Markdown dialects to the Markdown that kbkit stores.
 
 What is kept is CommonMark with tables and anchors of headings, as it is written of HTML pages too:
 search reads no markup, offsets of chunks are those of what is kept, and every interface shows the

@@ -1,4 +1,4 @@
-"""What spans lines in dialects of Markdown: admonitions, tabs, directives, terms, footnotes."""
+"""Block constructs of Markdown dialects: admonitions, tabs, directives, terms, footnotes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas of LaTeX that stand on lines of their own."""
+"""LaTeX formulas on their own lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in lines of Markdown, and raw HTML -> the Markdown that kbkit keeps."""
+"""Inline constructs of Markdown dialects, and raw HTML."""
 
 from __future__ import annotations
 

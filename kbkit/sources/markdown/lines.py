@@ -1,4 +1,4 @@
-"""Lines of Markdown: what is indented below one, options, and the blocks that are written."""
+"""Lines of Markdown: indentation, options, written blocks."""
 
 from __future__ import annotations
 

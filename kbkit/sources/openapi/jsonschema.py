@@ -1,4 +1,4 @@
-"""Schemas of API descriptions (JSON Schema as OpenAPI 3.0 and 3.1 use it) as text and examples."""
+"""Write JSON schemas of API descriptions (OpenAPI 3.0 and 3.1) as text and examples."""
 
 from __future__ import annotations
 

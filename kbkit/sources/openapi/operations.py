@@ -1,4 +1,4 @@
-"""The endpoints of an OpenAPI description as pages of Markdown."""
+"""Write the endpoints of an OpenAPI description as Markdown."""
 
 from __future__ import annotations
 

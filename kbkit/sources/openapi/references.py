@@ -1,4 +1,4 @@
-"""Follows ``$ref`` in API descriptions: inside the description, and to files beside it."""
+"""Resolve ``$ref`` in API descriptions, within the description and to files beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The source ``openapi``: one document an endpoint, one a schema, and one for the overview.
+"""The source ``openapi``: one document for each endpoint and schema, and an overview.
 
 A document's URI is the description's own with the JSON pointer of the part (RFC 6901):
 ``https://example.org/api.yaml#/paths/~1pets/get``. The overview has the bare URI.

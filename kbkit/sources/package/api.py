@@ -1,4 +1,4 @@
-"""The public API of a package: which objects it has, and the paths that users write for them."""
+"""The public API of a package: its objects and their public paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Docstrings -> Markdown: numpy, Google and Sphinx styles, and the reStructuredText in them."""
+"""Convert docstrings to Markdown: numpy, Google and Sphinx styles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a package's public API has once it is imported, which its source files do not say.
+"""Find the members of a package that exist only after import.
 
 Accessors (``Series.str`` of pandas), methods that a decorator or a loop makes, and what is
 compiled exist only then. The import runs the package's code, so it is done in a process of its

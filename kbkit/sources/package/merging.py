@@ -1,4 +1,4 @@
-"""Joins what a package has once it is imported to what its source files say."""
+"""Merge a package's introspected members into its source's API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the source code of an installed package is kept, as its own metadata says."""
+"""Find the source repository of an installed package in its metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which network addresses may be fetched, and connections that go to a checked address only.
+"""Check network addresses, and connect only to checked ones.
 
 Checking a host name and then letting the HTTP library resolve it again would leave a gap in
 which the name can change its address. Here one resolution serves both: the connection is made

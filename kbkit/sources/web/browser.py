@@ -1,4 +1,4 @@
-"""A Chromium that renders pages and has no network.
+"""A Chromium without network that renders pages.
 
 Whatever a page asks for comes to a function that fetches for it, and Chromium itself resolves no
 name and opens no connection: its proxy does not exist. So what guards a fetch of kbkit guards every

@@ -1,4 +1,4 @@
-"""The provider ``browser``: pages as a Chromium on this machine shows them.
+"""The provider ``browser``: pages as rendered by a local Chromium.
 
 What a page is made of is fetched here, by the guarded fetcher that fetches pages, and given to the
 browser, which has no network of its own. Scripts are asked for once a crawl.

@@ -1,4 +1,4 @@
-"""Which pages are copies: what each calls its own address (``rel=canonical``)."""
+"""Resolve canonical addresses (``rel=canonical``) within a crawl."""
 
 from __future__ import annotations
 

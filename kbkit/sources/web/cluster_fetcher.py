@@ -1,4 +1,4 @@
-"""Fetches by way of the workers of a cluster, while this process keeps the pace.
+"""Fetch through the workers of a cluster, with the pace set here.
 
 What a host can bear is known here alone: robots.txt, delays, ``Retry-After``, retries and redirects
 are decided before a worker is asked, and a worker makes one request.

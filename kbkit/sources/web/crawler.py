@@ -1,4 +1,4 @@
-"""One crawl: the frontier, what is asked for next, and what becomes of what comes.
+"""One crawl: frontier, order and outcomes.
 
 The frontier is not kept anywhere: it follows from the links of the pages that were visited, which
 the catalog remembers, and from the sitemaps. So a crawl that was interrupted goes on where it was.

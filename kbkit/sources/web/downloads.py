@@ -1,4 +1,4 @@
-"""Several downloads at once, at the pace a host can bear."""
+"""Concurrent downloads at the pace of each host."""
 
 from __future__ import annotations
 

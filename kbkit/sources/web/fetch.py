@@ -1,4 +1,4 @@
-"""Guarded fetching: one address in, one small result out, whatever the other side does.
+"""Fetch one address, guarded against hostile servers.
 
 Only http and https; every address is checked when it is connected to, also behind redirects;
 size (after decompression), time, redirects and retries are bounded.

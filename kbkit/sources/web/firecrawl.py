@@ -1,4 +1,4 @@
-"""The provider ``firecrawl``: pages fetched by a Firecrawl service, read here like any other.
+"""The provider ``firecrawl``: pages fetched by a Firecrawl service.
 
 The service is asked for the HTML that its browser saw, which is then read as kbkit reads pages of
 its own crawler: code, tables and anchors are kept, and nothing active gets through. Where a page

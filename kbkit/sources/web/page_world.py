@@ -1,4 +1,4 @@
-"""How a page that a browser shows is looked at: in a world of its own (an *isolated world*).
+"""Read a rendered page from an isolated JavaScript world.
 
 There, JavaScript has the page's document, and nothing that the page's scripts changed.
 """

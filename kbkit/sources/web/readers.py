@@ -1,4 +1,4 @@
-"""The sources that fetch from the web, and the providers that do it for them.
+"""The sources ``crawl`` and ``page``, and their providers.
 
 ``crawl`` reads a site from a start page on, ``page`` one page. Who fetches is a `Crawler`:
 kbkit's own crawler, named ``trafilatura`` after what decides about the content of a page (with

@@ -1,4 +1,4 @@
-"""robots.txt by RFC 9309: what may be fetched, how fast, and where the sitemaps are."""
+"""robots.txt by RFC 9309: rules, delays and sitemaps."""
 
 from __future__ import annotations
 

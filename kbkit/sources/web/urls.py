@@ -1,4 +1,4 @@
-"""Addresses: one canonical form each, what a crawl may follow, and traps it keeps out of.
+"""Canonical URLs, the scope of a crawl, and traps.
 
 courlan, which trafilatura brings, sorts parameters, keeps fragments and escapes as they came, and
 refuses what looks like no article (``/tag/y/``). Documentation is made of such pages, and the

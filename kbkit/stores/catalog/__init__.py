@@ -1,1 +1,1 @@
-"""The catalog: its tables, its migrations, and functions of a transaction with domain names."""
+"""The catalog: tables, migrations, and functions of a transaction."""

@@ -1,4 +1,4 @@
-"""What language models answered when they annotated chunks. Functions of the caller's transaction.
+"""Stored answers of annotating language models. Functions of the caller's transaction.
 
 An answer was paid for: it stays when annotations are made anew, or a chunk goes and comes again.
 """

@@ -1,4 +1,4 @@
-"""Writes what a transaction that reads has found, some at a time, so that nobody waits for long."""
+"""Write the results of a reading transaction in short batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a catalog goes into a bundle: rows of its tables, as JSON values.
+"""Rows of a catalog for a bundle, as JSON values. Functions of the caller's transaction.
 
 Functions of the caller's transaction, which sees one state of all of them.
 """

@@ -1,4 +1,4 @@
-"""Cards: what each document is, with a vector. Functions of the caller's transaction.
+"""Document summaries with vectors. Functions of the caller's transaction.
 
 A card goes when its document is stored anew, and is made again behind the ingest. Vectors are kept
 by what was embedded, those of a model beside the static ones that serve until the model has

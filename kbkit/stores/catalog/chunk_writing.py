@@ -1,4 +1,4 @@
-"""Writes chunks of documents, with their terms, vectors and outbox entries.
+"""Write chunks with terms, vectors and outbox entries. Functions of the caller's transaction.
 
 Functions of the caller's transaction.
 """

@@ -1,4 +1,4 @@
-"""Notes in the catalog of what belongs to one of its transactions and lies beside it, in files.
+"""Records of files that belong to a transaction.
 
 A note is committed with the rows, so that who finds the files after a kill knows whether they
 count. Functions of the caller's transaction.

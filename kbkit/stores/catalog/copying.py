@@ -1,4 +1,4 @@
-"""A catalog that another one is copied into, table by table. Functions of a transaction.
+"""Copy a catalog into another one, table by table. Functions of a transaction.
 
 Rows are read and written in order of their key, so that what a copy that was cut off has left is
 how the source begins; whether it does, the copy that goes on compares. Until all is there, the

@@ -1,4 +1,4 @@
-"""What searching reads of a knowledge base's chunks. Functions of the caller's transaction."""
+"""Chunks as search reads them. Functions of the caller's transaction."""
 
 from __future__ import annotations
 

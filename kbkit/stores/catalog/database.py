@@ -1,4 +1,4 @@
-"""The seam between the catalog and the database that keeps it.
+"""The interface between the catalog and its database.
 
 The functions of `kbkit.stores.catalog` are SQLAlchemy Core that any database understands. What one
 database does in a way of its own, or faster, is asked of its `Transaction`, its `LexicalIndex` and

@@ -1,4 +1,4 @@
-"""Entities: subjects that have a name, and what people say of them. Functions of a transaction.
+"""Entities: named subjects, and edits by people. Functions of a transaction.
 
 What documents say of an entity is a row that a rebuild of the graph may change; what a person made
 or changed has ``by_hand``, and stays. Whoever changes one says by ``expected`` what state was seen.

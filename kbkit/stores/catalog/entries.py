@@ -1,4 +1,4 @@
-"""What is known of entries: how their folders were when they were read, and their votes.
+"""Indexed state of entries, and their votes. Functions of the caller's transaction.
 
 Functions of the caller's transaction.
 """

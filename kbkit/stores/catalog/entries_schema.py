@@ -1,4 +1,4 @@
-"""Tables of entries, as SQLAlchemy Core sees them.
+"""SQLAlchemy tables of entries.
 
 Folders are the truth; this is what is known of them. Votes are ratings of kind ``entry``.
 """

@@ -1,4 +1,4 @@
-"""What language models wrote of documents. Functions of the caller's transaction."""
+"""Text that language models wrote about documents. Functions of the caller's transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of files: how they were when their documents were stored, and their links.
+"""Indexed state of files, and their links. Functions of the caller's transaction.
 
 Functions of the caller's transaction.
 """

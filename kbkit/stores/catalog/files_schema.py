@@ -1,4 +1,4 @@
-"""Tables of the knowledge filesystem, as SQLAlchemy Core sees them.
+"""SQLAlchemy tables of the knowledge filesystem.
 
 Files are the truth; this is what is known of them, to tell what has changed and what links where.
 """

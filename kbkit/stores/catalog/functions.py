@@ -1,4 +1,4 @@
-"""SQL functions that databases call by different names."""
+"""SQL functions with different names in different databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rebuild of the graph reads. Functions of the caller's transaction.
+"""Input for rebuilding the graph. Functions of the caller's transaction.
 
 Each chunk says by itself which relations it supports: its rows of `relation_evidence`, read again
 when the names in it change. Only co-occurrence is of a whole knowledge base. Ends are the subjects

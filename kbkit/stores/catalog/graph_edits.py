@@ -1,4 +1,4 @@
-"""What people changed in the graph, kept so that it can be taken back. Functions of a transaction.
+"""Edits of the graph by people, for undo. Functions of a transaction.
 
 An edit is noted as the rows it is about, before and after. Taking it back puts the rows before in
 place of the rows after, unless somebody changed those since. What follows from documents is not

@@ -1,4 +1,4 @@
-"""The graph of one knowledge base as tables in memory: read once, then asked by every query."""
+"""The graph of one knowledge base in memory, shared by queries."""
 
 from __future__ import annotations
 

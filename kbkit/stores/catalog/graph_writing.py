@@ -1,4 +1,4 @@
-"""Keeps what a rebuild of the graph read: evidence, the weights that follow from it, entities.
+"""Store evidence, weights and entities of a graph. Functions of the caller's transaction.
 
 Functions of the caller's transaction. What differs from what is kept is found by one that reads,
 since that takes as long as the graph is large, and put by one that writes, which looks again at

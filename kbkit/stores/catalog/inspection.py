@@ -1,4 +1,4 @@
-"""Whether what the catalog holds can be right: its tables, rows, vectors and words, by content.
+"""Check the catalog's content: tables, rows, vectors and words.
 
 Functions of the caller's transaction; each gives what is wrong in plain words.
 """

@@ -1,4 +1,4 @@
-"""Jobs as the catalog keeps them. Functions of the caller's transaction."""
+"""Jobs. Functions of the caller's transaction."""
 
 from __future__ import annotations
 

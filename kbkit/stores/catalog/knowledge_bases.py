@@ -1,4 +1,4 @@
-"""Which knowledge bases a workspace holds. Functions of the caller's transaction."""
+"""Knowledge bases of a workspace. Functions of the caller's transaction."""
 
 from __future__ import annotations
 

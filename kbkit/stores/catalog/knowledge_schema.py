@@ -1,4 +1,4 @@
-"""Tables of annotations, subjects and the graph, as SQLAlchemy Core sees them."""
+"""SQLAlchemy tables of annotations, subjects and the graph."""
 
 from typing import Any
 

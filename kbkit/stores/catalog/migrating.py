@@ -1,4 +1,4 @@
-"""Makes the catalog's tables, or brings those of an older kbkit up to date."""
+"""Create or upgrade the catalog's tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that documents give, the gazetteer of a knowledge base. Functions of a transaction."""
+"""Names that documents define, the gazetteer of a knowledge base. Functions of a transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the index of vectors has not taken over yet. Functions of the caller's transaction.
+"""Changes that the vector index has yet to take over. Functions of the caller's transaction.
 
 Whoever changes chunks notes it here in the same transaction, so that the index can be brought
 level whatever happens in between.

@@ -1,4 +1,4 @@
-"""Vectors as the catalog keeps them, and lists as one statement takes them."""
+"""Pack vectors and lists for the database."""
 
 from __future__ import annotations
 

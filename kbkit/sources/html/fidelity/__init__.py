@@ -1,4 +1,4 @@
-"""Measures what a page's Markdown keeps of the page, and what it holds besides.
+"""Measure how much of a page its Markdown keeps.
 
 Written apart from the extractor on purpose, down to the reading of the tree and of Markdown: a
 mistake of one does not hide behind the other. What is content is found by what the pages of a site

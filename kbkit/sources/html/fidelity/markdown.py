@@ -1,4 +1,4 @@
-"""What stands in the Markdown of a page, read in another way than the rest of kbkit reads it."""
+"""Read Markdown independently of the rest of kbkit, to measure fidelity."""
 
 from __future__ import annotations
 

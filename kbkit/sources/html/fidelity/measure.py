@@ -1,4 +1,4 @@
-"""Compares what a page says with what was written of it."""
+"""Compare a page with its Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page as runs of text: what stands in one block, in order, with the share that is links."""
+"""Split a page into runs of text with their share of links."""
 
 from __future__ import annotations
 

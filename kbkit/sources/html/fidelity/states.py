@@ -1,4 +1,4 @@
-"""Which texts of a page are its content: by landmarks, by links, by what other pages have too."""
+"""Classify the texts of a page as content or template."""
 
 from __future__ import annotations
 

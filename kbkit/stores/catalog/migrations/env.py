@@ -1,4 +1,4 @@
-"""Alembic's entry: run the migrations on the connection that a database hands in."""
+"""Entry point of Alembic, on the connection of a database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which chunks have gone and which cards changed, so that snapshots need not look at all."""
+"""Add tables of removed chunks and changed summaries, for snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often each name was given, from which ids of knowledge bases follow."""
+"""Add the number of uses of each name, from which ids of knowledge bases follow."""
 
 from __future__ import annotations
 
