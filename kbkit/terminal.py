@@ -1,4 +1,4 @@
-"""What the command line shows: results on standard output, all else on standard error."""
+"""Terminal output: results on standard output, all else on standard error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fakes for tests of kbkit and of packages built on it; they need no model and no network.
+"""Fakes for tests, without models or network.
 
 `HashEmbedder` gives similar vectors to texts that share words, `DocumentsReader` is a source, and
 `serve_folder` is a real web server on loopback.

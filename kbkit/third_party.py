@@ -1,4 +1,4 @@
-"""Classes of third parties that a recipe names by import path, and what they say when they fail.
+"""Third-party classes that a recipe names by import path.
 
 A recipe is trusted: what it names is imported and run. Keys never show in messages.
 """

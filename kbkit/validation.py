@@ -1,4 +1,4 @@
-"""Checks of what somebody hands in, before it goes any further."""
+"""Validate arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the site of a knowledge base level with its files and its catalog."""
+"""Rebuild a site when files or the catalog change."""
 
 from __future__ import annotations
 

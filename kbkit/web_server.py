@@ -1,4 +1,4 @@
-"""A quiet web server for a folder, reachable from this machine only."""
+"""A quiet web server for a folder, on the loopback interface only."""
 
 from __future__ import annotations
 

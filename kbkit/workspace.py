@@ -1,4 +1,4 @@
-"""Workspace: a folder that holds knowledge bases. The one place that chooses concrete classes."""
+"""Workspace: a folder of knowledge bases. The only place that chooses concrete classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks at all that a workspace keeps, and mends what derives from the catalog."""
+"""Check a workspace, and repair what derives from the catalog."""
 
 from __future__ import annotations
 

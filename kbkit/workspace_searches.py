@@ -1,4 +1,4 @@
-"""What is asked of several knowledge bases at once."""
+"""Queries over several knowledge bases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies a catalog into another database, so that a copy that was cut off goes on where it was."""
+"""Copy a catalog into another database, resumably."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graphs of knowledge bases in memory, as far as this process has use for them."""
+"""The graphs of knowledge bases that are in memory."""
 
 from __future__ import annotations
 

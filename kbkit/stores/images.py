@@ -1,4 +1,4 @@
-"""The pictures of documents, named after what they hold: what keeps them, and files of a folder."""
+"""Pictures of documents, named by their content."""
 
 from __future__ import annotations
 

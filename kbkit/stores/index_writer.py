@@ -1,4 +1,4 @@
-"""Brings the index of vectors level in a process of its own while documents are stored.
+"""Update the vector index in a process while documents are stored.
 
 Chroma holds the interpreter's lock while it adds vectors, so a thread would only get in the way.
 The child opens the stores by their address, as any other process does, and ends when its parent

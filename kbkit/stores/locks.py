@@ -1,4 +1,4 @@
-"""Locks between processes: one file each in the workspace's ``locks`` folder.
+"""Locks between processes: files in the workspace's ``locks`` folder.
 
 The operating system frees a lock when its process ends, however it ends. A database on a server
 brings locks of its own, which hold between machines.

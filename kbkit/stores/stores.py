@@ -1,4 +1,4 @@
-"""What the parts of a workspace share, opened for this process."""
+"""The stores of a workspace in this process."""
 
 from __future__ import annotations
 

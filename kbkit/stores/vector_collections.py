@@ -1,4 +1,4 @@
-"""The collections of vectors of one workspace, as a process has them open.
+"""The open vector collections of a workspace.
 
 Whether each holds what the catalog says it does, and what to do if not: it is made anew.
 `kbkit.stores.vector_index` says when.

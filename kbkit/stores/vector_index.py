@@ -1,4 +1,4 @@
-"""An index of vectors for each knowledge base, kept level with the catalog.
+"""The vector index of each knowledge base, kept level with the catalog.
 
 A `VectorStore` is never trusted to know what other processes wrote since it was opened. The catalog
 numbers its chunks (``chunks.seq``) and notes how far each collection has come

@@ -1,4 +1,4 @@
-"""The seam between the index of vectors and what keeps them, such as Chroma.
+"""The interface of vector stores such as Chroma.
 
 A store has to pass `VectorStoreConformance` of the tests; `CatalogVectors` stands where there is
 none.

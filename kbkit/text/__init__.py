@@ -1,4 +1,4 @@
-"""Text as search reads it: `analysis` turns it into terms, `stopwords` lists what it leaves out."""
+"""Text analysis for search."""
 
 from kbkit.text.analysis import REVISION, Analyzer, analyzer
 

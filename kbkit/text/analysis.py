@@ -1,4 +1,4 @@
-r"""The analyzer: the one function that turns text into index terms.
+r"""The analyzer: text to index terms.
 
 Documents, queries and reranking go through `Analyzer.terms`, and the browser through a twin of
 it in JavaScript. So everything here can be said in both languages, and this is all of it. *Letter*

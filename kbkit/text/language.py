@@ -1,4 +1,4 @@
-"""Whether texts are English, by how their words and letters are spread."""
+"""Detect English by words and letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The normal form in which two names are of the same subject."""
+"""The normal form of subjects' names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors that no chunk has yet: of a long document, or of an embedder that is to take over.
+"""Pending vectors: of long documents or a new embedder. Functions of the caller's transaction.
 
 Functions of the caller's transaction. Keys are the embedder's fingerprint and a chunk's
 ``embed_hash``, so that what was embedded once is there whatever stopped the work.

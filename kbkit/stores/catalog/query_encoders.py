@@ -1,4 +1,4 @@
-"""Query encoders fitted to knowledge bases: at most one each for its chunks, and one for its cards.
+"""Fitted query encoders, for chunks and summaries. Functions of the caller's transaction.
 
 Functions of the caller's transaction. The table of term vectors is kept as float16: a query's
 vector is a sum of its rows, and what rounding takes from it moves no ranking.

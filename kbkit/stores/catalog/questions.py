@@ -1,4 +1,4 @@
-"""Questions that people rated a chunk well for, and their vectors. Functions of a transaction.
+"""Learned questions with vectors. Functions of a transaction.
 
 The questions themselves are read from the ratings each time, so that there is no second truth; only
 their vectors are kept, since a model takes milliseconds for each.

@@ -1,4 +1,4 @@
-"""Ratings: appended, never changed, and kept when what they rate is gone for a while.
+"""Ratings, an append-only log. Functions of the caller's transaction.
 
 Only who gave a rating may want it gone: `remove` takes back a slip.
 """

@@ -1,4 +1,4 @@
-"""Reads documents and chunks out of the catalog. Functions of the caller's transaction."""
+"""Read documents and chunks. Functions of the caller's transaction."""
 
 from __future__ import annotations
 

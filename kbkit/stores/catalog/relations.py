@@ -1,4 +1,4 @@
-"""Relations between any two targets, with the chunks that support them. Functions of a transaction.
+"""Relations between targets, with their evidence. Functions of a transaction.
 
 A weight is ``s / (1 + s)``, s being the sum over its evidence: more evidence, more weight, below 1.
 That of a relation which a person made or changed is what the person says. A deleted one keeps its

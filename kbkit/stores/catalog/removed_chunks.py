@@ -1,4 +1,4 @@
-"""Which chunks have gone, in order, so that who has read the others need not look at all again.
+"""A log of removed chunks. Functions of the caller's transaction.
 
 Functions of the caller's transaction. Entries are numbered; the oldest are forgotten in time, and
 what is left begins with one that says so.

@@ -1,4 +1,4 @@
-"""Answers that are given again to who asks again by one key. Functions of a transaction."""
+"""Stored responses of idempotent requests. Functions of a transaction."""
 
 from __future__ import annotations
 

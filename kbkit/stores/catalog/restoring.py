@@ -1,4 +1,4 @@
-"""Stores the rows of a bundle in a catalog, in one transaction of the caller's.
+"""Restore the rows of a bundle, in one transaction of the caller's.
 
 A knowledge base that is not there comes as it is, with all its ids. Of one that is there, documents
 that it lacks come, and ratings that it lacks; what it has, and what was deleted from it by hand,

@@ -1,4 +1,4 @@
-"""Sources, the runs that read them, and what each page's visit left behind.
+"""Sources, their runs, and page records. Functions of the caller's transaction.
 
 Functions of the caller's transaction; `RunMemory` is the `CrawlMemory` that sources read.
 """

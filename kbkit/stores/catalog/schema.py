@@ -1,4 +1,4 @@
-"""The catalog's tables, as SQLAlchemy Core sees them. Alembic migrations bring them about.
+"""SQLAlchemy tables of the catalog.
 
 Lexical indexes (one FTS5 table a knowledge base) are made by `kbkit.stores.sqlite.transaction`.
 """

@@ -1,4 +1,4 @@
-"""Tables of what a server keeps, as SQLAlchemy Core sees them."""
+"""SQLAlchemy tables of a server."""
 
 from __future__ import annotations
 

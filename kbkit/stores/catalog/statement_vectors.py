@@ -1,4 +1,4 @@
-"""Vectors of chunks that were made of what their annotations say.
+"""Chunk vectors made of annotations. Functions of the caller's transaction.
 
 Functions of the caller's transaction. A chunk without a row has a vector of its text.
 """

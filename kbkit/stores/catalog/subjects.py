@@ -1,4 +1,4 @@
-"""Subjects, which all knowledge bases of a workspace share. Functions of a transaction."""
+"""Subjects, shared by all knowledge bases of a workspace. Functions of a transaction."""
 
 from __future__ import annotations
 

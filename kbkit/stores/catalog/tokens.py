@@ -1,4 +1,4 @@
-"""Tokens as the catalog keeps them: what is no secret, and a digest. Functions of a transaction."""
+"""Tokens, stored as digests. Functions of a transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was deleted and can be brought back, until the trash is emptied.
+"""The trash: deleted items until it is emptied.
 
 A deleted document is a row of a table of its own: nothing that reads documents comes across it. A
 deleted knowledge base keeps its rows under a name that no other can have. Functions of the caller's

@@ -1,4 +1,4 @@
-"""Writes documents and their chunks. Functions of the caller's transaction.
+"""Write documents and their chunks. Functions of the caller's transaction.
 
 A document is replaced as a whole: its row, its chunks, their terms, vectors and outbox entries
 change together or not at all.

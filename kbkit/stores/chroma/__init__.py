@@ -1,1 +1,1 @@
-"""What only Chroma can do; the one room that imports chromadb."""
+"""Chroma, the only place that imports chromadb."""

@@ -1,4 +1,4 @@
-"""The address of a Chroma server, and what opens it."""
+"""The address and credentials of a Chroma server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checksums of a folder of Chroma, so that its native code never runs on files that are damaged.
+"""Checksums of a Chroma folder, checked before its native code reads it.
 
 hnswlib, which Chroma uses, believes what it reads: one byte that flipped ends the process. So
 whoever has written notes what the files held, and whoever opens them compares. What was cut off

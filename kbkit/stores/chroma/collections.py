@@ -1,4 +1,4 @@
-"""What Chroma does with collections, whoever opens it: the part that folders and servers share."""
+"""Collections of Chroma, in a folder or on a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection to a Chroma server: the part of Chroma's HTTP client that kbkit needs.
+"""A connection to a Chroma server, with timeouts.
 
 ``chromadb.HttpClient`` waits for a silent server for ever, and each one that is made leaves things
 behind in its process. So the object that it hands all calls to is used by itself.

@@ -1,4 +1,4 @@
-"""What goes wrong with a Chroma server, as errors that tell what to do."""
+"""Errors of a Chroma server with their remedies."""
 
 from __future__ import annotations
 

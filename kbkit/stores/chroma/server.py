@@ -1,4 +1,4 @@
-"""Vectors on a Chroma server, or in Chroma Cloud, by Chroma's HTTP client.
+"""Vectors on a Chroma server or in Chroma Cloud.
 
 All who use the server see what others wrote. A server that does not answer is told from a
 collection that is not as it should be: the first comes back with all that it held, the second is

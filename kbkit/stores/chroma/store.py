@@ -1,4 +1,4 @@
-"""Vectors in Chroma: a folder of collections, opened for this process.
+"""Vectors in a folder of Chroma.
 
 Chroma's persistent client is made for one process: what it opened knows nothing of what others
 write afterwards, until it is opened afresh.

@@ -1,1 +1,1 @@
-"""What only PostgreSQL can do: advisory locks, arrays, text-search vectors."""
+"""PostgreSQL: advisory locks, arrays, text search."""

@@ -1,4 +1,4 @@
-"""The catalog in PostgreSQL: connections, transactions, and one writer at a time."""
+"""The catalog in PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PostgreSQL says of a server, a password or a right, as errors that tell what to do."""
+"""Errors of PostgreSQL with their remedies."""
 
 from __future__ import annotations
 

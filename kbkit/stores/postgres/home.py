@@ -1,4 +1,4 @@
-"""Which folder keeps the files and entries of a catalog that many machines share.
+"""The folder of files and entries beside a shared catalog.
 
 Their texts lie in a folder, and the catalog knows what is in it. A machine with another folder
 would take all that it lacks for deleted; so the first folder that has any is the home of all of

@@ -1,4 +1,4 @@
-"""The pictures of documents in PostgreSQL, so that every machine has them."""
+"""Pictures of documents in PostgreSQL."""
 
 from __future__ import annotations
 

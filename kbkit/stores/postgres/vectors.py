@@ -1,4 +1,4 @@
-"""Vectors in PostgreSQL by its extension pgvector: a table for each collection, with an HNSW graph.
+"""Vectors in PostgreSQL with pgvector: a table for each collection, with an HNSW index.
 
 They are kept in 16 bits a number, as the catalog keeps them, so nothing of them is lost. What
 others than kbkit read beside a vector stands in the catalog's own tables.

@@ -1,4 +1,4 @@
-"""Brings segments level with the catalog: what came since becomes a small segment beside them."""
+"""Update segments to the catalog: later changes become a small segment."""
 
 from __future__ import annotations
 

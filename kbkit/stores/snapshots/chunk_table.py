@@ -1,4 +1,4 @@
-"""Chunk table: which chunks and documents a version of a knowledge base has, as arrays."""
+"""The chunk table: chunks and documents of a version as arrays."""
 
 from __future__ import annotations
 

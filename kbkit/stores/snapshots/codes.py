@@ -1,4 +1,4 @@
-"""Vectors in two bits a number, of which a million are scanned in milliseconds.
+"""Quantized vectors, two bits a number, to scan a million in milliseconds.
 
 Each two neighbouring numbers of a vector are rounded to one of sixteen pairs (product quantisation:
 Jégou, Douze and Schmid, 2011), which faiss scans in registers (André, Kermarrec and Le Scouarnec,

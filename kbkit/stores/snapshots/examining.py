@@ -1,4 +1,4 @@
-"""Whether the files of a snapshot hold what the catalog does, all of them read."""
+"""Check the files of a snapshot against the catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a snapshot of what a transaction sees, out of an older one and what is new since."""
+"""Make a snapshot from an older one and later changes."""
 
 from __future__ import annotations
 

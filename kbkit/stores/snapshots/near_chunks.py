@@ -1,4 +1,4 @@
-"""Chunks that are near to a query, out of codes of their vectors."""
+"""Find near chunks by quantized vectors."""
 
 from __future__ import annotations
 

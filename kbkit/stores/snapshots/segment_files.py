@@ -1,4 +1,4 @@
-"""The files that keep the segments of a knowledge base, and the list that says which they are.
+"""Files of a knowledge base's segments, and their list.
 
 A segment's file is written once, under a name of its own. The list is replaced as a whole, so
 whoever reads has the one before or the one after, and what a kill leaves half written is in none.

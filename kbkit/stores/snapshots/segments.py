@@ -1,4 +1,4 @@
-"""A snapshot in segments, as search engines keep their indexes: one change costs what it changes.
+"""A segmented snapshot: a change costs what it changes.
 
 Chunks keep their ``seq`` for life, and later ones have greater ones. So chunks that came together
 are a segment, a snapshot of their own that never changes, with the rows of it that have gone since

@@ -1,4 +1,4 @@
-"""Snapshot: one version of a knowledge base as arrays, and the file that keeps it."""
+"""One version of a knowledge base as arrays, and its file."""
 
 from __future__ import annotations
 

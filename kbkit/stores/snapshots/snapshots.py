@@ -1,4 +1,4 @@
-"""Snapshots: one version of a knowledge base in memory, as arrays that search reads.
+"""Snapshots in memory, and their updates.
 
 The catalog is the truth and FTS5 and Chroma can answer by themselves; a snapshot answers in less
 time. It is never behind: it serves searches of the catalog's version that it was made of, and no

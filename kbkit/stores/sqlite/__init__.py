@@ -1,1 +1,1 @@
-"""What only SQLite can do: its pragmas, FTS5, raw rows."""
+"""SQLite: pragmas, FTS5, raw rows."""

@@ -1,4 +1,4 @@
-"""The catalog in a file of SQLite: pragmas, transactions, and clear errors."""
+"""The catalog in an SQLite file."""
 
 from __future__ import annotations
 

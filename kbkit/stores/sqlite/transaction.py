@@ -1,4 +1,4 @@
-"""A transaction in SQLite, and rows as it gives them.
+"""Transactions and fast rows of SQLite.
 
 SQLAlchemy's types take longer than all the rest of what a search does at its end; so rows that many
 searches or many documents need are read by sqlite3 itself.
