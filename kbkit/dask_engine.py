@@ -331,7 +331,7 @@ class DaskEngine:
                     self._send(asked)
 
     def _loss(self, reason: str) -> str:
-        return f"{self._name}: {reason}; what was stored stays, and building again goes on"
+        return f"{self._name}: {reason}; stored documents stay, and another build continues"
 
     def _give_up(self, reason: str) -> None:
         with self._lock:

@@ -116,7 +116,6 @@ def open_engine(name: str = LOCAL) -> Engine:
         return DaskEngine(address)
     if name != LOCAL:
         raise ConfigError(
-            f"engine {name!r}: there is none; it is local, dask or dask:ADDRESS "
-            "(as dask:tcp://10.0.0.5:8786)"
+            f"engine {name!r}: unknown engine; choose local, dask or dask:ADDRESS (such as dask:tcp://10.0.0.5:8786)"
         )
     return LocalEngine()

@@ -36,7 +36,7 @@
     │   ├── NotFolderError        a file is there, where a folder is wanted
     │   ├── PathExistsError       something is there already (a ConflictError, too)
     │   ├── VersionConflictError  another change came between (a ConflictError, too)
-    │   ├── NotUniqueError        the text to replace stands there not once; says how often
+    │   ├── NotUniqueError        the text to replace occurs not once; says how often
     │   ├── NotTextError          the file is no text
     │   ├── ReadOnlyPathError     what lies there can only be read
     │   ├── EntryFormatError      an entry's folder is not as one has to be; names line and column
@@ -95,8 +95,8 @@ class TrustError(ConfigError):
         self.demands = demands
         asked = "\n".join(f"- {each}" for each in demands)
         super().__init__(
-            f"{recipe}: asks for more than the public web and its own folder:\n{asked}\n"
-            "If you trust whoever wrote it, give trust=True"
+            f"{recipe}: asks for more than the public web and its own folder:\n{asked}\nIf you "
+            "trust its author, give trust=True"
         )
 
 

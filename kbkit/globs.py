@@ -71,7 +71,7 @@ def compile_glob(pattern: str) -> tuple[Names, ...]:
         else:
             found.append(text)
         if len(waiting) + len(found) > _MOST:
-            raise ConfigError(f"{pattern}: the braces of this glob stand for more than {_MOST}")
+            raise ConfigError(f"{pattern}: the braces of this glob expand to more than {_MOST}")
     return tuple(_names(text) for text in dict.fromkeys(found))
 
 

@@ -200,7 +200,7 @@ class KbMagics(Magics):
                     "before words that begin with a hyphen"
                 )
         if not words:
-            raise UsageError("what for? Write some words behind the command")
+            raise UsageError("the query is empty: add some words after the command")
         return names or self._used or None, limit, mode, words
 
     def _search(self, line: str) -> Hits:

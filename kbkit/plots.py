@@ -188,7 +188,7 @@ def embedding_map(points: pd.DataFrame, colour: str = "document_type") -> Plot:
     )
     chunks = points.attrs.get("chunks", len(points))
     drawn = f", drawn at random from {chunks:,}" if chunks > len(points) else ""
-    return _plot(chart, "Chunks by what they mean", f"{len(points):,} chunks{drawn}")
+    return _plot(chart, "Chunks by meaning", f"{len(points):,} chunks{drawn}")
 
 
 _FRESH_TO_OLD = ["#1b9e77", "#66b32e", "#c8b400", "#e69100", "#d95f02", "#a0522d"]

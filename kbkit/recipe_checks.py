@@ -169,7 +169,7 @@ def _meets(one: str, other: str) -> bool:
 
 def _questions(recipe: Recipe, questions: tuple[Question, ...]) -> Iterator[Finding]:
     if len(questions) < QUESTIONS:
-        message = f"{len(questions)} golden questions; {QUESTIONS} or more tell how search does"
+        message = f"{len(questions)} golden questions; {QUESTIONS} or more measure search reliably"
         yield Finding("warning", "questions", message)
     asked: set[str] = set()
     known, complete = _local_uris(recipe)

@@ -103,8 +103,8 @@ def check_options(host: str, token: str, theme: str) -> None:
         alone = host == "localhost"
     if not alone and not token:
         raise ConfigError(
-            f"host={host!r}: others can reach it, and may read and change the workspace; give a "
-            "token that they have to know (--token), and serve behind https"
+            f"host={host!r}: others can reach it, and may read and change the workspace; require a "
+            "token (--token), and serve behind https"
         )
     if token and len(token) < _SHORTEST_TOKEN:
         raise ConfigError(f"token: shorter than {_SHORTEST_TOKEN} characters; give a longer one")

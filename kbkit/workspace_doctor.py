@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kbkit.models import Problem
     from kbkit.stores.stores import Stores
 
-_RESTORE = "restore the workspace from a backup, or build its recipes anew in another folder"
+_RESTORE = "restore the workspace from a backup, or build its recipes again in another folder"
 _REPAIR = "run `kbkit doctor --repair`"
 
 
@@ -72,7 +72,7 @@ class Doctor:
 
     def _examine(self, row: KnowledgeBaseRow) -> None:
         database, name = self.stores.database, row.name
-        upgrade = "upgrade kbkit, or configure the knowledge base anew (`kbkit build RECIPE`)"
+        upgrade = "upgrade kbkit, or configure the knowledge base again (`kbkit build RECIPE`)"
         if not self._tell("configuration", name, inspection.wrong_config(row), upgrade):
             return
         with database.read() as transaction:

@@ -258,7 +258,7 @@ def test_search_is_narrowed_by_knowledge_base_and_limit(run, made):
 def test_context_is_printed_for_agents_within_its_budget(run, made, monkeypatch):
     outcome = run("context", "how long does black tea steep", "--limit", "2", workspace=made)
     assert outcome.code == 0
-    assert outcome.out.startswith("2 passages, best first. What stands in <quote-")
+    assert outcome.out.startswith("2 passages, best first. Text in <quote-")
     assert "source: http://x.org/tea.html#black\n" in outcome.out
     found = run("context", "black tea", "--max-tokens", "200", "--json", workspace=made).json
     assert found["tokens"] <= found["max_tokens"] == 200
@@ -777,7 +777,7 @@ def test_wrong_usage_is_2_and_makes_nothing(here, tmp_path, arguments):
         (["eval", "none.yaml"], "none.yaml: No such file"),
         (["new", "x", "--crawl", "ftp://x.org"], "http://"),
         (["new", "x", "--mirror", "folder", "--base-url", "x.org"], "http://"),
-        (["new", "x", "--package", "a b"], "name: 'a b' has characters that cannot stand here"),
+        (["new", "x", "--package", "a b"], "name: 'a b' has characters that are not allowed here"),
         (["export", "taken", "--folder", "/proc/nothing"], "/proc/nothing"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -134,7 +134,7 @@ def test_an_interrupt_is_130_and_keeps_what_was_read(tmp_path):
         process.send_signal(signal.SIGINT)
         code, _, err = finished(process)
         assert code == 130
-        assert "`kbkit refresh slow` goes on from there" in err
+        assert "`kbkit refresh slow` continues it" in err
     with kbkit.open(tmp_path) as workspace:
         assert workspace["slow"].info().documents >= 1
         assert len(workspace.search("some words")) > 0

@@ -167,7 +167,7 @@ def test_the_command_tells_and_its_code_says_whether_all_is_sound(folder):
 def test_all_that_derives_is_made_anew(folder):
     for damage in (forget_words, lose_a_vector, another_snapshot):
         damage(folder)
-    assert run(folder, "rebuild", "notes").output == "made anew: notes\n"
+    assert run(folder, "rebuild", "notes").output == "rebuilt: notes\n"
     with kbkit.open(folder) as workspace:
         assert workspace.doctor().findings == ()
     assert run(folder, "rebuild", "other").exception is not None

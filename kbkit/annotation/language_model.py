@@ -120,8 +120,8 @@ class LlmAnnotator:
             self._in_a_row = 0
             raise LanguageModelError(
                 f"{model_name(self._llm)}: failed {FAILURES} times in a row, the last time: "
-                f"{problem}; look whether its service is up, its key is right and it can answer "
-                "with JSON, and run this again: what it answered is kept"
+                f"{problem}; check its service, its key and that it can answer with JSON, then run "
+                "this again: earlier answers are kept"
             )
         middle = len(batch) // 2
         if not found and middle:

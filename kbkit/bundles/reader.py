@@ -127,7 +127,7 @@ class BundleReader:
                 RuntimeError) as error:  # fmt: skip
             raise self._bad(f"{name}: cannot be read ({error})") from None
         if (size, digest.hexdigest()) != (said.bytes, said.sha256):
-            raise self._bad(f"{name}: is not what the manifest says (size or SHA-256)")
+            raise self._bad(f"{name}: differs from the manifest (size or SHA-256)")
 
     def _listed(self) -> dict[str, zipfile.ZipInfo]:
         listed = self._zip.infolist()
@@ -181,7 +181,7 @@ class BundleReader:
             raise self._bad(f"{min(unknown)}: the manifest does not name it")
         for name, said in self.manifest.members.items():
             if self._about[name].file_size != said.bytes:
-                raise self._bad(f"{name}: is not what the manifest says (size or SHA-256)")
+                raise self._bad(f"{name}: differs from the manifest (size or SHA-256)")
             for _ in self.blocks(name):
                 pass
 

@@ -192,7 +192,7 @@ def resumable(command: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        complain(f"interrupted; what was done is kept, and `{command}` goes on from there")
+        complain(f"interrupted; finished work is kept, and `{command}` continues it")
         raise
 
 

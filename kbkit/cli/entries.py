@@ -212,7 +212,7 @@ def edit(
         found = workspace.entries.read(slug)
         if not said and not files and not to:
             if not sys.stdin.isatty():
-                raise typer.BadParameter("say what to change, such as --title or --prompt-file")
+                raise typer.BadParameter("give a change, such as --title or --prompt-file")
             was = {
                 "title": found.title,
                 "description": found.description,

@@ -200,7 +200,7 @@ def _given(text: str | None) -> str:
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError:
-        raise typer.BadParameter("what comes in is no text in UTF-8") from None
+        raise typer.BadParameter("the input is not UTF-8") from None
 
 
 def _tell(info: FileInfo, done: str, as_json: bool) -> None:

@@ -53,7 +53,7 @@ def entities(
         print_json([entity.to_dict() for entity in found])
         return
     if not found:
-        say("no entity; `kbkit improve NAME` annotates what has not been")
+        say("no entity; `kbkit improve NAME` annotates the rest")
     print_figures(
         ("entity", "type", "chunks", "documents", "description"),
         (

@@ -273,7 +273,7 @@ def expand(
     with open_workspace(context) as workspace:
         documents_ = workspace[name].documents
         if remove:
-            say(f"forgot what models wrote of {pluralize(documents_.unexpand())}")
+            say(f"deleted text of models about {pluralize(documents_.unexpand())}")
             return
         report = documents_.expand(llm, questions=questions, estimate=True)
         if not as_json or not estimate:

@@ -118,7 +118,7 @@ def notebook(
     if run:
         with progress() as on_progress:
             run_notebook(path, on_progress=on_progress)
-        say("ran it; open it in Jupyter to see what it found")
+        say("ran it; open it in Jupyter to see the results")
 
 
 @app.command()
@@ -303,7 +303,7 @@ def panel(
         str, typer.Option(help="Address to listen on; needs --token unless it is loopback.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.")
+        int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")
     ] = 8866,
     token: Annotated[
         str,

@@ -28,7 +28,7 @@ def serve(
         ),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.")
+        int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")
     ] = 8765,
     allow_host: Annotated[
         list[str] | None,

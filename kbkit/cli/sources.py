@@ -232,7 +232,7 @@ def add(
     with open_workspace(context) as workspace:
         added = workspace[name].sources.add(specs)
     _print(added, as_json)
-    say(f"`kbkit refresh {name}` reads what is new")
+    say(f"`kbkit refresh {name}` reads new documents")
 
 
 @sources.command("set")

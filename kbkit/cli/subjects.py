@@ -38,7 +38,7 @@ def list_subjects(
         print_json([subject.to_dict() for subject in found])
         return
     if not found:
-        say("no subject; `kbkit improve NAME` annotates what has not been")
+        say("no subject; `kbkit improve NAME` annotates the rest")
     print_figures(
         ("subject", "kind", "type", "chunks", "documents", "also"),
         (

@@ -85,8 +85,8 @@ def _say_what_is_where(done: Migration) -> None:
             "folder of the workspace; its catalog.db and chroma are not read any more")  # fmt: skip
         return
     say("unset KBKIT_DATABASE_URL, and name that folder as the workspace; "
-        f"copied into it: {', '.join(done.folders) or 'nothing else'}; "
-        "chroma was made anew, and snapshots are when they are wanted")  # fmt: skip
+        f"copied into it: {', '.join(done.folders) or 'nothing else'}; the vector "
+        "index was rebuilt, and snapshots are rebuilt on demand")  # fmt: skip
 
 
 models = typer.Typer(help="Manage embedding models.", no_args_is_help=True)
@@ -185,7 +185,7 @@ def rebuild(context: typer.Context, names: Names = None) -> None:
     """Rebuild all indexes from the catalog."""
     with open_workspace(context) as workspace:
         done = workspace.rebuild(names)
-    say(f"made anew: {', '.join(done) or 'nothing'}")
+    say(f"rebuilt: {', '.join(done) or 'nothing'}")
 
 
 @app.command()
@@ -311,7 +311,7 @@ def restore(
         return
     for kb in done.knowledge_bases:
         came = f"{pluralize(kb.documents)}, {kb.ratings:,} ratings came"
-        say(f"{kb.name}: {came}" + ("" if kb.new else "; what was there stayed"))
+        say(f"{kb.name}: {came}" + ("" if kb.new else "; existing data stayed"))
     if done.files or done.kept:
         say(f"{pluralize(len(done.files), 'file')} came, and {len(done.kept):,} that say something "
             "else here stayed")  # fmt: skip

@@ -207,4 +207,4 @@ def _settings(given: Any) -> Any:
 
 
 def _ended(what: str) -> ConflictError:
-    return ConflictError(f"the {what} was ended at the server before it told anything")
+    return ConflictError(f"the {what} was stopped on the server without a result")

@@ -110,7 +110,7 @@ class FilesCalls(Served):
                 return response.content.decode()
             except UnicodeDecodeError:
                 raise NotTextError(
-                    f"{path}: is no text in UTF-8; it lies in the folder of the files as it is"
+                    f"{path}: is not UTF-8 text; open it in the folder of the files"
                 ) from None
 
         return Request("GET", _at(path), text, {"as": "raw"})
@@ -143,7 +143,7 @@ class FilesCalls(Served):
         """Replace a text that occurs exactly once in a file."""
         check_text("new", new)
         if not check_text("old", old):
-            raise ConfigError("old is empty: give the text that is to be replaced")
+            raise ConfigError("old is empty: give the text to replace")
         return _edited(path, {"op": "replace", "old": old, "new": new}, if_match)
 
     @call

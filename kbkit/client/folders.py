@@ -41,7 +41,7 @@ def read_folder(folder: Path) -> dict[str, bytes]:
                     continue
                 if path.is_symlink():
                     raise EntryFormatError(
-                        f"{path}: is a link, and links are not followed; nothing was taken over"
+                        f"{path}: is a link, and links are not followed; nothing was imported"
                     )
                 if not path.is_file():
                     continue

@@ -193,7 +193,7 @@ def _json(values: Any) -> bytes:
         return json.dumps(values, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ConfigError(
-            f"what is to be sent is not JSON ({error}); give texts, numbers, lists, mappings"
+            f"the request is not JSON ({error}); give texts, numbers, lists, mappings"
         ) from None
 
 

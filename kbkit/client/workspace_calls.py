@@ -262,7 +262,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
         )
         found = yield from worked(Health, request)
         if found is None:
-            raise ConflictError("the examination was ended at the server before it told anything")
+            raise ConflictError("the examination was stopped on the server without a result")
         return found
 
     @steps

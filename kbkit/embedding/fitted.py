@@ -185,7 +185,7 @@ class _Regression:
 
         terms, df = build_vocabulary(chunk_terms, _MAX_VOCABULARY)
         if not terms:
-            raise EmbedderError("no chunk has any term: there is nothing to fit a query encoder to")
+            raise EmbedderError("no chunk contains a term to fit a query encoder to")
         vocabulary = {term: row for row, term in enumerate(terms)}
         idf = np.log1p((len(vectors) - df + 0.5) / (df + 0.5))
         centred = np.asarray(vectors, np.float32) - np.mean(vectors, axis=0, dtype=np.float32)

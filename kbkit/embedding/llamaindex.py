@@ -187,7 +187,7 @@ class LlamaIndexEmbedder:
             if is_unreachable(error):
                 raise EmbedderUnreachableError(
                     f"{self._spec.model}: cannot be reached ({self._safe(error)}); check the "
-                    "network and run this again: what was embedded is kept"
+                    "network and run this again: embedded texts are kept"
                 ) from None
             raise EmbedderError(f"{self._spec.model}: failed ({self._safe(error)})") from None
         if vectors.ndim != 2 or len(vectors) != expected or not np.isfinite(vectors).all():

@@ -94,7 +94,8 @@ class OnnxEmbedder:
         unknown = set(self._inputs) - _INPUTS
         if unknown:
             raise EmbedderError(
-                f"{files.model}: wants inputs that kbkit cannot give ({', '.join(sorted(unknown))})"
+                f"{files.model}: needs inputs that kbkit cannot provide "
+                f"({', '.join(sorted(unknown))})"
                 "; use the export of a plain text encoder"
             )
         self._output, self._rank, width = self._choose_output(files.model)
@@ -238,7 +239,7 @@ def _model_files(spec: OnnxEmbedding, base: Path) -> _Files:
         tokenizer = _tokenizer_beside(model)
     for path, key in ((model, "model"), (tokenizer, "tokenizer")):
         if not path.is_file():
-            raise EmbedderError(f"{path}: no such file; set embedding.{key} to where it lies")
+            raise EmbedderError(f"{path}: no such file; set embedding.{key} to its path")
     folder = model.parent.parent if model.parent.name == "onnx" else model.parent
     return _Files(model, tokenizer, read_config(folder))
 

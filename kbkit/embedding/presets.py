@@ -74,8 +74,7 @@ def model_folder(name: str, models: Path | None = None) -> Path:
     if not NAME.fullmatch(name) or ("/" not in name and name not in PRESETS):
         known = ", ".join(sorted(PRESETS))
         raise EmbedderError(
-            f"{name[:100]!r} is no model that kbkit knows; take one of {known}, or OWNER/MODEL of "
-            "the hub"
+            f"{name[:100]!r} is not a known model; choose from {known}, or OWNER/MODEL of the hub"
         )
     return (models or Settings.load().models) / name.replace("/", "--")
 

@@ -82,7 +82,7 @@ def fit_to_texts(
         raise EmbedderError(f"{len(terms)} texts have vectors of shape {vectors.shape}")
     names, df = build_vocabulary([*chunk_terms, *terms], _MOST_VOCABULARY)
     if not names:
-        raise EmbedderError("no text has any term: there is nothing to fit a query encoder to")
+        raise EmbedderError("no text contains a term to fit a query encoder to")
     vocabulary = {term: row for row, term in enumerate(names)}
     number = len(chunk_terms) + len(terms)
     weights = np.log1p((number - df + 0.5) / (df + 0.5)) ** _IDF_POWER

@@ -122,7 +122,7 @@ class Hub:
             raise EmbedderError(f"{what}: refused ({response.reason})")
         raise EmbedderUnreachableError(
             f"{what}: {host} cannot be asked ({response.reason}); check the network, or set "
-            "KBKIT_MODELS_URL to a mirror, and fetch again: what came is kept"
+            "KBKIT_MODELS_URL to a mirror, and fetch again: downloaded files are kept"
         )
 
 

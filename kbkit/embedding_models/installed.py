@@ -83,7 +83,7 @@ def remove_model(name: str, *, forget: bool = False, settings: Settings | None =
     lock = lock_path(folder)
     if not folder.is_dir() and not (forget and lock.is_file()):
         raise NotFoundError(
-            f"the model {name} was not fetched; `kbkit models list` tells which are"
+            f"the model {name} is not installed; `kbkit models list` lists those that are"
         )
     shutil.rmtree(folder, ignore_errors=True)
     shutil.rmtree(partial_folder(folder), ignore_errors=True)

@@ -178,7 +178,7 @@ def _checked_name(at: Path, found: YamlMapping, folder: str) -> str:
     elif len(name) > LONGEST_NAME:
         why = f"has more than {LONGEST_NAME} characters"
     elif not _NAME.fullmatch(name) or name != name.lower():
-        why = "is to be of lower-case letters, digits and single hyphens"
+        why = "must consist of lower-case letters, digits and single hyphens"
     elif fault(name):
         why = fault(name)
     elif name != unicodedata.normalize("NFKC", folder):
@@ -200,7 +200,7 @@ def _values(at: Path, found: YamlMapping, name: str) -> tuple[dict[str, Any], di
         raise _fault(at, found, "compatibility", why)
     metadata = found.values.get("metadata") or {}
     if not isinstance(metadata, dict):
-        raise _fault(at, found, "metadata", "is to be keys with texts")
+        raise _fault(at, found, "metadata", "must be a mapping of strings")
     rest = {key: _flat(value) for key, value in metadata.items()}
     status = rest.pop("status", "")
     if status not in tuple(EntryStatus):

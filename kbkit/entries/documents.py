@@ -135,7 +135,7 @@ def checked(**said: Any) -> dict[str, Any]:
             if len(found[key]) > most:
                 raise ConfigError(f"{key}: has more than {most} characters; say it shorter")
     if found.get("title") == "":
-        raise ConfigError("title: is empty; say in a line what the entry does")
+        raise ConfigError("title: is empty; describe the entry in one line")
     if len(found.get("description", "")) > LONGEST_DESCRIPTION:
         raise ConfigError(f"description: has more than {LONGEST_DESCRIPTION:,} characters; say "
                           "more in the prompt or the readme")  # fmt: skip
@@ -171,7 +171,7 @@ def checked_files(files: Mapping[str, str | bytes | None]) -> dict[str, bytes | 
         parts = parts_of(path)
         if len(parts) == 0 or (len(parts) == 1 and parts[0].casefold() in _OWN):
             raise InvalidPathError(f"{path}: name a file such as 'code/run.py'; the prompt, the "
-                                   "readme and what skill.yaml says have arguments of their own"
+                                   "readme and what skill.yaml says have their own arguments"
                                    )  # fmt: skip
         if content is not None and not isinstance(content, str | bytes):
             raise ConfigError(f"files: {path}: give text or bytes")

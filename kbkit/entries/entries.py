@@ -164,12 +164,12 @@ class Entries:
 
         Args:
             title: One line.
-            slug: Name of its folder; by default made of the title.
-            description: What it is good for: by this it is found.
-            prompt: What tells an agent how to do it.
-            readme: What tells people about it.
+            slug: Name of its folder; by default made from the title.
+            description: Its purpose, which search uses.
+            prompt: Instructions for an agent.
+            readme: Readme for people.
             tags: Free labels.
-            category: What it belongs to.
+            category: Its domain.
             status: ``active``, ``draft`` or ``deprecated``.
             files: Other files, by path within the entry, such as ``code/run.py``.
 
@@ -217,11 +217,11 @@ class Entries:
         Args:
             slug: Of the entry.
             title: As of `create`, like those that follow.
-            description: What it is good for.
-            prompt: What tells an agent how to do it.
-            readme: What tells people about it.
+            description: Its purpose.
+            prompt: Instructions for an agent.
+            readme: Readme for people.
             tags: Free labels.
-            category: What it belongs to.
+            category: Its domain.
             status: ``active``, ``draft`` or ``deprecated``.
             files: Files to write, by path within the entry; ``None`` in place of one deletes it.
             if_match: The version that it must be of now (`EntryInfo.version`); votes leave it.
@@ -380,7 +380,7 @@ class Entries:
         """The active entries that fit a prompt, by relevance to it and by rating, the best first.
 
         Args:
-            prompt: What is to be done.
+            prompt: The task.
             limit: Most entries.
 
         Raises:
@@ -388,7 +388,7 @@ class Entries:
         """
         asked = check_text("prompt", prompt).strip()
         if not asked:
-            raise ConfigError("prompt: is empty; say what is to be done")
+            raise ConfigError("prompt: is empty; describe the task")
         most = check_integer("limit", limit, 1)
         self._index.level(on_progress=lambda _: None)
         found, known = self._lookup.find(asked, most), self._index.records()
@@ -402,7 +402,7 @@ class Entries:
         them beside passages.
 
         Args:
-            prompt: What is to be done.
+            prompt: The task.
             limit: Most entries; by default as ``KBKIT_MAX_ENTRIES`` says, else 20.
             max_tokens: Most tokens of the text, 100 or more; see `Workspace.context`.
 
@@ -411,7 +411,7 @@ class Entries:
         """
         asked = check_text("prompt", prompt).strip()
         if not asked:
-            raise ConfigError("prompt: is empty; say what is to be done")
+            raise ConfigError("prompt: is empty; describe the task")
         most = self._settings.max_entries if limit is None else check_integer("limit", limit, 1)
         tokens = check_integer("max_tokens", max_tokens, LEAST_TOKENS)
         self._index.level(on_progress=lambda _: None)
@@ -426,7 +426,7 @@ class Entries:
 
         Args:
             folder: ``.knowledge``, or the folder of the task that has it.
-            task_id: What the task is called.
+            task_id: Name of the task.
 
         Raises:
             MissingPathError: There is no such folder, or no ``skill.yaml`` in it.

@@ -93,11 +93,11 @@ def read_folder(folder: Path, locks: Locks) -> dict[str, bytes]:
     store.stat("")  # says what is wrong with the folder itself
     for item in store.walk("", lambda path, why: wrong.append(f"{folder / path}: {why}")):
         if wrong:
-            raise EntryFormatError(f"{wrong[0]}; nothing was taken over")
+            raise EntryFormatError(f"{wrong[0]}; nothing was imported")
         if names.setdefault(item.path.casefold(), item.path) != item.path:
             raise EntryFormatError(
                 f"{folder / item.path}: differs from another only in capitals, which some systems "
-                "take for the same name; nothing was taken over"
+                "treat as the same name; nothing was imported"
             )
         if item.is_folder:
             continue
@@ -105,14 +105,14 @@ def read_folder(folder: Path, locks: Locks) -> dict[str, bytes]:
         if size > MOST_BYTES or len(found) >= MOST_FILES:
             raise EntryFormatError(
                 f"{folder}: has more than {MOST_FILES} files or {MOST_BYTES / 1e6:g} MB; leave out "
-                "what is not needed to do the task again"
+                "files that the task does not need"
             )
         try:
             found[item.path] = store.read(item.path).data
         except FilesError as error:
             raise type(error)(f"{folder}: {error}") from None
     if wrong:
-        raise EntryFormatError(f"{wrong[0]}; nothing was taken over")
+        raise EntryFormatError(f"{wrong[0]}; nothing was imported")
     return found
 
 
@@ -181,7 +181,7 @@ def read_knowledge(place: Path, locks: Locks) -> tuple[SkillFile, dict[str, byte
     except EntryFormatError as error:
         raise EntryFormatError(f"{place}/{error}", error.line, error.column) from None
     if not skill.title:
-        raise EntryFormatError(f"{place / NAME}: says no title; write a line 'title: ...'", 1, 1)
+        raise EntryFormatError(f"{place / NAME}: has no title; add a line 'title: ...'", 1, 1)
     if not any(data.strip() for path, data in files.items() if path != NAME):
         raise EntryFormatError(f"{place}: has nothing to learn; write {PROMPT}")
     refuse_credentials(place, files)

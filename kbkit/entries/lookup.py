@@ -148,5 +148,5 @@ def _item(number: int, entry: Found) -> str:
 
 
 def _block(count: int, mark: str, text: str) -> str:
-    found = f"{count} entr{'ies' if count > 1 else 'y'}, best first: what solved such tasks before."
+    found = f"{count} entr{'ies' if count > 1 else 'y'}, best first: solutions for such tasks."
     return f"{found} {instructions(mark)}\n\n{fenced(mark, 'entries', text)}"

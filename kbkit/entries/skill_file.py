@@ -125,7 +125,7 @@ def _tags(found: YamlMapping) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list) or any(isinstance(each, dict | list) for each in value):
-        raise found.fault(("tags",), "is to be a list of words")
+        raise found.fault(("tags",), "must be a list of words")
     if len(value) > MOST_TAGS:
         raise found.fault(("tags",), f"has more than {MOST_TAGS}")
     said = (str(each).strip() for each in value if each is not None)
@@ -149,7 +149,7 @@ def _time(found: YamlMapping, key: str) -> datetime | None:
     try:
         return read_time(value)
     except ValueError:
-        raise found.fault((key,), "is to be a time such as 2026-01-31T12:00:00Z") from None
+        raise found.fault((key,), "must be a time such as 2026-01-31T12:00:00Z") from None
 
 
 def new_skill(values: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> str:

@@ -262,9 +262,7 @@ def _skill(slug: str, data: bytes) -> SkillFile:
 
 
 def _no_entry(slug: str) -> MissingPathError:
-    return MissingPathError(
-        f"{slug}: there is no such entry; list the entries to see those there are"
-    )
+    return MissingPathError(f"{slug}: no such entry; list the entries to see all")
 
 
 def files_error(slug: str, error: FilesError) -> str:

@@ -53,11 +53,11 @@ def _vote(found: YamlMapping, value: Any, path: Path) -> Vote:
         raise found.fault(path, "is to hold score, timestamp and rater")
     score, rater, said = (value.get(name) for name in ("score", "rater", "timestamp"))
     if isinstance(score, bool) or not isinstance(score, int) or not 1 <= score <= 5:
-        raise found.fault((*path, "score"), "is to be a whole number from 1 to 5")
+        raise found.fault((*path, "score"), "must be an integer from 1 to 5")
     try:
         return Vote(read_time(said), "" if rater is None else str(rater), score)
     except ValueError:
-        raise found.fault((*path, "timestamp"), "is to be a time such as 2026-01-31T12:00:00Z"
+        raise found.fault((*path, "timestamp"), "must be a time such as 2026-01-31T12:00:00Z"
                           ) from None  # fmt: skip
 
 

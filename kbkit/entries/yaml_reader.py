@@ -102,7 +102,7 @@ class _Reader:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise _fault(event, "a second document ('---'); there is to be one")
+                    raise _fault(event, "a second document ('---'); only one is allowed")
                 if event.version or event.tags:
                     raise _fault(event, "directives ('%') are not taken")
             elif isinstance(event, yaml.NodeEvent):
@@ -149,7 +149,7 @@ class _Reader:
                 raise _fault(event, "a key that is no text")
             key, at = event.value, (*path, event.value)
             if key in found:
-                reason = f"{key!r} stands here a second time"
+                reason = f"{key!r} is repeated here"
                 twice = twice or _fault(event, reason)
             self.found.keys[at] = _place(event, event)
             found[key] = self._value(next(self._events), at)

@@ -91,7 +91,7 @@ class Manifest:
             ) from error
         for page in (*manifest.files, *manifest.documents.values()):
             if page.startswith("/") or "\\" in page or ".." in page.split("/"):
-                raise ExportError(f"{path}: names {page!r}, which lies outside of the folder")
+                raise ExportError(f"{path}: names {page!r}, which is outside the folder")
         return manifest
 
     def write(self, directory: Path) -> None:

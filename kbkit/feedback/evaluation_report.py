@@ -44,7 +44,7 @@ class MissingPage(Value):
 
     def __str__(self) -> str:
         meant = f"; did you mean {self.nearest}?" if self.nearest else ""
-        return f"{self.query!r} names {self.page}, which is not there{meant}"
+        return f"{self.query!r} names {self.page}, which does not exist{meant}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,7 @@ def load_queries(given: Queries) -> tuple[str, ...]:
         found.setdefault(fold_query(cut), cut)
     found.pop("", None)
     if not found:
-        raise ConfigError("queries: there are none; give some texts, questions, or a file of them")
+        raise ConfigError("queries: none given; give texts, questions, or a file of them")
     return tuple(found.values())
 
 

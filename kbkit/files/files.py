@@ -198,7 +198,7 @@ class Files:
         Args:
             path: The file.
             old: What stands there.
-            new: What is to stand there.
+            new: The replacement.
             if_match: The version that must be there now.
 
         Raises:
@@ -208,15 +208,15 @@ class Files:
         """
         check_text("new", new)
         if not check_text("old", old):
-            raise ConfigError("old is empty: give the text that is to be replaced")
+            raise ConfigError("old is empty: give the text to replace")
 
         def edit(text: str) -> str:
             made, count = replaced(text, old, new)
             if count != 1:
                 often = f"{count} times" if count else "nowhere"
                 raise NotUniqueError(
-                    f"{path}: the text to replace stands there {often}; give one that stands "
-                    "there exactly once",
+                    f"{path}: the text to replace occurs {often}; give one that occurs exactly "
+                    "once",
                     count,
                 )
             return made
@@ -502,5 +502,5 @@ def _decoded(path: str, data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError:
         raise NotTextError(
-            f"{path}: is no text in UTF-8; it lies in the folder of the files as it is"
+            f"{path}: is not UTF-8 text; open it in the folder of the files"
         ) from None

@@ -47,7 +47,7 @@ def _range(lines: Sequence[int], count: int) -> tuple[int, int]:
     if last == -1:
         last = max(count, first)
     if not 1 <= first <= last:
-        raise ConfigError(f"lines={lines!r}: the first is 1 or more, and not behind the last")
+        raise ConfigError(f"lines={lines!r}: the first must be 1 or more, and not after the last")
     if first > max(count, 1):
         raise ConfigError(f"lines={lines!r}: there are {count:,} lines")
     return first, min(last, count)
@@ -171,8 +171,7 @@ class MemoryTool:
     description = (
         "Keeps notes in files below /memories that last from one conversation to the next. "
         "Commands: view (a folder, or a file with numbered lines), create (a new file), "
-        "str_replace (a text that stands in a file once), insert (behind a line), delete and "
-        "rename."
+        "str_replace (a text that occurs once in a file), insert (after a line), delete and rename."
     )
 
     def __init__(self, files: FileOperations, folder: str = "") -> None:
@@ -206,15 +205,18 @@ class MemoryTool:
                     "items": line,
                     "minItems": 2,
                     "maxItems": 2,
-                    "description": "view: first and last line, from 1; -1 is the last there is.",
+                    "description": "view: first and last line, from 1; -1 is the last line.",
                 },
-                "file_text": {**text, "description": "create: what the file holds."},
-                "old_str": {**text, "description": "str_replace: stands in the file once."},
-                "new_str": {**text, "description": "str_replace: what is to stand there."},
-                "insert_line": {**line, "description": "insert: behind this line; 0 is the top."},
-                "insert_text": {**text, "description": "insert: what is put there."},
+                "file_text": {**text, "description": "create: content of the file."},
+                "old_str": {
+                    **text,
+                    "description": "str_replace: text that occurs once in the file.",
+                },
+                "new_str": {**text, "description": "str_replace: the replacement."},
+                "insert_line": {**line, "description": "insert: after this line; 0 is the top."},
+                "insert_text": {**text, "description": "insert: the text to insert."},
                 "old_path": {**text, "description": "rename: where it is."},
-                "new_path": {**text, "description": "rename: where it is to be."},
+                "new_path": {**text, "description": "rename: the new path."},
             },
             "required": ["command"],
         }
@@ -283,7 +285,7 @@ class MemoryTool:
         old, new = _text(given, "old_str"), _text(given, "new_str", "")
         missing = f"Error: The path {shown} does not exist. Please provide a valid path."
         if not old:
-            raise _RefusedError("Error: `old_str` is empty: give the text that is to be replaced")
+            raise _RefusedError("Error: `old_str` is empty: give the text to replace")
         try:
             self._files.replace(path, old, new)
             text = self._files.read(path)

@@ -81,11 +81,11 @@ def fault(name: str) -> str:
     if hidden := next((each for each in bare if unicodedata.category(each) == "Cf"), None):
         return f"a name may not have the invisible character {hidden!r}"
     if bare.startswith("."):
-        return f"names with a dot in front ({bare}) belong to tools; take another name"
+        return f"names that begin with a dot ({bare}) belong to tools; choose another name"
     if name != name.strip() or name.endswith(".") or bare != bare.strip():
         return f"a name may not begin with a space, or end with a space or a dot ({name!r})"
     if _RESERVED.fullmatch(bare) or _RESERVED.fullmatch(unicodedata.normalize("NFKC", bare)):
-        return f"{name} is a name that some systems keep for themselves; take another"
+        return f"{name} is reserved by some systems; choose another name"
     if len(unicodedata.normalize("NFC", name).encode()) > MOST_NAME:
         return f"a name may have {MOST_NAME} bytes at most ({name[:20]}...)"
     return "" if bare else "a name may not be empty"

@@ -38,13 +38,13 @@ def prompt(folders: Mapping[str, int], knowledge_bases: Sequence[str]) -> str:
         "(`/memories/notes/today.md` is `notes/today.md`):",
         "",
         "- `view` lists a folder, or shows a file with numbered lines (`view_range` for a part).",
-        "- `create` makes a file that is not there yet; `str_replace` changes a text that stands "
-        "in a file exactly once; `insert` puts text behind a line.",
+        "- `create` makes a new file; `str_replace` changes a text that occurs exactly once in a "
+        "file; `insert` adds text after a line.",
         "- `rename` moves and `delete` removes a file or folder; a person can bring it back.",
         "",
-        "Look at what is there before you begin. Write down what you would need to go on if you "
-        "were interrupted now, in Markdown, in the file where you would look for it; change a file "
-        "rather than making another. Link notes as `[[Name of the note]]`, and mark them with "
+        "Read the existing notes before you begin. Write down what you would need if you were "
+        "interrupted now, in Markdown, in the file where you would look for it; prefer changing a "
+        "file to making another. Link notes as `[[Name of the note]]`, and mark them with "
         "`#tags`: both are searched.",
     ]
     return "\n".join(lines)

@@ -174,7 +174,7 @@ class FileStore:
                 continue
             path = above + (name if name.isascii() else parts_of(name)[0])
             if not parts and collision_key(name) in self._reserved:
-                skipped(path, "this name stands for the knowledge bases")
+                skipped(path, "this name is reserved for the knowledge bases")
                 continue
             if entry.is_symlink():
                 skipped(path, "is a link, and links are not followed")
@@ -326,7 +326,7 @@ class FileStore:
     def _parts(self, path: str) -> tuple[str, ...]:
         parts = parts_of(path)
         if parts and collision_key(parts[0]) in self._reserved:
-            raise ReadOnlyPathError(f"{joined(parts)}: shows a knowledge base, which is no file")
+            raise ReadOnlyPathError(f"{joined(parts)}: shows a knowledge base and is not a file")
         return parts
 
     def _writable(self, path: str) -> tuple[str, ...]:
@@ -334,8 +334,8 @@ class FileStore:
             parts = self._parts(path)
         except ReadOnlyPathError as error:
             raise ReadOnlyPathError(
-                f"{path}: what lies below {parts_of(path)[0]} shows knowledge bases and can only "
-                "be read; write elsewhere, and change a knowledge base by itself"
+                f"{path}: what lies below {parts_of(path)[0]} shows knowledge bases and is "
+                "read-only; write elsewhere, and change a knowledge base by its own methods"
             ) from error
         if not parts:
             raise InvalidPathError("this is the root of the files; name a path in it")
@@ -465,4 +465,4 @@ def _missing(shown: str, alike: str | None) -> MissingPathError:
 def _alike(shown: str, name: str) -> str:
     if shown.rpartition("/")[2] == name:
         return f"{shown}: is there already"
-    return f"{shown}: {name!r} is there already, which some systems take for the same name"
+    return f"{shown}: {name!r} is there already, which some systems treat as the same name"

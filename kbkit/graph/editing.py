@@ -56,7 +56,7 @@ class Editing:
         Args:
             name: What it is called.
             type: What it is: one of `kbkit.models.EntityType`, or your own word.
-            description: What it is, in a sentence.
+            description: Description in a sentence.
             properties: What else is known of it, JSON values.
             aliases: Its other names.
             by: Who makes it; by default ``KBKIT_RATER`` or the login name.
@@ -101,7 +101,7 @@ class Editing:
                 its id or name: then only what is given here is changed, whatever others did.
             name: What it is to be called; its old name stays another one of it.
             type: What it is.
-            description: What it is, in a sentence.
+            description: Description in a sentence.
             properties: What else is known of it, in place of what was.
             aliases: Its other names, in place of those that it has.
             by: Who changes it; by default ``KBKIT_RATER`` or the login name.
@@ -290,11 +290,7 @@ class Editing:
             meant = ", ".join(repr(each.name) for each in alike)
             raise NotFoundError(
                 f"no entity with id or name {name!r}; "
-                + (
-                    f"did you mean {meant}?"
-                    if meant
-                    else "list the entities to see those there are"
-                )
+                + (f"did you mean {meant}?" if meant else "list the entities to see all")
             )
         return found
 

@@ -74,8 +74,8 @@ def undescribed(
         yield _gap(
             GapKind.UNDESCRIBED,
             entity,
-            f"{entity.documents} documents name it ({entity.chunks} passages), and none says what "
-            "it is",
+            f"{entity.documents} documents mention it ({entity.chunks} passages), and none "
+            "describes it",
             # capitals may be an abbreviation that everybody knows, or a word in capitals
             entity.documents * (0.3 if entity.name.isupper() and entity.name.isalpha() else 1.0)
             + log1p(entity.chunks),

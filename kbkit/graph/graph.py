@@ -143,8 +143,7 @@ class Graph(Editing):
                 if (each.source, each.target) == ends:
                     return each
         raise NotFoundError(
-            f"{source} has no relation {name!r} to {target}; list the relations to see those there "
-            "are"
+            f"{source} has no relation {name!r} to {target}; list the relations to see all"
         )
 
     def names(self, targets: Iterable[Target]) -> dict[Target, str]:

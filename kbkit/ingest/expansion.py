@@ -126,8 +126,8 @@ class Expander:
                 if in_a_row == FAILURES:
                     raise LanguageModelError(
                         f"{self.model}: failed at {FAILURES} documents in a row, the last time: "
-                        f"{failed[-1].reason}; look whether its service is up, its key is right "
-                        "and it can answer with JSON, and run this again: what it wrote is kept"
+                        f"{failed[-1].reason}; check its service, its key and that it can answer "
+                        "with JSON, then run this again: earlier results are kept"
                     )
                 if on_progress is not None:
                     on_progress(Progress("expand", number, len(left), document.title))

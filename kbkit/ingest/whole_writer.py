@@ -59,5 +59,5 @@ class WholeWriter(DocumentWriter):
         self._counters.interrupted |= self._stop()
         if not self._counters.interrupted and not self._store(self._prepared, self._first):
             raise ConflictError(
-                "somebody changed the same meanwhile; nothing was stored: try again"
+                "another writer changed the same meanwhile; nothing was stored: try again"
             )

@@ -151,7 +151,7 @@ class Jobs:
             self._end(job_id, JobState.CANCELLED)
             return
         if job.attempts > ATTEMPTS:
-            said = f"its server ended {ATTEMPTS} times while it was at work; start it anew"
+            said = f"its server ended {ATTEMPTS} times while it was running; start it again"
             self._end(job_id, JobState.FAILED, problem=JobError("ServerError", said))
             return
         task = self._tasks.get(job.kind)

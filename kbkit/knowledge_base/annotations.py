@@ -72,7 +72,7 @@ def about(stores: Stores, handles: Sequence[Handle], query: str, *, limit: int) 
     check_integer("limit", limit, 1)
     asked = " ".join(check_text("query", query).split())
     if not asked:
-        raise ConfigError("the query is empty: say what to look for")
+        raise ConfigError("the query is empty: give some words")
     kb_ids = [handle.id for handle in handles]
     with stores.database.read() as transaction:
         known = _named(transaction, asked)
@@ -131,8 +131,8 @@ def _nothing(transaction: Transaction, query: str, kb_ids: Collection[str]) -> N
         near = get_close_matches(query, [each.name for each in often], _NEAR)
     meant = f"; near it are {', '.join(map(repr, near))}" if near else ""
     return NotFoundError(
-        f"no subject is called {query!r}{meant}; list the subjects to see those there are "
-        "(what has not been annotated yet brings none)"
+        f"no subject is called {query!r}{meant}; list the subjects to see all (only annotated "
+        "documents have subjects)"
     )
 
 

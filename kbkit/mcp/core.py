@@ -25,9 +25,9 @@ class Conditions(TypedDict, total=False):
 
     document_type: Literal["manual", "tutorial", "api_spec", "faq", "policy", "reference", "other"]
     tags: list[str]
-    source: Annotated[str, Field(description="What the address begins with.")]
+    source: Annotated[str, Field(description="Prefix of the address.")]
     path: Annotated[str, Field(description="Glob, such as library/**.")]
-    version: Annotated[str, Field(description="Of what is documented, such as 3.12.")]
+    version: Annotated[str, Field(description="Version of the documented product, such as 3.12.")]
     heading: str
     entity: str
     after: Annotated[str, Field(description="Fetched on this day or later.")]

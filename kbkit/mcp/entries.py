@@ -93,8 +93,8 @@ def add(tools: Tools) -> None:
     def create_entry(
         *,
         title: str,
-        prompt: Annotated[str, Field(description="What to do, in Markdown.")],
-        description: Annotated[str, Field(description="What it is good for.")] = "",
+        prompt: Annotated[str, Field(description="Instructions in Markdown.")],
+        description: Annotated[str, Field(description="Its purpose.")] = "",
         tags: tuple[str, ...] = (),
         category: str = "",
     ) -> Annotated[CallToolResult, RatedEntry]:

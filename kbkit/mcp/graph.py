@@ -139,7 +139,7 @@ def add(tools: Tools) -> None:
     def graph_relate(
         *,
         source: EndName,
-        relation: Annotated[str, Field(description="What it says, such as depends_on.")],
+        relation: Annotated[str, Field(description="Its name, such as depends_on.")],
         target: EndName,
         note: str = "",
     ) -> Annotated[CallToolResult, MadeRelation]:

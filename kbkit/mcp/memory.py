@@ -40,10 +40,12 @@ def add(tools: Tools) -> None:
             ),
         ] = None,
         file_text: Annotated[str | None, Field(description="create")] = None,
-        old_str: Annotated[str | None, Field(description="str_replace: stands there once.")] = None,
+        old_str: Annotated[
+            str | None, Field(description="str_replace: text that occurs once.")
+        ] = None,
         new_str: Annotated[str | None, Field(description="str_replace")] = None,
         insert_line: Annotated[
-            int | None, Field(description="insert: behind this line; 0 is the top.")
+            int | None, Field(description="insert: after this line; 0 is the top.")
         ] = None,
         insert_text: Annotated[str | None, Field(description="insert")] = None,
         old_path: Annotated[str | None, Field(description="rename")] = None,

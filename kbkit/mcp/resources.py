@@ -182,7 +182,7 @@ def _read_cursor(cursor: str) -> tuple[str, str | None]:
         if not isinstance(name, str) or not isinstance(after, str | None):
             raise ValueError("no cursor")
     except (ValueError, TypeError, binascii.Error, RecursionError):
-        said = "cursor: is none that a list gave; leave it out to begin anew"
+        said = "cursor: is not from a list; leave it out to start again"
         raise MCPError(code=INVALID_PARAMS, message=said) from None
     return name, after
 
@@ -202,9 +202,9 @@ _USES = {
     "about": "tells who speaks of a subject",
 }
 _RULES = (
-    "Search before you answer, and ask in the words of the documentation. Read further only where "
-    "a passage does not suffice. Name the source, its date and version where they matter. Say so "
-    "where nothing was found. Answers are short: where there is more, a cursor goes on."
+    "Search before you answer, and ask in the words of the documentation. Read further only if a "
+    "passage is not enough. Name the source, and its date and version if they matter. Say so if "
+    "nothing was found. Answers are short: if there is more, a cursor continues."
 )
 
 

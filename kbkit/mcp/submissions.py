@@ -139,7 +139,9 @@ def _parsed(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         where = f" ({error})" if isinstance(error, ValueError) else " (nested too deeply)"
-        raise ConfigError(f"documents: begins as a JSON list and is none{where[:200]}") from None
+        raise ConfigError(
+            f"documents: begins like a JSON list but is not valid{where[:200]}"
+        ) from None
 
 
 def _of_text(
@@ -207,9 +209,7 @@ def _read_files(path: str, tools: Tools, work: LongWork, found: Submission) -> N
     try:
         place, root = tools.rooted_path(path)
     except PathOutsideError as error:
-        raise PathOutsideError(
-            f"{error}; what is meant as text goes into an object with content"
-        ) from None
+        raise PathOutsideError(f"{error}; put plain text into an object with content") from None
     reader = open_reader(FilesSource(path=str(place), limit=MOST_DOCUMENTS))
     context = SourceContext(stop=work.cancelled, base=root.parent)
     for event in reader.events(context):

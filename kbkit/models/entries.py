@@ -94,10 +94,10 @@ class EntryInfo(Value):
         slug: Name of its folder.
         id: What it is called when its folder is called otherwise.
         title: One line.
-        description: What it is good for.
+        description: Its purpose.
         tags: Free labels.
         category: What it belongs to, or ``""``.
-        status: Whether it is to be used.
+        status: Whether it is in use.
         rating: What votes come to.
         source: Who wrote it.
         origin_task_id: The task that it was learned from, or ``""``.
@@ -155,7 +155,7 @@ class EntryPage(Value):
 
     Attributes:
         entries: Those.
-        total: How many there are in all.
+        total: Total number.
         offset: How many stand before these.
     """
 

@@ -22,7 +22,7 @@ class Entity(Value):
         type: What it is; one of `EntityType`, or what a person calls it.
         aliases: Other names for it: spelled otherwise, merged into it, or given by a recipe.
         description: What it is, in a sentence, as a document says it or a person wrote.
-        properties: What else is known of it.
+        properties: Further properties.
         chunks: How many chunks name it.
         documents: How many documents those are of.
         made_by: Who made or last changed it; ``""`` where no person did.

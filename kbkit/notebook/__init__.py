@@ -145,5 +145,5 @@ def _failure(path: Path, index: int, name: str, message: str) -> str:
         said = said[:_LONGEST] + "…"
     return (
         f"{path}: cell {index + 1} failed: {name}: {said}. Open the notebook to see it; "
-        "what the cells before it put out is kept there"
+        "the output of earlier cells is kept there"
     )

@@ -200,11 +200,11 @@ def _tabs_of(
     def judge() -> Any:
         placeholder = "One a line; without any, those that were rated before"
         queries = control(widgets.Textarea, "Queries", placeholder=placeholder)
-        hint = "Write what people ask, then judge what search finds for it."
+        hint = "Write questions, then judge the results."
         return PanelLauncher(workspace, judging, queries, "Judge", hint)
 
     def evaluate() -> Any:
-        placeholder = "Path of a file with questions; without, what ratings say"
+        placeholder = "Path of a file with questions; by default, ratings"
         path = control(widgets.Text, "Questions", placeholder=placeholder)
         hint = "Compare two ways to search by questions whose answers are known."
         return PanelLauncher(workspace, evaluation, path, "Open", hint)

@@ -39,7 +39,7 @@ class View(anywidget.AnyWidget):
         state: What to draw, as JSON values; setting it draws it.
     """
 
-    state = traitlets.Dict(help="What to draw, as JSON values.").tag(sync=True)
+    state = traitlets.Dict(help="Data to draw, as JSON values.").tag(sync=True)
 
     def __init_subclass__(cls, *, module: str = "", **kwargs: Any) -> None:
         taken = sorted(_TAKEN & vars(cls).keys())

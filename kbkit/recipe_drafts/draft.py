@@ -60,7 +60,7 @@ class Draft:
         if self.description:
             lines += [_pair("description", self.description)]
         else:
-            lines += ["# description: what it is about, in a sentence"]
+            lines += ["# description: its topic, in a sentence"]
         if self.language:
             lines += [_pair("language", self.language)]
         if self.license:
@@ -92,7 +92,7 @@ class Draft:
                 lines += [f"  - {_pair('question', question)}", f"    relevant: [{_scalar(page)}]"]
             return lines
         return [
-            "# Golden questions tell how well search answers. Write some in the words of people",
+            "# Golden questions measure how well search answers. Write some in the words of people",
             "# who do not know yours, with the end of the address of the page that answers each.",
             "# questions:",
             "#   - question: how do I install it without the network",

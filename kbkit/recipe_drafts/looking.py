@@ -104,9 +104,7 @@ def _file(path: Path, base: Path) -> Draft:
         if is_openapi(values) or (isinstance(values, dict) and "swagger" in values):
             return draft_of_description(values, {"path": _inside(path, base)}, str(path))
     if path.suffix.lower() in (".warc", ".zip", ".tar", ".tgz", ".gz", ".docset"):
-        raise SourceError(
-            f"{path}: an archive; write a source of type mirror, with the base_url it stands for"
-        )
+        raise SourceError(f"{path}: an archive; write a source of type mirror, with its base_url")
     if path.suffix.lower() not in FORMATS:
         raise SourceError(
             f"{path}: no format that kbkit reads; it reads {', '.join(sorted(FORMATS))}"

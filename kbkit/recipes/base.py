@@ -120,7 +120,7 @@ def _problem(item: Any, kind: Any) -> Problem:
         if "@" in str(given).partition("://")[2].partition("/")[0]:
             message, value = "holds a user name or password; leave it out", ""
     elif what == "string_pattern_mismatch":
-        message, value = f"{given!r:.{_LONGEST}} has characters that cannot stand here", ""
+        message, value = f"{given!r:.{_LONGEST}} has characters that are not allowed here", ""
     return Problem(location, field, message, "" if repr(value) in message else value, meant)
 
 

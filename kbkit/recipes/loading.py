@@ -81,7 +81,7 @@ def _check_nodes(root: yaml.Node) -> None:
         if (known := measures.get(id(node))) is not None:
             return known
         if id(node) in above:
-            raise _refused("an alias leads back to where it stands", node)
+            raise _refused("an alias refers to itself", node)
         if isinstance(node, yaml.ScalarNode):
             _check_scalar(node)
             size = depth = 1
@@ -197,7 +197,7 @@ def parse_recipe(text: str, path: Path) -> Recipe:
         raise RecipeError([f"{path}:1: not YAML: {error}"]) from error
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
         # of a tag or a date that its text does not fit: 2026-02-31
-        raise RecipeError([f"{path}:1: a value cannot be what it looks like: {error}"]) from error
+        raise RecipeError([f"{path}:1: invalid value: {error}"]) from error
     if not isinstance(root, yaml.MappingNode):
         raise RecipeError([f"{path}:1: a recipe is a mapping of keys such as name and sources"])
     if twice:

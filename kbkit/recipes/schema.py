@@ -423,5 +423,5 @@ def check_name(name: str) -> str:
             f"hyphens, such as {_slug_of(name)!r}"
         )
     if RESERVED.fullmatch(name):
-        raise ValueError(f"{name!r} is a name that Windows keeps for a device; take another")
+        raise ValueError(f"{name!r} is reserved by Windows; choose another name")
     return name

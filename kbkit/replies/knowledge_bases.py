@@ -18,7 +18,7 @@ def knowledge_bases_reply(
     return listing(
         (row_of(info, quotes) for info in found), name="knowledge_bases",
         head=f"{quotes.note}\n<{quotes.mark}>", foot=f"</{quotes.mark}>",
-        nothing="There is no knowledge base yet.", start=start, budget=budget,
+        nothing="No knowledge base yet.", start=start, budget=budget,
         more={"note": quotes.note},
     )  # fmt: skip
 
@@ -62,7 +62,7 @@ def usage_text(
         else:
             others += 1
     lines += [f"and {others:,} more"] if others else []
-    listed = "\n".join(["Knowledge bases:", *lines]) if lines else "There is no knowledge base yet."
+    listed = "\n".join(["Knowledge bases:", *lines]) if lines else "No knowledge base yet."
     return f"{head}\n\n<{quotes.mark}>\n{listed}\n\n{files}\n</{quotes.mark}>"
 
 

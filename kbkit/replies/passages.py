@@ -260,7 +260,7 @@ def read_on(reply: Reply, address: str) -> str:
     if not cursor:
         return reply.text
     text = reply.text.removesuffix(with_cursor("", cursor))
-    return f"{text}\n\nThere is more: read {next_address(reply, address)}"
+    return f"{text}\n\nMore: read {next_address(reply, address)}"
 
 
 def next_address(reply: Reply, address: str) -> str:

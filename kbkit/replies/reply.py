@@ -85,7 +85,7 @@ def read_cursor(cursor: str) -> int:
     kind, _, number = cursor.partition("-")
     if kind != "next" or not number.isascii() or not number.isdigit() or len(number) > 9:
         raise ConfigError(
-            f"cursor={cursor[:40]!r}: is none that a reply gave; leave it out to begin anew"
+            f"cursor={cursor[:40]!r}: is not from a reply; leave it out to start again"
         )
     return int(number)
 
@@ -95,7 +95,7 @@ def write_cursor(start: int) -> str:
 
 
 def with_cursor(text: str, cursor: str) -> str:
-    return f"{text}\n\nThere is more: ask again with cursor={cursor!r}." if cursor else text
+    return f"{text}\n\nMore: ask again with cursor={cursor!r}." if cursor else text
 
 
 _CHARACTERS = 8

@@ -80,7 +80,7 @@ def folder_reply(found: Iterable[FileInfo], *, path: str, start: int, budget: Bu
     quotes, name = Quotes(), one_line(path)[:200] or "the root"
     return listing(
         rows, name="files", head=f"In {name}: {quotes.note}\n<{quotes.mark}>",
-        foot=f"</{quotes.mark}>", nothing=f"Nothing lies in {name}.", start=start, budget=budget,
+        foot=f"</{quotes.mark}>", nothing=f"Nothing is in {name}.", start=start, budget=budget,
         more={"note": quotes.note},
     )  # fmt: skip
 

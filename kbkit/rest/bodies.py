@@ -30,7 +30,7 @@ class EntryList(BaseModel):
     """Some of the entries that were asked for, in order."""
 
     data: list[EntryInfo] = Field(description="These.")
-    total: int = Field(description="How many there are in all.")
+    total: int = Field(description="Total number.")
     page: int = Field(description="Which page this is, from 1.")
 
 
@@ -58,13 +58,13 @@ class NewEntry(_Body):
     """An entry that is to be written."""
 
     title: Title = Field(description="One line.")
-    slug: Slug = Field("", description="Name of its folder; by default made of the title.")
-    description: Description = Field("", description="What it is good for: by this it is found.")
-    prompt: Text = Field("", description="What tells an agent how to do it.")
-    readme: Text = Field("", description="What tells people about it.")
+    slug: Slug = Field("", description="Name of its folder; by default made from the title.")
+    description: Description = Field("", description="Its purpose, which search uses.")
+    prompt: Text = Field("", description="Instructions for an agent.")
+    readme: Text = Field("", description="Readme for people.")
     tags: Tags = Field((), description="Free labels.")
-    category: Line = Field("", description="What it belongs to.")
-    status: Status = Field("active", description="Whether it is to be used.")
+    category: Line = Field("", description="Its domain.")
+    status: Status = Field("active", description="Whether it is in use.")
     files: dict[FilePath, Content] = Field(
         default_factory=dict, description="Other files, by path within it: text, or `base64`."
     )
@@ -74,12 +74,12 @@ class EntryChange(_Body):
     """Changes of an entry; omitted or null fields stay."""
 
     title: Title | None = Field(None, description="One line.")
-    description: Description | None = Field(None, description="What it is good for.")
-    prompt: Text | None = Field(None, description="What tells an agent how to do it.")
-    readme: Text | None = Field(None, description="What tells people about it.")
+    description: Description | None = Field(None, description="Its purpose.")
+    prompt: Text | None = Field(None, description="Instructions for an agent.")
+    readme: Text | None = Field(None, description="Readme for people.")
     tags: Tags | None = Field(None, description="Free labels.")
-    category: Line | None = Field(None, description="What it belongs to.")
-    status: Status | None = Field(None, description="Whether it is to be used.")
+    category: Line | None = Field(None, description="Its domain.")
+    status: Status | None = Field(None, description="Whether it is in use.")
     files: dict[FilePath, Content | None] = Field(
         default_factory=dict,
         description="Files to write, by path within it: text, or `base64`; null deletes one.",
@@ -97,7 +97,7 @@ class Rated(BaseModel):
     """Ratings of an entry in total, with the last one."""
 
     average: float = Field(description="Of the scores, to two places.")
-    count: int = Field(description="How many votes there are.")
+    count: int = Field(description="Number of votes.")
     entry: Entry
 
 
@@ -110,14 +110,14 @@ class NewSlug(_Body):
 class Need(_Body):
     """A task to look up entries for."""
 
-    prompt: Prompt = Field(description="What is to be done.")
+    prompt: Prompt = Field(description="The task.")
     limit: Limit = Field(10, description="Most entries.")
 
 
 class Task(_Body):
     """A task for an agent, with what entries know of it."""
 
-    prompt: Prompt = Field(description="What is to be done.")
+    prompt: Prompt = Field(description="The task.")
     limit: Limit | None = Field(None, description="Most entries.")
     max_tokens: Tokens = Field(1_000, description="Most tokens of the text.")
 
@@ -180,8 +180,8 @@ class NewEntity(Body):
 
     name: Name = Field(description="What it is called.")
     type: Word = Field("name", description="What it is.")
-    description: Text = Field("", description="What it is, in a sentence.")
-    properties: Properties | None = Field(None, description="What else is known of it.")
+    description: Text = Field("", description="Description in a sentence.")
+    properties: Properties | None = Field(None, description="Further properties.")
     aliases: Names = Field((), description="Its other names.")
     by: By = ""
 
@@ -189,9 +189,9 @@ class NewEntity(Body):
 class EntityChange(Body):
     """Changes of an entity; omitted or null fields stay."""
 
-    name: Name | None = Field(None, description="What it is to be called.")
+    name: Name | None = Field(None, description="New name.")
     type: Word | None = Field(None, description="What it is.")
-    description: Text | None = Field(None, description="What it is, in a sentence.")
+    description: Text | None = Field(None, description="Description in a sentence.")
     properties: Properties | None = Field(None, description="In place of those that it has.")
     aliases: Names | None = Field(None, description="In place of those that it has.")
     by: By = ""
@@ -201,14 +201,12 @@ class NewRelation(Body):
     """A relation that is to be made or changed by hand."""
 
     source: Named = Field(description="Where it begins.")
-    name: Word = Field(description="What it says of the two, as `depends_on`.")
+    name: Word = Field(description="Name of the relation, such as `depends_on`.")
     target: Named = Field(description="Where it ends.")
     weight: Weight = Field(1.0, description="How strong it is.")
     note: Text = Field("", description="Anything else to say.")
     by: By = ""
-    expected: AwareDatetime | None = Field(
-        None, description="`seen_at` of the relation that is to be changed."
-    )
+    expected: AwareDatetime | None = Field(None, description="`seen_at` of the relation to change.")
 
 
 class Pair(Body):
@@ -247,7 +245,7 @@ class Picture(Body):
     ] = 2
     type: list[str] = Field(default_factory=list, description="Only nodes of these types.")
     relation: list[str] = Field(default_factory=list, description="Only relations of these names.")
-    kbs: list[str] | None = Field(None, description="Only what is related in these.")
+    kbs: list[str] | None = Field(None, description="Only relations of these.")
     limit: Annotated[
         Any,
         BeforeValidator(whole),

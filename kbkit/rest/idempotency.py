@@ -45,7 +45,7 @@ class OnceOnly:
                 return self._kept(digest, answer())
         if known.digest != digest:
             raise ReusedKeyError(
-                "Idempotency-Key: was used for another request within the last day; take a new one"
+                "Idempotency-Key: was used for another request within the last day; use a new one"
             )
         told = {**known.headers, "Idempotency-Replayed": "true"}
         return Response(known.body, known.status, told, known.media_type)

@@ -55,7 +55,7 @@ def _tell_problems(operation: dict[str, Any]) -> None:
     told = operation.get("responses", {}).get("422")
     if told and "application/json" in told.get("content", {}):
         operation["responses"]["422"] = {
-            "description": "Not as it has to be",
+            "description": "Invalid request",
             "content": {
                 "application/problem+json": {
                     "schema": {"$ref": "#/components/schemas/ProblemDetails"}

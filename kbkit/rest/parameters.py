@@ -124,11 +124,11 @@ FewLimit = Annotated[int, integer("limit", "Most of them.", 1, MOST, 10)]
 
 
 Behind = Annotated[
-    str, Query(description="Only those behind the document of this URI.", max_length=4_000)
+    str, Query(description="Only those after the document of this URI.", max_length=4_000)
 ]
 """Parameter: a document that chunks come after."""
 BehindPosition = Annotated[
-    int, integer("behind_position", "And behind this place there.", -1, _LARGEST, -1)
+    int, integer("behind_position", "And after this position in it.", -1, _LARGEST, -1)
 ]
 """Parameter: a place in that document."""
 
@@ -264,8 +264,7 @@ GraphWeight = Annotated[
     Any,
     _told(
         anyOf=[{"type": "number", "minimum": 0, "maximum": 5}, {"type": "null"}],
-        description="Weight of what relations of the graph lead to; by default as the knowledge "
-        "bases want it.",
+        description="Weight of relations of the graph; by default that of the knowledge bases.",
     ),
 ]
 """Field: the weight of the graph."""
@@ -292,7 +291,7 @@ def one_of(kind: type[StrEnum], description: str) -> Any:
     return Annotated[Any, _told(**shape, description=description)]
 
 
-AnyType = one_of(DocumentType, "What kind of text it is; by default that is detected.")
+AnyType = one_of(DocumentType, "Type of document; detected by default.")
 """Field: a document's type."""
 
 
@@ -343,7 +342,7 @@ FiltersField = Annotated[
             },
             {"type": "null"},
         ],
-        description="What a passage and its document have to be: the conditions of a search.",
+        description="Conditions on passages and their documents.",
     ),
 ]
 """Field: `kbkit.Filters`, as a mapping of its conditions."""
@@ -360,7 +359,7 @@ def filters_of(*names: str) -> Any:
         told = {name: value for name, value in given.items() if value is not None}
         for name, value in told.items():
             if isinstance(value, list) and len(value) > _MOST_IN_ADDRESS:
-                raise ConfigError(f"{name}: an address says {_MOST_IN_ADDRESS} at most; use POST")
+                raise ConfigError(f"{name}: a URL takes {_MOST_IN_ADDRESS} at most; use POST")
         return {name: _number(name, value) for name, value in told.items()}
 
     parameters = []

@@ -110,10 +110,10 @@ class ProblemDetails(BaseModel):
     type: str = Field(description="Which problem it is: `urn:kbkit:problem:` and a name.")
     title: str = Field(description="The status in words.")
     status: int = Field(description="The status.")
-    detail: str = Field(description="What is wrong, where, and how to mend it, as Python says it.")
+    detail: str = Field(description="The problem, its place, and the remedy, as in Python.")
     error: str = Field(description="Class of `kbkit.errors` that Python raises.")
     attributes: dict[str, Any] = Field(
-        default_factory=dict, description="What else the error of that class knows."
+        default_factory=dict, description="Further data of this type of error."
     )
 
 
@@ -213,7 +213,7 @@ def add_handlers(app: FastAPI) -> None:
     def of_http(request: Request, error: HTTPException) -> JSONResponse:
         detail, headers = error.detail, dict(error.headers or {})
         if error.status_code == 404:
-            detail = f"{request.url.path}: there is nothing at this address; /docs names all"
+            detail = f"{request.url.path}: no such address; /docs lists all"
         elif error.status_code == 405:
             detail = f"{request.url.path}: does not take {request.method}; see /docs"
             if taken := _methods(request.app.routes, request.scope):

@@ -37,7 +37,7 @@ def quoted(version: str) -> str:
 async def _unquoted(
     if_match: Annotated[
         str | None,
-        Header(description="The `ETag` of what is to be changed: it is only done to that version."),
+        Header(description="The `ETag` of the resource: only this version is changed."),
         WithJsonSchema({"type": "string"}),
     ] = None,
 ) -> str | None:
@@ -63,7 +63,7 @@ async def _expected(
     if if_none_match is None:
         return if_match
     if if_none_match.strip() != "*":
-        raise ArgumentError("If-None-Match: give *, for what must not be there yet")
+        raise ArgumentError("If-None-Match: give *, for a resource that must not exist yet")
     return ""
 
 
@@ -85,9 +85,7 @@ class Page(BaseModel, Generic[T]):
     """A part of a list."""
 
     data: list[T] = Field(description="This part of it.")
-    next_cursor: str | None = Field(
-        description="What asks for the part behind this one, as `cursor`; null at the end."
-    )
+    next_cursor: str | None = Field(description="The `cursor` of the next page; null at the end.")
 
 
 def answer(
@@ -115,9 +113,9 @@ def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
         400: "A value that cannot be", 401: "No token, or no good one",
         403: "Not permitted to this token, from this address, or at all", 404: "Not there",
         408: "It took too long to send", 409: "It cannot be done as things are",
-        412: "It was changed meanwhile, or is not as `If-Match` says", 413: "Too large",
-        416: "No such range", 422: "Not as it has to be",
-        429: "Too many requests; `Retry-After` says when to go on",
+        412: "It was changed meanwhile, or does not match `If-Match`", 413: "Too large",
+        416: "No such range", 422: "Invalid request",
+        429: "Too many requests; wait as `Retry-After` says",
         501: "Something that this server has not installed", 503: "Not now",
     }  # fmt: skip
     schema = {"$ref": "#/components/schemas/ProblemDetails"}
@@ -189,7 +187,7 @@ def told_when_done(
     if job.state is JobState.FAILED:
         raise _error_of(job)
     if job.state is JobState.CANCELLED:
-        raise ConflictError(f"the job {job.id} was cancelled; what it had done is kept")
+        raise ConflictError(f"the job {job.id} was cancelled; its work so far is kept")
     if job.state is JobState.DONE:
         return answer(job.result)
     return answer(job, 202, headers={"Location": f"/api/jobs/{job.id}"})

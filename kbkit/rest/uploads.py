@@ -87,8 +87,8 @@ def sent_folder(files: Mapping[str, bytes], name: Literal["sent", ".knowledge"])
                 here = joined(parts[:end])
                 if seen.setdefault(collision_key(here), here) != here:
                     raise EntryFormatError(
-                        f"{here}: differs from another only in capitals, which some systems take "
-                        "for the same name; nothing was taken over"
+                        f"{here}: differs from another only in capitals, which some systems treat "
+                        "as the same name; nothing was imported"
                     )
             place = root.joinpath(*parts)
             try:
@@ -97,7 +97,7 @@ def sent_folder(files: Mapping[str, bytes], name: Literal["sent", ".knowledge"])
                     file.write(data)
             except OSError as error:
                 raise EntryFormatError(
-                    f"{joined(parts)}: cannot be written ({error.strerror}); nothing was taken over"
+                    f"{joined(parts)}: cannot be written ({error.strerror}); nothing was imported"
                 ) from None
         try:
             yield root
@@ -118,10 +118,10 @@ class Folder(BaseModel):
         Field(
             min_length=1,
             max_length=MOST_FILES,
-            description="What its files hold, by path: text, or `base64`.",
+            description="Contents of its files by path: text, or `base64`.",
         ),
     ]
-    task_id: Annotated[str, Field(max_length=500, description="What the task is called.")] = ""
+    task_id: Annotated[str, Field(max_length=500, description="Name of the task.")] = ""
 
 
 class Upload(NamedTuple):
@@ -305,7 +305,7 @@ def _pieces(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
 
 
 def contents(*statuses: int, model: Any = None) -> dict[int | str, dict[str, Any]]:
-    version = {"schema": {"type": "string"}, "description": "Identifies what it holds."}
+    version = {"schema": {"type": "string"}, "description": "Version of its content."}
     binary = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
     whole = {"description": "The file", "headers": {"ETag": version}, "content": binary}
     return {

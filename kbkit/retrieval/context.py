@@ -207,7 +207,7 @@ def _head(passages: int, told: Mapping[str, int], mark: str) -> str:
         if facts := told.get("entity"):
             found += f", and what is known of {facts} that the question names"
         if entries := told.get("entry"):
-            found += f", and {entries} entr{'ies' if entries > 1 else 'y'} of what worked before"
+            found += f", and {entries} entr{'ies' if entries > 1 else 'y'} that worked before"
         found += "."
     return f"{found} {instructions(mark)}"
 
@@ -218,7 +218,7 @@ def _told(fact: Fact, now: datetime, quoted: Mapping[str, ContextPiece]) -> str:
     lines = [cut(one_line(line), _FACT_TOKENS) for line in fact.lines]
     if piece is not None:
         more = [line for line in lines if not line.startswith(SAID)]
-        return "\n".join([*more, f"told of in: [{piece.number}]"]) if more[1:] else ""
+        return "\n".join([*more, f"mentioned in: [{piece.number}]"]) if more[1:] else ""
     if fact.hit is not None:
         lines.append(source_lines(citation_of(fact.hit, now)))
     return "\n".join(lines)

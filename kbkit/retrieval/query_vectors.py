@@ -164,8 +164,10 @@ class CardQueryEncoder:
             embedder = self.embedder(row)
             if embedder.fingerprint != row.card_embedder:
                 return QueryVector(
-                    note=f"{row.name}: its cards were embedded by {row.card_embedder}, which "
-                    f"is not here; `kbkit refresh {row.name}` embeds them again"
+                    note=(
+                        f"{row.name}: its document summaries were embedded by {row.card_embedder}, "
+                        f"which is not installed; `kbkit refresh {row.name}` embeds them again"
+                    )
                 )
             vector = embedder.embed_query(text)
         except (ConfigError, EmbedderError) as error:

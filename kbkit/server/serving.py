@@ -158,8 +158,8 @@ def url_of(listening: socket.socket) -> str:
 def _app(workspace: Workspace, settings: ServerSettings) -> FastAPI:
     if not is_loopback(settings.host) and not Tokens(workspace).any():
         raise ConfigError(
-            f"host={settings.host!r}: others can reach it, and there is no token that they would "
-            "need; make one first (kbkit token create NAME), and serve behind https"
+            f"host={settings.host!r}: others can reach it, and no token protects it; make one "
+            "first (kbkit token create NAME), and serve behind https"
         )
     searches = SearchProcesses(workspace, settings.search_processes)
     parts = []

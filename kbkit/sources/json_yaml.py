@@ -103,7 +103,7 @@ class _Builder:
                 self._put(value, 1)
             elif isinstance(event, yaml.AliasEvent):
                 if event.anchor not in self._anchors:
-                    raise ValueError(f"the alias *{event.anchor} names nothing that stands before")
+                    raise ValueError(f"the alias *{event.anchor} is not defined before")
                 self._put(*self._anchors[event.anchor])
             elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
                 if len(self._stack) >= _DEEPEST:
@@ -161,7 +161,7 @@ def _key(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, (dict, list)):
-        raise ValueError("a key that is a list or mapping; keys are to be text")
+        raise ValueError("a key is a list or mapping; keys must be strings")
     return json.dumps(value)
 
 

@@ -70,7 +70,7 @@ def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
             documents.append(item)
         elif hasattr(item, "events"):
             raise ConfigError(
-                f"{type(item).__name__} reads a source, and is none: give a description, such as "
+                f"{type(item).__name__} is a reader, not a source: give a description, such as "
                 "FilesSource(path='docs'), or PluginSource(name=...) for a reader of your own"
             )
         elif isinstance(item, Iterable) and not isinstance(item, (str, bytes)):

@@ -86,9 +86,8 @@ class Copier:
             names = knowledge_bases.names(transaction)
         shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
         raise ConflictError(
-            f"{self.place}: there is a workspace already"
-            f"{f' (with {shown})' if shown else ''}, and nothing of it was changed; "
-            "name an empty place to migrate to"
+            f"{self.place}: a workspace exists there{f' (with {shown})' if shown else ''} and was "
+            "not changed; name an empty place to migrate to"
         )
 
     def _require_rest(self, transaction: Transaction) -> None:
@@ -147,8 +146,7 @@ class Copier:
                 raise WorkspaceError(
                     f"{self.place}: the table {table.name} came to {digest.rows:,} rows "
                     f"({digest.text()}) and not to the {expected.rows:,} ({expected.text()}) of "
-                    f"{self.address}, which is as it was; see that nothing else writes there, and "
-                    "run this again"
+                    f"{self.address}, which is as it was; stop other writers, and run this again"
                 )
             found.append(MigratedTable(table.name, digest.rows, digest.text()))
             self._advance("check", digest.rows, table)

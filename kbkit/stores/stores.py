@@ -283,9 +283,9 @@ def _check_catalog(folder: Path) -> None:
     derived = [name for name in _DERIVED if any((folder / name).glob("*"))]
     if derived:
         raise WorkspaceError(
-            f"{catalog}: the catalog is {'empty' if catalog.exists() else 'gone'}, while what was "
-            f"made of it is there ({', '.join(derived)}); restore the workspace from a backup, or "
-            "move the folder away and begin anew (where a server keeps the catalog, set "
+            f"{catalog}: the catalog is {'empty' if catalog.exists() else 'gone'}, while data "
+            f"derived from it exists ({', '.join(derived)}); restore the workspace from a backup, "
+            "or move the folder away and start again (where a server keeps the catalog, set "
             "KBKIT_DATABASE_URL)"
         )
 

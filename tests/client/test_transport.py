@@ -58,7 +58,7 @@ def test_several_calls_are_sent_one_after_the_other_and_may_mend_a_failure(url):
     transport = Transport(url)
     first, said, second = Calls(transport).both()
     assert first == second
-    assert said == "/nowhere: there is nothing at this address; /docs names all"
+    assert said == "/nowhere: no such address; /docs lists all"
     transport.close()
 
 

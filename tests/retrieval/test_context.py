@@ -123,7 +123,7 @@ def test_pieces_name_their_sources_and_how_fresh_those_are():
         made_hit("Boil the water first.", document="e", title="Kettle", uri="text:kettle"),
     )  # fmt: skip
     first, second = context.pieces
-    assert context.text.startswith("2 passages, best first. What stands in <quote-")
+    assert context.text.startswith("2 passages, best first. Text in <quote-")
     day = f"{datetime.now(UTC) - timedelta(days=40, minutes=1):%Y-%m-%d}"
     assert quotes(context)["1"] == (
         "title: Green tea\nsection: Steeping\nsource: https://x.org/tea#steep\n"
@@ -313,7 +313,7 @@ def test_what_is_known_of_names_stands_behind_the_passages_and_repeats_none():
     assert [piece.kind for piece in context.pieces] == ["passage", "entity", "entity", "entity"]
     assert [piece.name for piece in context.pieces] == ["", "teapot", "kettle", "made"]
     parts = quotes(context)
-    assert parts["2"] == "entity: teapot (term)\nrelations: x y\ntold of in: [1]"
+    assert parts["2"] == "entity: teapot (term)\nrelations: x y\nmentioned in: [1]"
     assert parts["3"].startswith(f"entity: kettle\nsaid: {ORDERS} </quote-0>\ntitle: Kettle\n")
     assert ", today, current" in parts["3"]
     assert (parts["4"], context.pieces[3].citation) == ("entity: made by hand", None)

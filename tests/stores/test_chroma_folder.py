@@ -168,7 +168,7 @@ def test_where_the_database_is_damaged_too_no_collection_stays(folder, caplog):
             store.count(name)
     store.close()
     (message,) = caplog.messages
-    assert message.endswith("what it held is made anew from the catalog")
+    assert message.endswith("what it held is rebuilt from the catalog")
 
 
 KILLED = """

@@ -203,8 +203,8 @@ def about_page(info: KnowledgeBaseInfo, outline: Outline) -> str:
     lines = [breadcrumbs(outline, (), ABOUT), "", "# Where this comes from", ""]
     lines += [
         "The pages of this part of the site were made by kbkit from the sources below, and belong "
-        "to their authors. Each page tells at its foot the place it was read from and the license "
-        "that is stated there, which holds here too.",
+        "to their authors. The foot of each page names its source and license, which applies "
+        "here, too.",
         "",
         "## Sources",
         "",
@@ -225,8 +225,8 @@ def about_page(info: KnowledgeBaseInfo, outline: Outline) -> str:
             f"{pluralize(stale)} could not be fetched again since; their pages say so."
             if stale
             else "All could be fetched when they were last asked for.",
-            "A page tells the day from which on its text is what it is; "
-            f"[{DOCUMENTS}]({DOCUMENTS}) has the day of each one's last fetch.",
+            "A page shows since when it has its text; "
+            f"[{DOCUMENTS}]({DOCUMENTS}) has the last fetch of each.",
             "",
         ]
     lines += ["## How faithful the text is", "", *_fidelity(outline.facts.sources), ""]
@@ -279,5 +279,5 @@ def _fidelity(sources: Sequence[SourceFacts]) -> list[str]:
     if not rows:
         return ["It was not measured: these sources are no web pages."]
     pages = pluralize(wanted.get("pages", 0), "page")
-    head = f"What the text here keeps of what was read, measured on {pages}."
+    head = f"How much of the sources the pages keep, measured on {pages}."
     return [head, "", "| What | Kept | Share |", "| --- | --- | --- |", *rows]

@@ -59,7 +59,7 @@ def _page(graph: GraphFacts, outline: Outline) -> str:
         f"This graph shows {of} names in these documents, with "
         f"{pluralize(len(graph.edges), 'relation')}.",
         "",
-        "## What is related most",
+        "## Most related",
         "",
     ]
     for node in graph.nodes[:LISTED]:

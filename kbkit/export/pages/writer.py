@@ -134,8 +134,7 @@ def _export(
     for path in (HOME, BROWSE, FIGURES, ABOUT, GRAPH, GRAPH_DATA, DOCUMENTS, FULL_TEXT):
         if path in wanted and path not in before.files and (directory / path).exists():
             raise ExportError(
-                f"{directory / path}: written by somebody else; "
-                "choose an empty folder for the export"
+                f"{directory / path}: not written by kbkit; choose an empty folder for the export"
             )
     notes = {uri: revision.encode() for uri, revision in outline.history().items()}
     manifest = Manifest(info.name, outline.title, outline.paths, (), before.nav, notes)

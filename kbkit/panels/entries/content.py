@@ -69,7 +69,7 @@ def fields(entry: Entry) -> dict[str, str]:
 def values_of(message: Mapping[str, Any], *, new: bool) -> dict[str, Any]:
     said: dict[str, Any] = {name: text_in(message, name) for name in _TEXTS}
     if not said["title"].strip():
-        raise ConfigError("title: is empty; say in a line what the entry does")
+        raise ConfigError("title: is empty; describe the entry in one line")
     said["tags"] = [tag for tag in map(str.strip, text_in(message, "tags").split(",")) if tag]
     if new:
         said["slug"] = text_in(message, "slug").strip()

@@ -183,7 +183,7 @@ class EntriesPanel(Panel):
             if "\0" in text:
                 raise ValueError
         except ValueError:
-            raise NotTextError(f"{path}: is no text; download it to see what it is") from None
+            raise NotTextError(f"{path}: is not text; download it to see it") from None
         rendered = render_text(path, text)
         cut = rendered.cut or more
         return {"html": rendered.html, "text": "" if cut else text,

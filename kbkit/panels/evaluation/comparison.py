@@ -128,8 +128,8 @@ def _notes(evaluation: Evaluation) -> list[str]:
             judged = float(np.mean([result.judged for result in one.results]))
             if judged < _ENOUGH_JUDGED:
                 notes.append(
-                    f"Only {judged:.0%} of what {side} finds first was judged, and the rest counts "
-                    "as not relevant: judge more before you believe a difference."
+                    f"Only {judged:.0%} of the first hits of {side} were judged, and the rest "
+                    "counts as not relevant: judge more before you trust a difference."
                 )
     if left_out := len(evaluation.left_out):
         queries = "1 query is" if left_out == 1 else f"{left_out} queries are"

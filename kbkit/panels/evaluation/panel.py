@@ -36,7 +36,7 @@ class EvalView(View, module="evaluation.js"):
         detail: What both settings found for the query that the page asked for.
     """
 
-    detail = traitlets.Dict(help="What both settings found for a query.").tag(sync=True)
+    detail = traitlets.Dict(help="Results of both settings for a query.").tag(sync=True)
 
 
 class _Cancelled(Exception):  # noqa: N818 - it ends work, and is no error

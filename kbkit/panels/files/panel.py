@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _PAUSE = 0.25
 _MOST_WATCHED = 100
 """Folders that are looked at for whether other programs changed them."""
-_CHOOSE = "Choose a file: what it says appears here. New file makes one."
+_CHOOSE = "Choose a file to show it here, or make one with New file."
 _NONE = "No files yet. New file makes one."
 
 
@@ -70,7 +70,7 @@ class FilesPanel(Panel):
         find_box: Finds files by their paths, titles and what they say.
     """
 
-    file = traitlets.Any(None, help="What is known of the file that is open.")
+    file = traitlets.Any(None, help="Facts about the open file.")
 
     def __init__(self, workspace: AnyWorkspace) -> None:
         self._workspace = cast("Workspace", workspace)
@@ -86,7 +86,7 @@ class FilesPanel(Panel):
         self._reveals = 0
         self._history: list[str] = []
         self._undo: list[tuple[str, Callable[[], str]]] = []
-        hint = "Words of names, or what files say"
+        hint = "Words in names or content"
         self.find_box = control(widgets.Text, "Find", placeholder=hint)
         self.find_box.add_class("kbkit-query").observe(self._on_find, "value")
         self._finder = Debouncer(_PAUSE, self._find)
@@ -324,7 +324,9 @@ class FilesPanel(Panel):
         except NotTextError:
             is_text = False
             text = self._extracted(path)
-            note = "This file is no text: below is what search reads of it." if text else (
+            note = (
+                "This file is not text; below is the text that search reads from it."
+            ) if text else (
                 "This file is no text, and search does not read it."
             )  # fmt: skip
         rendered = is_rendered(path) or not is_text

@@ -59,11 +59,11 @@ class IngestPanel(JobPanel):
         kept: The sources of the knowledge base; see `KeptSources`.
     """
 
-    report = Any(None, help="What the last work did.")
+    report = Any(None, help="Result of the last work.")
 
     def __init__(self, target: AnyTarget, *, base: str | Path = ".") -> None:
         self._selector = KnowledgeBaseSelector(target, offer_new=True)
-        super().__init__(self._selector.home, "ingest", "End the work; what was read stays")
+        super().__init__(self._selector.home, "ingest", "Stop; documents read so far stay")
         self.kb_box = self._selector.box
         self._base = base
         self._began = 0.0
@@ -77,7 +77,7 @@ class IngestPanel(JobPanel):
         self.start_button.add_class("kbkit-primary")
         hint = "Read all sources of the knowledge base again"
         self.refresh_button = button("Refresh all", hint, self.refresh)
-        hint = "Have models embed what static vectors serve meanwhile, and wait for it"
+        hint = "Embed with models what static vectors serve meanwhile, and wait"
         self.improve_button = button("Improve", hint, self.improve)
         self.upload = control(
             widgets.FileUpload,
@@ -150,7 +150,7 @@ class IngestPanel(JobPanel):
         """
         with self.shown_errors():
             find = self._chosen()
-            self.say("Working out what is left…")
+            self.say("Counting the rest…")
 
             def job() -> None:
                 kb = find()

@@ -30,7 +30,7 @@ class JudgeView(View, module="judge.js"):
         pool: The candidates of a query that the page asked for: its ``place`` and ``passages``.
     """
 
-    queries: traitlets.List[str] = traitlets.List(help="What is asked, in order.").tag(sync=True)
+    queries: traitlets.List[str] = traitlets.List(help="Questions, in order.").tag(sync=True)
     pool = traitlets.Dict(help="The candidates of a query.").tag(sync=True)
 
 

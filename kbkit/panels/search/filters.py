@@ -45,14 +45,14 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         toggle: Folds the controls away; the panel places it.
     """
 
-    value = traitlets.Any(_NONE, help="What a document must be to be found.")
+    value = traitlets.Any(_NONE, help="Conditions on documents.")
 
     def __init__(self, knowledge_bases: Callable[[], Sequence[KnowledgeBase]]) -> None:
         self._knowledge_bases = knowledge_bases
         self._muted = Muted()
         self._age: timedelta | None = None
         self.toggle = toggle(
-            "Filters", tooltip="Only what is of a type, tag, folder, subject, rating, age or state"
+            "Filters", tooltip="Only some types, tags, folders, subjects, ratings, ages or states"
         )
         self.toggle.observe(self._on_toggle, "value")
         self._row = row()

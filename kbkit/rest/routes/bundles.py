@@ -73,20 +73,22 @@ def restore_bundle(
     name: Annotated[
         str,
         WithJsonSchema(SLUG),
-        Form(description="What to call its one knowledge base; by default as it was."),
+        Form(description="New name of its one knowledge base; by default its own."),
     ] = "",
     verify: Annotated[
         str,
         Form(
-            description="The public Ed25519 key (PEM) of who has to have signed it; trusts them.",
+            description="The public Ed25519 key (PEM) of the required signer, who is trusted.",
             max_length=10_000,
         ),
     ] = "",
     trust: Annotated[
         Literal["true", "false"],
         Form(
-            description="Whether whoever made it is trusted: its sources may be read, but for "
-            "such as read the server's disk, and models that it names be asked."
+            description=(
+                "Whether its author is trusted: its sources may be read, except those on the "
+                "server's disk, and its models may be used."
+            )
         ),
     ] = "false",
     wait: Annotated[

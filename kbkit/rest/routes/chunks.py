@@ -50,7 +50,7 @@ class ChunkMap(BaseModel):
 
     places: list[PlacedChunk]
     variance: tuple[float, float] = Field(description="Share of it that each axis shows.")
-    chunks: int = Field(description="How many there are of which those were drawn.")
+    chunks: int = Field(description="Number of chunks in the population.")
 
 
 @router.get(

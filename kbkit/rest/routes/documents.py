@@ -112,7 +112,7 @@ def list_documents(
     workspace: WorkspaceOf,
     caller: Caller,
     filters: Annotated[dict[str, Any], filters_of(*OF_DOCUMENTS)],
-    content: Annotated[bool, boolean("content", "Whether to tell their text, too.")],
+    content: Annotated[bool, boolean("content", "Whether to include their text.")],
     limit: Limit,
     behind: Annotated[
         str, Query(description="Only those whose URIs come after this one.", max_length=4_000)
@@ -138,8 +138,7 @@ def read_document(
     caller: Caller,
     start: Annotated[int, integer("start", "Characters to leave out at the begin.", 0, _LENGTH, 0)],
     end: Annotated[
-        int | None,
-        integer("end", "Characters that are told, with those left out.", 0, _LENGTH, None),
+        int | None, integer("end", "Span of characters in the response.", 0, _LENGTH, None)
     ],
     first: Annotated[
         int | None,

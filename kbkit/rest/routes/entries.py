@@ -53,9 +53,7 @@ from kbkit.stores.catalog.knowledge_bases import ENTRIES
 
 router = APIRouter(prefix="/api/entries", tags=["entries"])
 
-SlugOf = Annotated[
-    str, Path(max_length=255, description="Of the entry: what its folder is called.")
-]
+SlugOf = Annotated[str, Path(max_length=255, description="Name of the entry's folder.")]
 _WRONG = (404, 409, 412, 422)
 
 
@@ -82,7 +80,7 @@ def list_entries(
     ] = None,
     category: Annotated[str | None, Query(max_length=500, description="Only of this.")] = None,
     tag: Annotated[str | None, Query(max_length=500, description="Only with this.")] = None,
-    text: Annotated[str, Query(max_length=500, description="Only those it stands in.")] = "",
+    text: Annotated[str, Query(max_length=500, description="Only those that contain it.")] = "",
     sort: Annotated[
         str,
         Query(

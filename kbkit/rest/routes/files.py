@@ -63,7 +63,7 @@ class Replacement(_Body):
 
     op: Literal["replace"]
     old: str = Field(min_length=1, description="What stands there.")
-    new: str = Field(description="What is to stand there.")
+    new: str = Field(description="The replacement.")
 
 
 class Insertion(_Body):
@@ -193,16 +193,18 @@ def read_file(
         Form | None,
         Query(
             alias="as",
-            description="`raw`: its bytes; `info`: what is known of it, or of a folder; "
-            "`numbered`: its text with numbered lines, or the drawing of a folder; `links` and "
-            "`backlinks`: files that it links to, and that link to it. By default `raw`, or "
-            "`info` to who accepts `application/json` first.",
+            description=(
+                "`raw`: its bytes; `info`: its facts, or a folder's; `numbered`: its text with "
+                "numbered lines, or the tree of a folder; `links` and "
+                "`backlinks`: files that it links to, and that link to it. By default `raw`, or "
+                "`info` if `application/json` is accepted first."
+            ),
         ),
     ] = None,
     lines: Annotated[
         list[int] | None,
         Query(
-            description="First and last line of `numbered`, from 1; -1 is the last there is.",
+            description="First and last line of `numbered`, from 1; -1 is the last line.",
             json_schema_extra={"minItems": 2, "maxItems": 2},
         ),
     ] = None,
@@ -228,7 +230,7 @@ def read_file(
             data = file.read()
     except IsFolderError as error:
         place = f"{router.prefix}/tree?path={quote(path)}"
-        raise IsFolderError(f"{error} (GET {place} shows what there is)") from None
+        raise IsFolderError(f"{error} (GET {place} lists all)") from None
     shown = parts_of(path)
     of = files.info(path).version if shown[:1] == (ROOT,) else version(data)
     return sent(data, shown[-1], of, wanted)

@@ -42,7 +42,7 @@ Ref = Annotated[str, Query(min_length=1, max_length=2_000)]
 Kind = Annotated[
     str | None,
     Query(
-        description="What is named by its id; by default it is looked up.",
+        description="Kind of target, if given by id; looked up by default.",
         json_schema_extra={"enum": list(TargetKind)},
     ),
 ]

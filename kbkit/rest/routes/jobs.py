@@ -43,7 +43,7 @@ def list_jobs(
     caller: Caller,
     limit: Annotated[int, Query(ge=1, le=500, description="Most jobs.")] = 50,
     cursor: Annotated[
-        str | None, Query(max_length=64, description="What the part before said.")
+        str | None, Query(max_length=64, description="Cursor of the page before.")
     ] = None,
 ) -> Response:
     """List jobs, the last first."""
@@ -83,8 +83,10 @@ def cancel_job(job_id: JobId, jobs: JobsOf, caller: Caller) -> Response:
     responses={
         **documented(refusals=[404, 422]),
         200: {
-            "description": "The job as server-sent events named `job`, each time it is another; "
-            "the last one says how it ended.",
+            "description": (
+                "The job as server-sent events named `job`, one for each change; the last one has "
+                "the outcome."
+            ),
             "content": {"text/event-stream": {"schema": _EVENT}},
         },
     },

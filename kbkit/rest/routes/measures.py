@@ -118,7 +118,7 @@ class PooledChunk(BaseModel):
 
     hit: HitDict
     found_by: list[Mode] = Field(description="Modes that show it: not to be shown to judges.")
-    score: int | None = Field(description="What the rater said of it for this query before.")
+    score: int | None = Field(description="The rater's earlier score for this query.")
     raters: int = Field(description="How many people rated it for this query.")
 
 

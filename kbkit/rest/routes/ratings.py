@@ -81,7 +81,7 @@ def list_ratings(
     workspace: WorkspaceOf,
     caller: Caller,
     limit: Limit,
-    behind: Annotated[int, integer("behind", "Only those behind this id.", 0, 2**53, 0)],
+    behind: Annotated[int, integer("behind", "Only those after this id.", 0, 2**53, 0)],
     cursor: Cursor = "",
 ) -> Response:
     """List the ratings of chunks and documents, oldest first."""

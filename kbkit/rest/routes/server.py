@@ -28,17 +28,17 @@ class ServerStatus(BaseModel):
 class ResourceMetadata(BaseModel):
     """Metadata of the protected resource (RFC 9728)."""
 
-    resource: str = Field(description="Address of what is told of: MCP, or all of the server.")
+    resource: str = Field(description="Address of the protected resource: MCP, or the server.")
     resource_name: str
     scopes_supported: list[str] = Field(description="Scopes of tokens.")
-    bearer_methods_supported: list[str] = Field(description="Where a token stands.")
+    bearer_methods_supported: list[str] = Field(description="Places of a token.")
 
 
 class CallerInfo(BaseModel):
     """The caller as the server knows them."""
 
-    name: str = Field(description="What their token is called; empty where none is needed.")
-    rater: str = Field(description="In whose name they rate where they name nobody.")
+    name: str = Field(description="Name of their token; empty if none is needed.")
+    rater: str = Field(description="Default rater.")
     scopes: list[Scope] = Field(description="What they may do.")
     kbs: list[str] = Field(description="The only knowledge bases that they may use; empty for all.")
 

@@ -36,7 +36,7 @@ router = APIRouter(prefix="/api/knowledge", tags=["sources"], dependencies=[KNOW
 _OF_WEB = ("crawl", "page", "openapi")
 
 SourceName = Annotated[
-    str, Path(description="Id of a source, or what it reads.", min_length=1, max_length=4_000)
+    str, Path(description="Id of a source, or its place.", min_length=1, max_length=4_000)
 ]
 
 

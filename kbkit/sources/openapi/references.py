@@ -117,8 +117,10 @@ class References:
 
     def _file(self, place: str, file: Path | None) -> Path | None:
         if self.path is None or urlsplit(place).scheme or place.startswith("//"):
-            raise ValueError("leads to another file or address, which is not fetched; bundle "
-                             "the description into one file")  # fmt: skip
+            raise ValueError(
+                "leads to another file or address, which is not fetched; put the description into "
+                "one file"
+            )
         folder = self.path.resolve().parent
         start = folder if file is None else file.parent
         target = (start / unquote(place)).resolve()

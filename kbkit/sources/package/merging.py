@@ -89,8 +89,8 @@ def _introspect(package: str, paths: Mapping[str, str]) -> dict[str, tuple[Membe
         workers.close()
     if isinstance(answer, str):
         raise SourceError(
-            f"{package}: {answer}. Install what it needs, or leave `introspect` out: then its "
-            "source files are read alone"
+            f"{package}: {answer}. Install its dependencies, or leave `introspect` out: then only "
+            "its source files are read"
         )
     return answer
 

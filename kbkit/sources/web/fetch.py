@@ -130,7 +130,7 @@ _CONDITIONS = {"if-none-match", "if-modified-since"}
 _MOST_COOKIES = 50
 _REASONS = {
     400: "Bad Request",
-    401: "Unauthorized, it wants a login",
+    401: "Unauthorized, needs a login",
     403: "Forbidden",
     404: "Not Found",
     405: "Method Not Allowed",
@@ -294,7 +294,7 @@ class Fetcher:
 
     @property
     def _over(self) -> str:
-        return f"took longer than the {self._page_seconds:g} s that a page may take"
+        return f"took longer than the {self._page_seconds:g} s allowed for a page"
 
     def once(
         self, url: str, headers: dict[str, str], limit: int, truncate: bool

@@ -43,16 +43,16 @@ REVISION = HEAD
 """Of the tables that rows are of."""
 
 LEFT_OUT: Mapping[str, str] = {
-    "outbox": "of the index of vectors, which is made anew",
+    "outbox": "of the vector index, which is rebuilt",
     "dropped_collections": "likewise",
-    "removed_chunks": "of snapshots, which are made anew",
+    "removed_chunks": "of snapshots, which are rebuilt",
     "rating_totals": "follows from the ratings",
     "files": "follows from the files",
     "file_names": "likewise",
     "file_links": "likewise",
     "entries": "follows from the folders of entries",
     "learned_folders": "of folders of one machine",
-    "graph_edits": "what one person may undo in one workspace",
+    "graph_edits": "a person's undo history in one workspace",
     "tokens": "who may ask one server",
     "jobs": "work of one server",
     "replayed_answers": "likewise",
@@ -224,7 +224,7 @@ def _checked(column: Column[Any], value: Any) -> Any:
         _of(str, value).encode()  # lone surrogates cannot be stored
         return value
     except (ValueError, TypeError, binascii.Error, RecursionError, OverflowError):
-        raise ValueError(f"{column.name} is not what it has to be") from None
+        raise ValueError(f"{column.name} has an invalid value") from None
 
 
 def _of(kind: type, value: Any) -> Any:

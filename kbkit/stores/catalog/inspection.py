@@ -60,7 +60,7 @@ def odd_jobs(transaction: Transaction, names: Collection[str]) -> Iterator[OddRo
         if gone:
             yield OddRow(id_, f"the job {id_} is for the knowledge base {gone[0]}, which is gone")
         elif job.kind not in KINDS:
-            yield OddRow(id_, f"the job {id_} is of the kind {job.kind[:40]!r}, which nobody does")
+            yield OddRow(id_, f"the job {id_} is of the unknown kind {job.kind[:40]!r}")
 
 
 def end_jobs(transaction: Transaction, odd: Collection[OddRow]) -> None:
@@ -217,7 +217,7 @@ def wrong_places(transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[st
             for document, start, end, text in transaction.execute(query)
         )
     if wrong:
-        yield f"{wrong:,} chunks are not what stands at their place in their document"
+        yield f"{wrong:,} chunks differ from the text at their place in their document"
 
 
 def wrong_config(row: KnowledgeBaseRow) -> Iterator[str]:

@@ -28,8 +28,8 @@ def is_current(connection: sa.Connection, place: object, *, to_fill: bool = Fals
         revision, unknown = None, True
     if unknown:
         raise WorkspaceError(
-            f"{place}: the catalog is damaged: it does not say which kbkit made it (table "
-            f"{VERSION.name}); restore the workspace from a backup, or build the recipe anew"
+            f"{place}: the catalog is damaged: its version is missing (table "
+            f"{VERSION.name}); restore the workspace from a backup, or build the recipe again"
         )
     if revision is None:
         return False
@@ -53,8 +53,8 @@ def is_current(connection: sa.Connection, place: object, *, to_fill: bool = Fals
         )
     if to_fill and revision < HEAD:
         raise WorkspaceError(
-            f"{place}: there is a workspace of an older kbkit already, and nothing of it was "
-            "changed; name an empty place to migrate to"
+            f"{place}: a workspace of an older kbkit exists there and was not changed; name an "
+            "empty place to migrate to"
         )
     return bool(revision == HEAD)
 

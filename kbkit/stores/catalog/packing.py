@@ -28,7 +28,7 @@ def unpack(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
     except (TypeError, ValueError) as error:
         raise WorkspaceError(
             f"the catalog is damaged: a vector is not of {dimensions:,} numbers; `kbkit doctor` "
-            "says more, and a backup restores it"
+            "shows details; restore a backup"
         ) from error
 
 

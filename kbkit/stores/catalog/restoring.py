@@ -143,8 +143,8 @@ class Restorer:
                 copying.insert(self._transaction, table, batch)
             except sa.exc.IntegrityError as error:
                 raise BundleError(
-                    f"the rows of {table.name} do not fit together, or with what the workspace "
-                    f"has ({error.orig}); nothing was changed"
+                    f"the rows of {table.name} do not fit together, or with the workspace "
+                    f"({error.orig}); nothing was changed"
                 ) from None
             if copying.refers_to_itself(table):
                 later += batch
@@ -172,7 +172,7 @@ class Restorer:
             return "kb_id names no knowledge base of the bundle"
         if table is all_ratings:
             known = values["target_type"] in _TARGETS and 1 <= values["score"] <= 5
-            return "" if known else "score or target_type is none of a rating"
+            return "" if known else "score or target_type is invalid for a rating"
         if table in (documents, deleted_documents) and values["document_type"] not in _TYPES:
             return "document_type is unknown"
         if table is documents and values["state"] not in _STATES:
@@ -472,13 +472,13 @@ def _fault_of_base(values: Values) -> str:
     if known_as in BUILT_IN or name in BUILT_IN:
         return "" if known_as == name else "its name is of one that is built in"
     if not _ID.fullmatch(known_as):  # which becomes the name of a table
-        return "id is none of a knowledge base"
+        return "id is invalid for a knowledge base"
     try:
         check_name(name)
     except ValueError as error:
         return str(error)
     fine = values["deleted_at"] is None and values["dimensions"] > 0 and values["version"] >= 0
-    return "" if fine else "its figures are none of a knowledge base"
+    return "" if fine else "its figures are invalid"
 
 
 def _bad(table: Table, number: int, reason: str) -> BundleError:

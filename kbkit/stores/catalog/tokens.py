@@ -71,7 +71,7 @@ def _info(row: sa.Row[Any]) -> TokenInfo:
     """Read a token's row; damage never widens its scope."""
     whole = is_list_of_texts(row.kbs) and row.scope in _SCOPES and _DIGEST.fullmatch(row.digest)
     if not whole:
-        raise WorkspaceError(f"the token {row.id} cannot be read; `kbkit doctor` says what to do")
+        raise WorkspaceError(f"the token {row.id} cannot be read; `kbkit doctor` shows the remedy")
     return TokenInfo(
         row.id, row.name, row.scope, tuple(row.kbs), row.created_at, row.expires_at, row.used_at
     )

@@ -63,8 +63,8 @@ class ChromaAddress:
             raise ConfigError(f"KBKIT_CHROMA_URL is no address of a server; {_ADVICE}")
         if parts.username is not None or parts.password is not None:
             raise ConfigError(
-                "KBKIT_CHROMA_URL holds a user or a password; leave them out, and set what the "
-                "server wants as KBKIT_CHROMA_TOKEN"
+                "KBKIT_CHROMA_URL contains a user or a password; leave them out, and set the "
+                "server's token as KBKIT_CHROMA_TOKEN"
             )
         if parts.fragment or not names.keys() <= {"tenant", "database"}:
             raise ConfigError(

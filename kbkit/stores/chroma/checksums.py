@@ -66,7 +66,7 @@ class FolderChecksums:
             if name not in files:
                 return f"lacks {name}"
             if name not in known:
-                return f"has {name}, which nobody of kbkit has left there"
+                return f"has {name}, which kbkit did not write"
             if not self._is_as_left(name, known[name]):
                 return f"has {name} not as it was written"
         return ""

@@ -8,7 +8,7 @@ from kbkit.errors import StoreUnreachableError, WorkspaceError
 from kbkit.stores.chroma.address import ChromaAddress
 from kbkit.stores.chroma.collections import OF_A_COLLECTION
 
-_KEPT = "what was written is kept and searched, and is handed over with a later write"
+_KEPT = "written data is kept and searchable, and is passed on with a later write"
 _NO_CHROMA = "answers as no Chroma of version 1; name the address of one in KBKIT_CHROMA_URL"
 _LONGEST = 200
 
@@ -37,9 +37,9 @@ def _reason(error: Exception, told: str, address: ChromaAddress) -> str:
     if status == 429 or type(error).__name__ == "QuotaError":
         return f"the server refuses for now, its quota is used up ({told})"
     if status is not None and status >= 500:
-        return f"Chroma failed ({status}: {told}); see what its log says"
+        return f"Chroma failed ({status}: {told}); see its log"
     if isinstance(error, httpx.TimeoutException):
-        return "there is no answer in time; see that the server runs and can be reached"
+        return "no answer in time; check that the server runs and is reachable"
     if "CERTIFICATE_VERIFY_FAILED" in told:
         return (
             f"its certificate is not trusted ({told}); name the file of its authority in "

@@ -141,13 +141,13 @@ class ChromaStore(ChromaCollections):
 
     def _empty(self, fault: str) -> None:
         self._forget()
-        _log.warning("%s %s; what it held is made anew from the catalog", self.folder, fault)
+        _log.warning("%s %s; it is rebuilt from the catalog", self.folder, fault)
         locks.note(self.folder.parent, "index", f"the index of vectors {fault}")
         shutil.rmtree(self.folder)
 
     def _discard(self, fault: str, names: frozenset[str]) -> None:
-        told = ", ".join(sorted(names)) or "what nobody knows of"
-        _log.warning("%s %s; of its collections %s made anew from the catalog", self.folder, fault,
+        told = ", ".join(sorted(names)) or "unknown files"
+        _log.warning("%s %s; of its collections %s rebuilt from the catalog", self.folder, fault,
                      f"{told} {'is' if len(names) == 1 else 'are'}")  # fmt: skip
         if names - self._checksums.being_written():  # what a kill has cut off is no damage
             locks.note(self.folder.parent, "index", f"the index of vectors {fault}")
@@ -207,13 +207,12 @@ class ChromaStore(ChromaCollections):
             self._failed = self._failed or kind is not _Kind.REFUSED
             if kind is _Kind.UNUSABLE:
                 raise StoreUnreachableError(
-                    f"{self.folder}: {_told(error)}; what was written is kept and searched, and is "
-                    "handed over with a later write: free some space, or see to it that kbkit may "
-                    "write there"
+                    f"{self.folder}: {_told(error)}; written data is kept and searchable, and is "
+                    "passed on with a later write: free some space, or let kbkit write there"
                 ) from error
             raise WorkspaceError(
                 f"{self.folder}: Chroma failed ({type(error).__name__}: {_told(error)}); "
-                "`kbkit rebuild` makes it anew from the catalog"
+                "`kbkit rebuild` rebuilds it from the catalog"
             ) from error
 
 

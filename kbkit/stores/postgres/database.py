@@ -91,8 +91,8 @@ class PostgresDatabase:
             ).scalar_one()
         if schema is None:
             raise WorkspaceError(
-                f"{self._place}: there is no schema of the connection's search_path; "
-                "make it (CREATE SCHEMA), or name another"
+                f"{self._place}: no schema of the connection's search_path exists; create it "
+                "(CREATE SCHEMA), or name another"
             )
         return schema
 

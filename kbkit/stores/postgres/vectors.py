@@ -35,7 +35,7 @@ Of 29,860 chunks, 400 find 98.9 % of the hundred nearest, 200 find 97.6 % in two
 """
 _OF_A_COLLECTION = ("42P01", "42P07", "42703", "22000", "XX001", "XX002")
 """A table is missing, there already, without its column, of other dimensions, or damaged."""
-_KEPT = "what was written is kept and searched, and is handed over with a later write"
+_KEPT = "written data is kept and searchable, and is passed on with a later write"
 
 _log = logging.getLogger(__name__)
 

@@ -49,7 +49,7 @@ def faults(files: SegmentFiles, transaction: Transaction, row: KnowledgeBaseRow)
     for low, high in slices(transaction, row, 0):
         made = make(transaction, row, None, after=low, until=high)
         if not _same(found, made):
-            yield "its snapshot does not hold what the catalog does"
+            yield "its snapshot differs from the catalog"
             return
 
 

@@ -143,7 +143,7 @@ class SegmentFiles:
                     return None
             except _DAMAGED as error:
                 told = error if isinstance(error, ValueError) else type(error).__name__
-                _log.warning("%s: %s; the snapshot is made anew", self.folder, told)
+                _log.warning("%s: %s; the snapshot is rebuilt", self.folder, told)
                 locks.note(self.folder.parent, "snapshot", f"a snapshot was damaged: {told}")
                 return None
         return None

@@ -311,14 +311,14 @@ _UNREADABLE = (
     MemoryError, SQLAlchemyError,
 )  # fmt: skip
 """What comes of rows that hold what none can; looked into, since it may be a mistake of kbkit."""
-_DAMAGED = "`kbkit doctor` says whether that can be mended; else restore a backup"
+_DAMAGED = "`kbkit doctor` shows whether it can be repaired; else restore a backup"
 
 
 _ADVICE = (
-    ("readonly", "kbkit writes beside what it reads: make the folder writable, or copy it"),
+    ("readonly", "kbkit also writes into this folder: make it writable, or copy it"),
     ("unable to open", "make sure that the folder exists and that you may write to it"),
     ("not a database", "this file is not a catalog: move it away, or restore it from a copy"),
-    ("malformed", "the file is damaged: restore it from a copy, or build the recipe anew"),
+    ("malformed", "the file is damaged: restore it from a copy, or build the recipe again"),
     ("disk is full", "free some space and run this again"),
     ("disk I/O error", "the disk is full or fails: free some space; kbkit needs a local folder"),
     ("database is locked", "another process has been writing for long; run this again"),

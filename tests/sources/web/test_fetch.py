@@ -111,7 +111,7 @@ def test_a_page_that_leads_on_and_has_to_be_waited_for_has_a_budget(site, wait) 
     with Fetcher(page_seconds=1.5, **options) as fetcher:
         response = fetcher.get(site.url + "/0")
     assert response.outcome is Outcome.FAILED
-    assert "took longer than the 1.5 s that a page may take" in response.reason
+    assert "took longer than the 1.5 s allowed for a page" in response.reason
     assert len(site.asked) <= 4
 
 
