@@ -61,13 +61,13 @@ class Plots:
         """The chunks on a plane, where neighbours mean much the same; point at one to read it.
 
         Args:
-            limit: Most chunks, 1 to 5,000; of more, so many are drawn at random, and the subtitle
-                says so.
-            colour: What colours tell apart.
+            limit: Maximum number of chunks, 1 to 5,000; of more, a random sample is drawn, and the
+                subtitle says so.
+            colour: Property shown by colour.
             seed: Another one draws others.
 
         Raises:
-            ConfigError: The limit is out of range, or the colour is none of these.
+            ConfigError: The limit is out of range, or the colour is unknown.
         """
         _check_colour(colour)
         from kbkit.plots import embedding_map

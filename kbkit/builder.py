@@ -51,12 +51,13 @@ class BuildReport:
 
     Attributes:
         info: Figures of the knowledge base afterwards.
-        ingest: What changed in it.
-        evaluation: How it answers the recipe's golden questions, if there are any.
+        ingest: Report of its ingest.
+        evaluation: Evaluation by the recipe's golden questions, if it has any.
         folder: Folder of the exported MkDocs project, if a site was asked for.
         site: Folder with the built site, if a site was asked for.
         seconds: Time by stage.
-        expansion: What the recipe's language model wrote, and what it has still to be asked about.
+        expansion: Documents that the recipe's language model has described, and those that are
+            left.
     """
 
     info: KnowledgeBaseInfo
@@ -132,25 +133,24 @@ def build(
     killed goes on where it was.
 
     Args:
-        recipe: A recipe, or the file it stands in.
+        recipe: A recipe or its file.
         workspace: A workspace, or its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``.
         site: Also export the site and build it with MkDocs.
-        expand_all: Ask the recipe's language model about all documents that it has not written of,
-            even if they are more than its ``limit``, of which it is asked about none else.
-        engine: What does the work of the ingest: ``local``, ``dask`` (a cluster of this machine's
-            processors) or ``dask:ADDRESS``. The result is the same.
+        expand_all: Describe all documents with the recipe's language model, even more than its
+            ``limit``; without, none are described if more are left.
+        engine: Engine of the ingest: ``local``, ``dask`` (this machine's processors) or
+            ``dask:ADDRESS``. The result is the same.
         trust: Agree to all that the recipe asks for: paths outside of its folder, private
             addresses, a folder to write to, and code that is run.
-        on_progress: Called as the work goes on; by default notebooks show a bar.
+        on_progress: Called during the work; by default notebooks show a bar.
         stop: Asked often; true ends the work cleanly, after the ingest at the latest.
 
     Raises:
-        ClusterError: The cluster cannot be used, or was lost; building again goes on.
+        ClusterError: The cluster is unusable or was lost; another build continues.
         ConflictError: Another process builds a knowledge base of that name right now.
         RecipeError: The recipe is wrong.
-        TrustError: It asks for what needs ``trust``; nothing was read or written.
-        KbkitError: As raised by `KnowledgeBase.sync`, `KnowledgeBase.configure` and
-            `KnowledgeBase.export`.
+        TrustError: The recipe needs ``trust``; nothing was read or written.
+        KbkitError: See `KnowledgeBase.sync`, `KnowledgeBase.configure` and `KnowledgeBase.export`.
     """
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe)

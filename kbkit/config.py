@@ -41,24 +41,22 @@ class Settings:
         database_url: ``KBKIT_DATABASE_URL``, a PostgreSQL server that keeps the catalog, as
             ``postgresql+psycopg://USER:PASSWORD@HOST:PORT/DATABASE``, so that many machines share
             one workspace; by default a file in the folder of the workspace does.
-        chroma_url: ``KBKIT_CHROMA_URL``, a Chroma server that keeps vectors, as
-            ``http://HOST:PORT`` or ``https://HOST``, with ``?tenant=NAME&database=NAME`` where they
-            are not its defaults; by default Chroma in the folder of the workspace does.
+        chroma_url: ``KBKIT_CHROMA_URL``, a Chroma server for vectors, as ``http://HOST:PORT`` or
+            ``https://HOST``, with ``?tenant=NAME&database=NAME`` for other than its defaults; by
+            default Chroma runs in the workspace's folder.
         pgvector: ``KBKIT_PGVECTOR``, ``1`` (the default) or ``0``: whether a catalog on a server
-            keeps an index of vectors beside it, where the server has pgvector and no Chroma server
-            is named.
-        chroma_token: ``KBKIT_CHROMA_TOKEN``, what that server, or a proxy before it, wants to be
-            shown; by default nothing.
-        user_agent: ``KBKIT_USER_AGENT``, how the crawler introduces itself; robots.txt rules
-            for ``kbkit`` apply to it.
+            also indexes vectors, if the server has pgvector and no Chroma server is set.
+        chroma_token: ``KBKIT_CHROMA_TOKEN``, token for that server or its proxy; none by default.
+        user_agent: ``KBKIT_USER_AGENT``, user agent of the crawler; robots.txt rules for ``kbkit``
+            apply to it.
         timeout: ``KBKIT_TIMEOUT``, seconds that one request may take; default 30.
-        crawl_provider: ``KBKIT_CRAWL_PROVIDER``, who fetches pages of the web where a recipe does
-            not say: ``trafilatura`` (kbkit's own crawler, the default), ``browser`` (the same, and
-            a Chromium here renders the pages) or ``firecrawl``.
+        crawl_provider: ``KBKIT_CRAWL_PROVIDER``, the default provider of web pages: ``trafilatura``
+            (kbkit's own crawler, the default), ``browser`` (the same with a local Chromium) or
+            ``firecrawl``.
         browser: ``KBKIT_BROWSER``, path of the Chromium that renders; by default one on the path,
             else Playwright's own.
-        browser_sandbox: ``KBKIT_BROWSER_SANDBOX``, ``1`` (the default) or ``0``: whether it
-            contains pages in a sandbox; as root it cannot.
+        browser_sandbox: ``KBKIT_BROWSER_SANDBOX``, ``1`` (the default) or ``0``: whether the
+            browser uses its sandbox; as root it cannot.
         improve: ``KBKIT_IMPROVE``, when models embed many new cards and chunks, which static
             vectors serve until then: in the ``background`` (the default), before an ingest
             returns (``wait``), or only when `kbkit improve` asks for it (``off``).
@@ -70,11 +68,11 @@ class Settings:
         top_k: ``KBKIT_TOP_K``, most passages of a context; default 3.
         max_entities: ``KBKIT_MAX_ENTITIES``, most entities of a context; default 5.
         max_entries: ``KBKIT_MAX_ENTRIES``, most entries of a context; default 20.
-        auto_learn: ``KBKIT_AUTO_LEARN``, a folder of tasks, a folder each: what finished ones leave
-            in ``.knowledge`` becomes an entry when entries are synced and while `kbkit watch` runs;
-            by default nothing does.
-        panel_token: ``KBKIT_PANEL_TOKEN``, what visitors of `kbkit panel` must know; by default a
-            new one each time.
+        auto_learn: ``KBKIT_AUTO_LEARN``, a folder of task folders: the ``.knowledge`` of finished
+            tasks becomes entries when entries are synced and while `kbkit watch` runs; none by
+            default.
+        panel_token: ``KBKIT_PANEL_TOKEN``, token for visitors of `kbkit panel`; by default a new
+            one each time.
     """
 
     workspace: Path
@@ -109,7 +107,7 @@ class SettingValue:
     """A setting, and where its value comes from.
 
     Attributes:
-        name: Of the attribute of `Settings`.
+        name: Attribute of `Settings`.
         origin: A variable, a file, or ``default``.
     """
 
@@ -269,9 +267,8 @@ class _Setting(NamedTuple):
     """Definition of a setting.
 
     Attributes:
-        read: Makes a value of text; called with what the text is called in errors.
-        in_file: Whether a project's file may say it: not what names a program or a place that
-            code comes from, nor a secret.
+        read: Parses a text; also called with its name for errors.
+        in_file: Whether a project's file may set it: no programs, no code locations, no secrets.
     """
 
     variable: str

@@ -41,7 +41,7 @@ class _Known:
     """Facts about a worker.
 
     Attributes:
-        fault: Why it can never do the work; ``""`` where it can.
+        fault: Why it can never do the work, or ``""``.
         seen: When its scheduler last heard of it, by the clock of that.
     """
 
@@ -130,7 +130,7 @@ class _Asked:
 
     Attributes:
         places: The workers that it was sent to; empty for any.
-        sent: What Dask waits for; ``None`` until the next look at the workers sends it.
+        sent: Future of Dask; ``None`` until it is sent.
     """
 
     function: Any

@@ -52,7 +52,7 @@ class Engine(Protocol):
         """Child processes for tasks that may crash or hang; see `kbkit.processes.Workers`.
 
         Args:
-            count: How many, on this machine; by default one for each processor.
+            count: Number of processes on this machine; by default one for each processor.
             memory: Most bytes that each may use.
             preload: Module that each imports first.
 

@@ -76,7 +76,7 @@ class RecipeError(ConfigError):
     """A recipe file is wrong.
 
     Attributes:
-        problems: One line per problem, each ``file:line: field: what is wrong``.
+        problems: One line per problem: ``file:line: field: problem``.
     """
 
     def __init__(self, problems: list[str]) -> None:
@@ -195,7 +195,7 @@ class ForbiddenError(RefusedError):
     """The token or the origin of the request does not allow the operation.
 
     Attributes:
-        scope: The scope that a token would need; ``""`` where that is not what is missing.
+        scope: Missing scope; ``""`` if another reason.
     """
 
     scope = ""
@@ -210,7 +210,7 @@ class LimitError(RefusedError):
     """A request is too large, takes too long, or is one of too many.
 
     Attributes:
-        retry_after: Seconds after which to ask again; 0 where that would not help.
+        retry_after: Seconds until a retry; 0 if a retry would not help.
     """
 
     def __init__(self, message: str, retry_after: int = 0) -> None:
@@ -258,7 +258,7 @@ class NotUniqueError(FilesError):
     """A text to replace does not occur exactly once in a file.
 
     Attributes:
-        count: How often it stands there.
+        count: Number of occurrences.
     """
 
     def __init__(self, message: str, count: int) -> None:
@@ -278,7 +278,7 @@ class EntryFormatError(FilesError):
     """The folder of an entry, or of a skill, is not as it has to be.
 
     Attributes:
-        line: Where in its YAML, from 1; 0 where that is not what is wrong.
+        line: Line in its YAML, from 1; 0 if unknown.
         column: From 1; 0 likewise.
     """
 

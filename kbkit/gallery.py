@@ -25,10 +25,10 @@ class GalleryRecipe(Value):
     """A recipe of the gallery.
 
     Attributes:
-        name: What `copy_recipe` knows it by.
-        about: What it reads and what it leaves out, in a sentence or two.
-        license: Of the documents, as far as it is known.
-        figures: What it cost and reached where it was run; empty where it was not.
+        name: Name for `copy_recipe`.
+        about: Scope and exclusions, in a sentence or two.
+        license: License of the documents, as far as known.
+        figures: Cost and quality where it was run; empty if it was not.
     """
 
     name: str

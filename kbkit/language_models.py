@@ -53,7 +53,7 @@ class Said(NamedTuple):
     """Answer of a model.
 
     Attributes:
-        input_tokens: What it was sent, as it says itself, else about.
+        input_tokens: Tokens sent, as the model reports or estimated.
     """
 
     text: str

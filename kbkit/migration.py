@@ -32,12 +32,12 @@ def migrate(
     to name.
 
     Args:
-        workspace: Its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``. Where
+        workspace: Its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``. If
             ``KBKIT_DATABASE_URL`` names a server, its catalog is there.
         to: Address of an empty database,
             ``postgresql+psycopg://USER:PASSWORD@HOST:PORT/DATABASE``, or a folder without a
             catalog.
-        on_progress: Called as the work goes on; by default notebooks show a bar.
+        on_progress: Called during the work; by default notebooks show a bar.
 
     Raises:
         ConfigError: The address cannot be read.
@@ -45,9 +45,9 @@ def migrate(
         ConflictError: Another workspace is there, or another process migrates, or reads a source
             into the workspace.
         MissingExtraError: ``kbkit[postgres]`` is not installed.
-        WorkspaceVersionError: A newer kbkit made the source or what is at the destination.
-        WorkspaceError: There is no workspace; its files and entries lie in another folder; a
-            database cannot be used, went away, or cannot keep what the other has.
+        WorkspaceVersionError: A newer kbkit made the source or the destination.
+        WorkspaceError: There is no workspace; its files and entries are in another folder; or a
+            database is unusable, lost, or cannot store a value.
     """
     began = time.monotonic()
     settings = Settings.load()

@@ -35,7 +35,7 @@ class Plugin:
 
     Attributes:
         group: `SOURCES`, `EMBEDDERS` or `ANNOTATORS`.
-        target: Where it is, as ``module:attribute``.
+        target: Location as ``module:attribute``.
     """
 
     name: str

@@ -45,7 +45,7 @@ class SearchTask:
     """A search or context; a `kbkit.processes.Task`.
 
     Attributes:
-        method: Of the workspace: ``search`` or ``context``.
+        method: Method of the workspace: ``search`` or ``context``.
     """
 
     folder: Path

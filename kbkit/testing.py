@@ -74,8 +74,8 @@ class DocumentsReader:
     """A source of documents that are in memory.
 
     Args:
-        documents: What it yields; change `documents` between two reads to play a change.
-        exhaustive: Whether a document that is no longer yielded is gone.
+        documents: Documents to yield; change `documents` between two reads to simulate a change.
+        exhaustive: Whether documents that are no longer yielded are gone.
     """
 
     type = "documents"

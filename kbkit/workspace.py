@@ -137,10 +137,10 @@ class Workspace(WorkspaceSearches):
 
         Args:
             name: A slug: lower-case letters, digits and hyphens.
-            description: What it is about.
-            spec: How it works; the defaults are good for documentation in English.
-            embedding: What embeds its chunks, as a recipe has it, or the name of a preset
-                (``"minilm"``); by default as the spec says.
+            description: Description of its topic.
+            spec: Settings; the defaults suit English documentation.
+            embedding: Embedding of its chunks, as in a recipe, or a preset (``"minilm"``); by
+                default that of the spec.
 
         Raises:
             InvalidNameError: The name is not a slug, or that of one that is built in (``files``,
@@ -236,7 +236,7 @@ class Workspace(WorkspaceSearches):
             if_match: The version that it must be of now (`KnowledgeBaseInfo.version`).
 
         Raises:
-            NotFoundError: There is none of that name.
+            NotFoundError: There is no such knowledge base.
             VersionConflictError: It was changed since.
             ConflictError: It is that of the files or the entries.
         """
@@ -256,11 +256,11 @@ class Workspace(WorkspaceSearches):
         """Restore a deleted knowledge base with its content.
 
         Args:
-            name: What it was called; of several the last that was deleted. Or its id.
-            to: What it is to be called, where the name is taken by now.
+            name: Its former name, for the last one deleted; or its id.
+            to: New name, if the old one is taken.
 
         Raises:
-            NotFoundError: The trash holds none of that name; the message names those it holds.
+            NotFoundError: The trash has no such knowledge base; the message lists its content.
             ConflictError: The name is taken.
             InvalidNameError: The new name is not a slug.
         """
@@ -291,18 +291,18 @@ class Workspace(WorkspaceSearches):
         settings; not the trash, nor tokens of a server. The same content gives the same bytes.
 
         Args:
-            place: A file that is not there yet; or a folder, in which it is named after the time.
+            place: A new file; or a folder, for a file named after the time.
             kbs: Names of knowledge bases; by default all, with files and entries: a backup.
             sign: A private Ed25519 key (PEM) to sign it with.
-            on_progress: Called as the work goes on; by default notebooks show a bar.
+            on_progress: Called during the work; by default notebooks show a bar.
 
         Raises:
             NotFoundError: There is no such knowledge base.
             ImpossibleError: One of them is that of the files or the entries.
             BundleError: The file cannot be written.
             ConflictError: The file is there, or others write files all the time.
-            ConfigError: The key is none.
-            MissingExtraError: To sign, ``kbkit[sign]`` is needed.
+            ConfigError: The key is invalid.
+            MissingExtraError: Signing needs ``kbkit[sign]``.
             WorkspaceError: Files and entries lie in the folder of another machine.
         """
         from kbkit.bundles.making import make_bundle
@@ -329,17 +329,17 @@ class Workspace(WorkspaceSearches):
 
         Args:
             path: The file.
-            name: What its one knowledge base is to be called; beside one that is here, it is a copy
-                with ids of its own.
-            verify: The public Ed25519 key (PEM) of who has to have signed it, and is trusted.
-            trust: Trust whoever made it: refreshes read its sources, and what it names to embed
-                or annotate is used. Else its sources are disabled (`KnowledgeBase.sources`), and a
-                knowledge base that needs more than kbkit itself is refused.
-            on_progress: Called as the work goes on; by default notebooks show a bar.
+            name: New name of its only knowledge base; beside an existing one, it becomes a copy
+                with new ids.
+            verify: The public Ed25519 key (PEM) of the required signer, who is trusted.
+            trust: Trust the author: refreshes read its sources, and its models are used. Otherwise
+                its sources are disabled (`KnowledgeBase.sources`), and a knowledge base that needs
+                more than kbkit is refused.
+            on_progress: Called during the work; by default notebooks show a bar.
 
         Raises:
-            BundleError: It is no bundle, not what it says, of a newer kbkit, not signed as asked,
-                or would run or ask what nobody trusted.
+            BundleError: The file is not a bundle, damaged, from a newer kbkit, not signed as
+                required, or needs trust.
             ConflictError: A name is taken, or that of another knowledge base; one is in the trash;
                 one works in another way here; or another process restores right now.
             WorkspaceError: The workspace cannot be written.
@@ -385,7 +385,7 @@ class Workspace(WorkspaceSearches):
         reading all of it.
 
         Args:
-            repair: Make anew what derives from the catalog and is not as it should be.
+            repair: Rebuild damaged data that derives from the catalog.
 
         Raises:
             ConflictError: Another process wrote for very long.
@@ -402,14 +402,14 @@ class Workspace(WorkspaceSearches):
         """Rebuild what derives from the catalog: word and vector indexes, snapshots.
 
         Args:
-            names: Of the knowledge bases; by default all.
+            names: Names of knowledge bases; all by default.
 
         Returns:
-            The names of those.
+            Their names.
 
         Raises:
-            NotFoundError: There is none of that name.
-            StoreUnreachableError: A server of vectors is away; what waits is searched meanwhile.
+            NotFoundError: There is no such knowledge base.
+            StoreUnreachableError: A vector server is unreachable; pending data stays searchable.
         """
         from kbkit.workspace_doctor import rebuild
 
@@ -419,10 +419,10 @@ class Workspace(WorkspaceSearches):
         """List when sources were read, with duration and outcome, the last first.
 
         Args:
-            names: Of the knowledge bases; by default all.
+            names: Names of knowledge bases; all by default.
 
         Raises:
-            NotFoundError: There is none of that name.
+            NotFoundError: There is no such knowledge base.
         """
         from kbkit.workspace_doctor import history
 
@@ -437,7 +437,7 @@ class Workspace(WorkspaceSearches):
             if_match: The version that it must be of now (`KnowledgeBaseInfo.version`).
 
         Raises:
-            NotFoundError: There is none of that name.
+            NotFoundError: There is no such knowledge base.
             VersionConflictError: It was changed since.
             ConflictError: The new name is taken.
             InvalidNameError: The new name is not a slug.
@@ -461,11 +461,11 @@ class Workspace(WorkspaceSearches):
 
         Args:
             name: Its name.
-            description: What it is about.
+            description: Description of its topic.
             if_match: The version that it must be of now (`KnowledgeBaseInfo.version`).
 
         Raises:
-            NotFoundError: There is none of that name.
+            NotFoundError: There is no such knowledge base.
             VersionConflictError: It was changed since.
         """
         said = " ".join(check_text("description", description).split())

@@ -26,7 +26,7 @@ class Doctor:
     """One check of a workspace.
 
     Attributes:
-        skipped: Gives what of a folder of the workspace is not searched, by name of the folder.
+        skipped: Reasons why parts of a folder are not searched, by name of the folder.
     """
 
     stores: Stores

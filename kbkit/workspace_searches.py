@@ -66,14 +66,13 @@ class WorkspaceSearches(ABC):
             kbs: Names, at least one; by default all.
             limit: Most hits in all.
             mode: ``hybrid``, ``dense`` or ``lexical``.
-            filters: What a document must be; see `KnowledgeBase.search`.
-            retrieval: How to rank; by default as each knowledge base wants it.
-            graph: Weight of what relations of the graph lead to, 0 to 5, in place of what the
-                knowledge bases want; 0 switches it off.
+            filters: Conditions; see `KnowledgeBase.search`.
+            retrieval: Ranking settings; by default those of each knowledge base.
+            graph: Weight of the graph, 0 to 5, in place of the knowledge bases' own; 0 switches it
+                off.
 
         Raises:
-            ConfigError: The query is empty, or limit, mode or a filter is wrong, or ``kbs`` names
-                none.
+            ConfigError: The query is empty, or limit, mode, a filter or ``kbs`` is invalid.
             NotFoundError: A name is not there, or the workspace is empty.
         """
         asked = Query.of(query, limit, mode, filters, retrieval, graph=graph)
@@ -93,8 +92,7 @@ class WorkspaceSearches(ABC):
         See `KnowledgeBase.ask`; ``kbs`` are names, at least one, by default all.
 
         Raises:
-            ConfigError: The query is empty, or the limit or a filter is wrong, or ``kbs`` names
-                none.
+            ConfigError: The query is empty, or the limit, a filter or ``kbs`` is invalid.
             NotFoundError: A name is not there, or the workspace is empty.
             LanguageModelError: The model failed.
         """
@@ -122,13 +120,12 @@ class WorkspaceSearches(ABC):
             query: A question or some words.
             kbs: Names, at least one; by default all.
             max_tokens: Most tokens of the text, 100 or more.
-            limit: Most passages; by default as ``KBKIT_TOP_K`` says, else 3.
-            filters: What a document must be; see `KnowledgeBase.search`. With some, only passages
-                are given.
+            limit: Maximum number of passages; by default ``KBKIT_TOP_K``, else 3.
+            filters: Conditions; see `KnowledgeBase.search`. With some, only passages are returned.
 
         Raises:
-            ConfigError: The query is empty, the limit or a filter is wrong, the budget holds no
-                passage with its source, or ``kbs`` names none.
+            ConfigError: The query is empty, the limit, a filter or ``kbs`` is invalid, or the
+                budget is too small for one passage.
             NotFoundError: A name is not there, or the workspace is empty.
         """
         settings = self._resources.settings
@@ -166,12 +163,12 @@ class WorkspaceSearches(ABC):
 
         Args:
             kind: Only ``domain``, ``entity``, ``problem``, ``resolution`` or ``context``.
-            like: Only those with this text in a name.
+            like: Only names that contain this text.
             kbs: Only of these knowledge bases, at least one; by default of all.
             limit: Most subjects; by default all.
 
         Raises:
-            ConfigError: The kind is unknown, the limit is wrong, or ``kbs`` names none.
+            ConfigError: The kind, the limit or ``kbs`` is invalid.
             NotFoundError: A name of a knowledge base is not there.
         """
         handles = [handle_of(self[name]) for name in self._named(kbs)]
@@ -188,8 +185,8 @@ class WorkspaceSearches(ABC):
             limit: Most of each.
 
         Raises:
-            ConfigError: The query is empty, the limit is wrong, or ``kbs`` names none.
-            NotFoundError: Nothing is called so; the message says what is called nearly so.
+            ConfigError: The query is empty, or the limit or ``kbs`` is invalid.
+            NotFoundError: There is no such subject; the message suggests similar names.
         """
         handles = [handle_of(self[name]) for name in self._named(kbs)]
         from kbkit.knowledge_base.annotations import about
@@ -209,7 +206,7 @@ class WorkspaceSearches(ABC):
         Takes what `search` takes; see `KnowledgeBase.as_retriever`.
 
         Raises:
-            ConfigError: Limit, mode or a filter is wrong, or ``kbs`` names none.
+            ConfigError: Limit, mode, a filter or ``kbs`` is invalid.
             NotFoundError: A name is not there.
         """
         from kbkit.retrieval.llamaindex import KbkitRetriever, asking

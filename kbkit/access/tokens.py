@@ -38,9 +38,9 @@ class Caller:
     """Caller of a server.
 
     Attributes:
-        name: What their token is called; ``""`` where none is needed.
-        kbs: Names of the only knowledge bases that they may use; empty for all. ``files`` and
-            ``entries`` are those of the knowledge filesystem and the entries.
+        name: Name of their token; ``""`` if none is needed.
+        kbs: The only knowledge bases that they may use; empty for all. ``files`` and ``entries``
+            are the knowledge filesystem and the entries.
     """
 
     name: str

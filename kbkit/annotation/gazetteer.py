@@ -56,7 +56,7 @@ class GivenName(NamedTuple):
     """A name and the documents that define it.
 
     Attributes:
-        confirmed: Whether it is a name beyond doubt, by one document at least.
+        confirmed: Whether at least one document defines it.
         of: The name that it is another name of, or ``""``.
     """
 

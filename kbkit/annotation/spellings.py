@@ -37,7 +37,7 @@ class Spelling(NamedTuple):
     """A spelling of a name, with conditions on its context.
 
     Attributes:
-        marked: It has to look like a name: as code, as a link, or called.
+        marked: It must look like a name: code, a link, or a call.
         inside: It may not begin a sentence, unless it is marked.
     """
 
@@ -55,7 +55,7 @@ class Spellings:
     """Ways to write names.
 
     Attributes:
-        by_fold: Those that are folded alike, by that; the strictest first.
+        by_fold: Spellings by folded form, the strictest first.
     """
 
     def __init__(self) -> None:

@@ -34,8 +34,8 @@ class Placement:
     """The files of one bundle.
 
     Attributes:
-        placed: Paths of those that were put into their places.
-        kept: Paths of those that say something else here, and stay.
+        placed: Paths that were placed.
+        kept: Paths that exist with other content, and stay.
     """
 
     bundle: BundleReader

@@ -47,18 +47,18 @@ class Request(Generic[T]):
     """A request, and the function that reads its response.
 
     Attributes:
-        method: Of HTTP.
+        method: HTTP method.
         path: From the root of the server, quoted; see `url`.
         read: Makes a value of an answer that is no error.
-        query: Parameters of the address: ``None`` is left out, a list is said several times.
+        query: Query parameters: ``None`` is left out, a list is repeated.
         json: The body as JSON; or
         content: The body as bytes; or
         files: The parts of a form, as httpx takes them.
-        headers: Others than those that every request has.
-        timeout: Seconds that it may take; by default as the client says.
-        into: Takes the body of an answer that is no error, part by part. Then it has none to read.
-        on_event: Takes what a stream of server-sent events says, one after the other, and ``None``
-            for a sign of life; gives whether to go on. Then the answer has no body.
+        headers: Additional headers.
+        timeout: Timeout in seconds; by default the client's.
+        into: Receives the body of a successful response in parts, in place of `read`.
+        on_event: Receives server-sent events, and ``None`` as a heartbeat; returns whether to go
+            on.
     """
 
     method: str

@@ -28,7 +28,7 @@ class Part(Generic[T]):
     """A part of a list.
 
     Attributes:
-        cursor: What asks for the next; ``None`` at the end.
+        cursor: Cursor of the next page; ``None`` at the end.
     """
 
     values: list[T]

@@ -37,7 +37,7 @@ class AsyncMemoryTool:
     """Handles commands of the memory tool, and is awaited; see `MemoryTool` of `kbkit.files`.
 
     Attributes:
-        description: What it does, for tools that are declared by a schema.
+        description: Description for tools declared by a schema.
     """
 
     def __init__(self, files: Any, folder: str = "") -> None:

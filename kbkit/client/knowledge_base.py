@@ -60,7 +60,7 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
     """Requests for a knowledge base; see `kbkit.KnowledgeBase`.
 
     Attributes:
-        sources: What `refresh` reads again.
+        sources: Sources that `refresh` reads.
     """
 
     @call

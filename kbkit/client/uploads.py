@@ -27,7 +27,7 @@ class Sent(NamedTuple):
     """Files that are sent at once, and the source that they are.
 
     Attributes:
-        source: As a recipe has it; its path is one of theirs, or of a folder of theirs.
+        source: The source as in a recipe, with the uploaded path.
     """
 
     source: dict[str, Any]

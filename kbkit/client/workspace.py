@@ -186,10 +186,10 @@ def connect(url: str, *, token: str | None = None, timeout: float = 30.0) -> Rem
 
     Args:
         url: Address of the server.
-        token: What `kbkit token create` gave; none where the server wants none.
+        token: A token from `kbkit token create`; none if the server needs none.
         timeout: Seconds that an answer may take.
 
     Raises:
-        ConfigError: The address is none, or the token cannot be one.
+        ConfigError: The address or the token is malformed.
     """
     return RemoteWorkspace(Transport(url, token=token, timeout=timeout))

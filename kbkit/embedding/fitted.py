@@ -89,9 +89,9 @@ class FittedEncoder:
     Attributes:
         embedder: Fingerprint of the model whose vectors it was fitted to.
         vectors: Their rows, idf included; float32, shape ``(len(terms), dimensions)``.
-        report: How it was fitted, as JSON values: ``chunks``, ``terms``, ``headings``, ``prior``,
-            ``words``, ``lambda``, ``questions`` (asked of held-out chunks) and ``held_out`` (the
-            mean reciprocal rank that each lambda reached there).
+        report: Report of the fit as JSON values: ``chunks``, ``terms``, ``headings``, ``prior``,
+            ``words``, ``lambda``, ``questions`` (held-out queries) and ``held_out`` (mean
+            reciprocal rank by lambda).
     """
 
     embedder: str
@@ -159,8 +159,8 @@ class _Regression:
 
     Attributes:
         design: Scaled rows of chunks, then of headings; a CSR matrix.
-        prior: Vectors that the solution is drawn to, or ``None`` for 0.
-        words: What terms mean in general, in the targets' space, or ``None``.
+        prior: Vectors towards which the solution is regularized; ``None`` for 0.
+        words: General vectors of terms in the targets' space, or ``None``.
     """
 
     vocabulary: dict[str, int]

@@ -37,7 +37,7 @@ class Product:
     """A matrix product with bias.
 
     Attributes:
-        values: In steps, int8; shape ``(outputs, inputs)``.
+        values: Quantized values, int8; shape ``(outputs, inputs)``.
     """
 
     values: NDArray[np.int8]
@@ -76,7 +76,7 @@ class Weights:
     Attributes:
         words: A row for each token, in steps; shape ``(tokens, 384)``.
         places: A row for each place of a text, likewise; shape ``(512, 384)``.
-        place_scales: What a step of each of them is worth.
+        place_scales: Quantization step of each.
     """
 
     words: NDArray[np.int8]

@@ -26,12 +26,12 @@ class Preset:
     """A model that kbkit knows.
 
     Attributes:
-        name: As recipes and `kbkit models` call it.
+        name: Name in recipes and `kbkit models`.
         repository: ``OWNER/MODEL`` on the hub; ``""`` for one that a package brings.
-        package: What pip installs it with; ``""`` for one that is fetched.
-        megabytes: What it takes on disk, about; its publisher's files may differ.
+        package: Package that contains it; ``""`` if it is fetched.
+        megabytes: Approximate size on disk.
         cost: Time of a chunk, with static vectors as 1, about.
-        query_prefix: Put before queries where its own configuration says nothing.
+        query_prefix: Prefix of queries if its configuration has none.
     """
 
     name: str
@@ -134,7 +134,7 @@ class DenseLayer:
 
     Attributes:
         weight: Shape ``(out, in)``.
-        bias: Shape ``(out,)``; zeros where the model has none.
+        bias: Shape ``(out,)``; zeros without bias.
         activation: ``identity`` or ``tanh``.
     """
 

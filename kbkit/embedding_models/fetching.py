@@ -199,8 +199,8 @@ class _Download:
     """Downloads a model beside its place, checks it, and moves it there.
 
     Attributes:
-        lock: What was fetched before; empty if nothing was.
-        files: What has come, as the lock is to have it.
+        lock: Record of an earlier fetch; empty if none.
+        files: Downloaded files, as the lock records them.
     """
 
     hub: Hub

@@ -19,7 +19,7 @@ class ModelInfo(Value):
     """An embedding model that kbkit knows, or that was fetched.
 
     Attributes:
-        name: For ``preset`` of a recipe, or the ``type`` of one that a package brings.
+        name: Name for ``preset`` of a recipe, or the ``type`` of a packaged one.
         dimensions: Length of its vectors; 0 if not known.
         cost: Time of a chunk, static vectors as 1, about; 0 if not known.
         where: The package that brings it, or the command that fetches it.

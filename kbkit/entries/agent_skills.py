@@ -46,7 +46,7 @@ class Skill(NamedTuple):
     """A skill as an entry.
 
     Attributes:
-        values: What its ``skill.yaml`` says.
+        values: Values of its ``skill.yaml``.
     """
 
     slug: str

@@ -84,7 +84,7 @@ class Entries:
         """Return an entry with prompt, readme, votes and names of other files.
 
         Raises:
-            MissingPathError: There is none of that slug.
+            MissingPathError: There is no such entry.
             EntryFormatError: Its ``skill.yaml`` cannot be read; names line and column.
         """
         stored = self._store.read_entry(slug)
@@ -107,11 +107,11 @@ class Entries:
             status: Only ``active``, ``draft`` or ``deprecated`` ones.
             category: Only of this category, in capitals or not.
             tag: Only with this tag, in capitals or not.
-            text: Only those in which it stands, in capitals or not.
-            sort: ``rating``: the best first, where few votes count little; ``updated``: the last
-                first; ``title``.
-            limit: Most entries; ``None`` for all.
-            offset: How many to leave out at the beginning.
+            text: Only entries that contain this text, in any case.
+            sort: ``rating``: the best first, damped for few votes; ``updated``: the last first;
+                ``title``.
+            limit: Maximum number; ``None`` for all.
+            offset: Number of entries to skip.
 
         Raises:
             ConfigError: An argument is wrong.
@@ -135,8 +135,8 @@ class Entries:
         """A file of an entry, to be read bit by bit and closed; used as a ``with`` block.
 
         Args:
-            slug: Of the entry.
-            path: Of the file within it, such as ``code/run.py``.
+            slug: Slug of the entry.
+            path: Path within the entry, such as ``code/run.py``.
 
         Raises:
             MissingPathError: There is no such entry, or no such file in it.
@@ -171,11 +171,11 @@ class Entries:
             tags: Free labels.
             category: Its domain.
             status: ``active``, ``draft`` or ``deprecated``.
-            files: Other files, by path within the entry, such as ``code/run.py``.
+            files: Other files by path within the entry, such as ``code/run.py``.
 
         Raises:
             ConfigError: An argument is wrong; the message begins with its name.
-            InvalidPathError: The slug is none, or a path may not be one.
+            InvalidPathError: The slug or a path is invalid.
             PathExistsError: The slug is taken.
         """
         said = checked(title=title, description=description, tags=tags, category=category,
@@ -215,21 +215,21 @@ class Entries:
         """Change an entry; omitted values and comments in its ``skill.yaml`` stay.
 
         Args:
-            slug: Of the entry.
-            title: As of `create`, like those that follow.
+            slug: Slug of the entry.
+            title: See `create`, also for the following arguments.
             description: Its purpose.
             prompt: Instructions for an agent.
             readme: Readme for people.
             tags: Free labels.
             category: Its domain.
             status: ``active``, ``draft`` or ``deprecated``.
-            files: Files to write, by path within the entry; ``None`` in place of one deletes it.
+            files: Files to write, by path within the entry; ``None`` deletes one.
             if_match: The version that it must be of now (`EntryInfo.version`); votes leave it.
 
         Raises:
             MissingPathError: There is no such entry, or a file to delete is not there.
             ConfigError: An argument is wrong; the message begins with its name.
-            VersionConflictError: Another change came between.
+            VersionConflictError: Another change came first.
             EntryFormatError: Its ``skill.yaml`` cannot be read or changed; nothing is.
         """
         given = {"title": title, "description": description, "tags": tags, "category": category,
@@ -258,7 +258,7 @@ class Entries:
 
         Raises:
             MissingPathError: There is no such entry.
-            InvalidPathError: The new slug is none.
+            InvalidPathError: The new slug is invalid.
             PathExistsError: It is taken.
         """
         check_slug(to)
@@ -275,9 +275,9 @@ class Entries:
         """Vote for an entry.
 
         Args:
-            slug: Of the entry.
+            slug: Slug of the entry.
             score: 1 (useless) to 5 (exactly right).
-            rater: Who votes; by default ``KBKIT_RATER`` or the login name.
+            rater: Name of the voter; by default ``KBKIT_RATER`` or the login name.
 
         Raises:
             ConfigError: The score is not 1 to 5.
@@ -297,13 +297,13 @@ class Entries:
         """Move an entry to the trash; `undelete` restores it.
 
         Args:
-            slug: Of the entry.
+            slug: Slug of the entry.
             if_match: The version that it must be of now.
 
         Raises:
             MissingPathError: There is no such entry.
-            VersionConflictError: Another change came between.
-            EntryFormatError: Its version is to be seen, and its ``skill.yaml`` cannot be read.
+            VersionConflictError: Another change came first.
+            EntryFormatError: A version is expected, and the ``skill.yaml`` is unreadable.
         """
         check_slug(slug)
         with self._store.locked():
@@ -318,12 +318,12 @@ class Entries:
         """Restore the entry of a slug that was last deleted or replaced.
 
         Args:
-            slug: What it was called, or its id in the trash.
-            to: What it is to be called; by default as it was.
+            slug: Its former slug, or its id in the trash.
+            to: New slug; by default the former one.
 
         Raises:
-            MissingPathError: The trash has none of that slug.
-            PathExistsError: There is one of that slug by now.
+            MissingPathError: The trash has no such entry.
+            PathExistsError: The slug is taken.
         """
         if to:
             check_slug(to)
@@ -353,7 +353,7 @@ class Entries:
 
         Raises:
             ConflictError: Another process does the same all the time.
-            EmbedderError: The embedder failed; what was stored stays.
+            EmbedderError: The embedder failed; stored entries stay.
         """
         self._store.sweep()
         with progress_bar(on_progress) as tell:
@@ -403,7 +403,7 @@ class Entries:
 
         Args:
             prompt: The task.
-            limit: Most entries; by default as ``KBKIT_MAX_ENTRIES`` says, else 20.
+            limit: Maximum number; by default ``KBKIT_MAX_ENTRIES``, else 20.
             max_tokens: Most tokens of the text, 100 or more; see `Workspace.context`.
 
         Raises:
@@ -430,10 +430,10 @@ class Entries:
 
         Raises:
             MissingPathError: There is no such folder, or no ``skill.yaml`` in it.
-            EntryFormatError: That cannot be read (names line and column), or the folder is too
-                large.
+            EntryFormatError: The ``skill.yaml`` is unreadable (names line and column), or the
+                folder is too large.
             PathOutsideError: There are links in it.
-            SecretsError: A file holds what looks like a key or a password; names the line.
+            SecretsError: A file contains a likely key or password; names the line.
             ConflictError: A person wrote the entry of that slug.
         """
         place = learning.knowledge_folder(Path(folder))
@@ -456,8 +456,8 @@ class Entries:
         replaced.
 
         Args:
-            folder: Where to; made when missing.
-            slugs: Of the entries; by default of all.
+            folder: Target folder; created if missing.
+            slugs: Slugs of entries; all by default.
 
         Returns:
             The folders of the skills.
@@ -486,7 +486,7 @@ class Entries:
             folder: A skill, or a folder of skills.
 
         Raises:
-            MissingPathError: There is none.
+            MissingPathError: The folder does not exist.
             EntryFormatError: One is not valid; names the file and the line.
             FilesError: One has links, or names that cannot be one on every system.
         """

@@ -37,7 +37,7 @@ class Found(NamedTuple):
     """An entry that fits a prompt.
 
     Attributes:
-        lines: What it is: title, slug and stars; what it is good for; its files.
+        lines: Title, slug and stars; purpose; files.
     """
 
     slug: str

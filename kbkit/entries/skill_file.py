@@ -47,10 +47,10 @@ class SkillFile:
     """Content of a ``skill.yaml`` with defaults.
 
     Attributes:
-        text: It as it is to stand: where a merge left two sides' votes, those of both.
-        id: ``""`` where it says none.
-        title: ``""`` where it says none.
-        created_at: ``None`` where it says none.
+        text: Text to store: with votes of both sides after a merge.
+        id: Id, or ``""``.
+        title: Title, or ``""``.
+        created_at: Creation time, or ``None``.
     """
 
     text: str

@@ -48,7 +48,7 @@ class StoredEntry(NamedTuple):
     """A folder of an entry as it was read.
 
     Attributes:
-        skill: What its ``skill.yaml`` says.
+        skill: Content of its ``skill.yaml``.
         made: When the oldest of its files was written, in nanoseconds.
     """
 

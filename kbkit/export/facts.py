@@ -11,7 +11,7 @@ class Related:
     """A passage of another document that is near in meaning.
 
     Attributes:
-        anchor: Where on its page it begins, or ``""``.
+        anchor: Anchor on its page, or ``""``.
         heading: Headings above it on one line, the document's title left out.
         passage: Its first and last words, by which its page marks it.
     """
@@ -28,7 +28,7 @@ class SourceFacts:
 
     Attributes:
         day: Day of the last complete run (ISO), or ``""``.
-        fidelity: Kept and wanted things by kind, of the pages that were measured.
+        fidelity: Kept and total items by kind, on measured pages.
     """
 
     type: str
@@ -50,7 +50,7 @@ class GraphPlace:
     """A document that an entity leads to.
 
     Attributes:
-        anchor: Where on its page it speaks of the entity, or ``""``.
+        anchor: Anchor of the mention, or ``""``.
     """
 
     uri: str
@@ -63,9 +63,9 @@ class GraphNode:
     """Entity in the picture of a graph. Texts are plain.
 
     Attributes:
-        x: How far right of the middle of the picture it stands.
-        properties: What else is known of it: labels and values.
-        places: Documents that define it, then those that name it most.
+        x: Horizontal offset from the centre.
+        properties: Further properties: labels and values.
+        places: Defining documents, then those with most mentions.
     """
 
     name: str
@@ -86,7 +86,7 @@ class GraphEdge:
     """A relation between two nodes, by their numbers from 0.
 
     Attributes:
-        drawn: Whether it is in the picture, where all of them would be a tangle.
+        drawn: Whether the picture shows it.
     """
 
     source: int
@@ -101,7 +101,7 @@ class UndrawnNode:
     """Entity shown only with its neighbourhood. Texts are plain.
 
     Attributes:
-        places: Documents that define it, then those that name it most.
+        places: Defining documents, then those with most mentions.
     """
 
     name: str
@@ -116,8 +116,8 @@ class GraphGap:
     """A gap of the documentation.
 
     Attributes:
-        name: Of an entity, or the title of a document.
-        kind: What is missing; one of `kbkit.models.GapKind`.
+        name: Name of an entity, or title of a document.
+        kind: Kind of gap; one of `kbkit.models.GapKind`.
     """
 
     name: str
@@ -131,11 +131,11 @@ class GraphFacts:
     """The graph of a knowledge base, as far as its site shows it.
 
     Attributes:
-        gaps: What matters most first, of each kind in turn.
-        further: Relations of what is not drawn, the strongest first; the numbers of `undrawn`
-            follow on those of `nodes`.
-        state: Stands for all of it, so that what was made of it can be told from what was not.
-        pages: What was made of that state before, by path; nothing else is told then.
+        gaps: Gaps, the most important first, each kind in turn.
+        further: Relations outside the picture, the strongest first; numbers of `undrawn` follow
+            those of `nodes`.
+        state: Fingerprint of the graph's state.
+        pages: Files already made of that state, by path; all else is empty then.
     """
 
     nodes: Sequence[GraphNode] = ()
@@ -153,7 +153,7 @@ class Download:
     """Files of a document that a reader can have, in one archive.
 
     Attributes:
-        read: Gives the archive; asked for when it is written.
+        read: Returns the archive when it is written.
     """
 
     path: str
@@ -167,7 +167,7 @@ class SiteSection:
     """Another export in the same site: the files of a workspace, or its entries.
 
     Attributes:
-        path: Of its home page, from the folder of the pages that lead there.
+        path: Path of its home page, relative to the linking pages.
     """
 
     title: str
@@ -181,13 +181,12 @@ class Facts:
 
     Attributes:
         related: Passages near to each document, by its id, the nearest first.
-        ratings: Average of the ratings of each document, and how many people gave them, by id.
-        scores: How often each score from 1 to 5 was given.
-        questions: Examples of what can be asked, with what answers them.
-        subjects: What each document is mainly about, by its id: names of entities.
-        graph: How the entities hang together; ``None`` where nothing is known of that, or it is
-            not to be shown.
-        best: URIs of documents, the best rated first, where that is how they are to be listed.
+        ratings: Average rating and number of raters of each document, by id.
+        scores: Number of ratings by score from 1 to 5.
+        questions: Example questions with their answers.
+        subjects: Main subjects of each document, by id: names of entities.
+        graph: The graph; ``None`` if unknown or hidden.
+        best: URIs of the best rated documents, if they are to be listed.
     """
 
     related: Mapping[str, Sequence[Related]] = field(default_factory=dict)

@@ -49,9 +49,8 @@ class Manifest:
 
     Attributes:
         nav: Navigation, the tree of all documents included; see `kbkit.export.pages.navigation`.
-        history: From when each document's text is what it is, by URI; see
-            `kbkit.export.pages.revisions`.
-        fingerprints: What each page of a document was made of, and what it became, by path; see
+        history: Since when each document has its text, by URI; see `kbkit.export.pages.revisions`.
+        fingerprints: Fingerprints of each page's input and output, by path; see
             `kbkit.export.pages.fingerprints`.
     """
 

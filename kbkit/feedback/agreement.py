@@ -44,9 +44,9 @@ class RaterPair:
     """Two raters.
 
     Attributes:
-        passages: How many both rated.
-        same: Share of those that both gave the same score.
-        near: Share of those whose scores are one star apart at most.
+        passages: Number of passages rated by both.
+        same: Share with the same score.
+        near: Share with at most one star of difference.
         alpha: See `Agreement`.
     """
 
@@ -62,12 +62,11 @@ class Agreement:
     """Agreement of raters on shared passages.
 
     Attributes:
-        passages: What was rated by two people at least, those they differ on most first.
-        alpha: Krippendorff's alpha with the ordinal metric: 1 for full agreement, 0 for what
-            chance would give, below 0 for less than that; ``nan`` where nothing was rated twice.
-            From 0.8 on judgements are taken as reliable, below 0.667 as not (Krippendorff,
-            "Content Analysis", 2004, chapter 11).
-        pairs: The same of each two raters who rated something in common.
+        passages: Passages rated by at least two people, the greatest differences first.
+        alpha: Krippendorff's alpha with the ordinal metric: 1 for full agreement, 0 for chance,
+            below 0 for less; ``nan`` if nothing was rated twice. From 0.8 judgements are taken as
+            reliable, below 0.667 as not (Krippendorff, "Content Analysis", 2004, chapter 11).
+        pairs: Agreement of each pair of raters.
     """
 
     passages: tuple[RatedPassage, ...]

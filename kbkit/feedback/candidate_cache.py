@@ -29,12 +29,13 @@ class CandidateCache:
     """The candidates of all queries, one query after the other, in arrays of shape ``(n,)``.
 
     Attributes:
-        features: What ranking reads of them; cosines and BM25 are normalised query by query
-            already, and no document is that of two queries, so that all can be fused at once.
-        items: What each candidate counts as: itself, or the page that it is part of.
-        gains: What that is worth, 0 for what was not judged.
+        features: Features for ranking; cosines and BM25 are already normalised by query, and
+            document numbers are unique to a query, so that all can be fused at once.
+        items: Item of each candidate: itself, or its page.
+        gains: Gain of each item, 0 without a judgement.
         ideal: The DCG of the best possible ranking of each query, shape ``(queries,)``.
-        near_duplicates: For each query with some, where its candidates begin, and their vectors.
+        near_duplicates: For each query with near duplicates, the offset of its candidates, and
+            their vectors.
         factors: See `document_factors`.
     """
 

@@ -34,8 +34,8 @@ class MissingPage(Value):
 
     Attributes:
         query: The question.
-        page: As it was written.
-        nearest: What is written most like it and is there; ``""`` for nothing.
+        page: Page as written.
+        nearest: Most similar existing page; ``""`` for none.
     """
 
     query: str
@@ -52,7 +52,7 @@ class QueryResult(Measures):
     """Ranking of one query, with its measures.
 
     Attributes:
-        relevant: What should be found: suffixes of pages' URIs, or ids of chunks.
+        relevant: Relevant items: suffixes of pages' URIs, or ids of chunks.
         found: URIs of pages or ids of chunks, best first.
     """
 
@@ -81,12 +81,12 @@ class Evaluation:
     """Figures over a set of queries; means of each query's, 0 to 1.
 
     Attributes:
-        label: What was measured, such as ``hybrid``.
-        unit: Whether ``page`` or ``chunk`` was looked for.
+        label: Measured configuration, such as ``hybrid``.
+        unit: Unit of relevance, ``page`` or ``chunk``.
         k: Places that recall reads.
         left_out: Judged queries that no chunk answers; they count nowhere.
         missing: Pages that the questions name and that are not there: they count as not found.
-        notes: What one should know before believing the figures.
+        notes: Warnings about the figures.
         against: The same queries answered by another configuration, if there is one.
     """
 

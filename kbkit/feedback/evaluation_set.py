@@ -50,8 +50,7 @@ class EvaluationQuery:
     """A query with its known answers.
 
     Attributes:
-        gains: What each thing that was judged is worth, by its name: the suffix of a page's URI,
-            or a chunk's id.
+        gains: Gains by item: suffix of a page's URI, or chunk id.
     """
 
     text: str

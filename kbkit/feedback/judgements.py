@@ -117,7 +117,7 @@ class Judgement:
         query: The query as it was first asked, white space folded.
         chunk_id: Id of the chunk.
         grade: 0 for not relevant; from ratings 1 (3 stars), 2 (4 stars) or 3 (5 stars).
-        raters: How many people it comes from; 0 where that is not known.
+        raters: Number of raters; 0 if unknown.
     """
 
     query: str
@@ -131,7 +131,7 @@ class Judgements(Sequence[Judgement]):
     """Judgements of a knowledge base's chunks, at most one a query and chunk.
 
     Attributes:
-        judgements: By query in the order in which they were first asked.
+        judgements: Judgements by query, in order of first use.
     """
 
     judgements: tuple[Judgement, ...] = ()
@@ -141,8 +141,7 @@ class Judgements(Sequence[Judgement]):
         """Judgements that stand in a mapping: by query, the grade of each chunk's id.
 
         Raises:
-            ConfigError: A query is empty or comes twice, or a grade is not a whole number from 0
-                to 100.
+            ConfigError: A query is empty or repeated, or a grade is not an integer from 0 to 100.
         """
         found = [
             Judgement(
@@ -167,7 +166,7 @@ class Judgements(Sequence[Judgement]):
 
         Args:
             ratings: Oldest first.
-            chunk_ids: Of the chunks that there are; ratings of others are left out.
+            chunk_ids: Ids of existing chunks; ratings of others are left out.
         """
         scores = latest_scores(rating for rating in ratings if rating.target.id in chunk_ids)
         return cls(
@@ -197,7 +196,7 @@ class Judgements(Sequence[Judgement]):
         """Write them as TREC qrels, and their queries beside it.
 
         Args:
-            path: Such as ``docs.qrels``; the queries go to ``docs.qrels.topics.tsv``.
+            path: Path such as ``docs.qrels``; the queries go to ``docs.qrels.topics.tsv``.
 
         Returns:
             The path of the queries.

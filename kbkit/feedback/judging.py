@@ -56,8 +56,8 @@ class InterimScore:
 
     Attributes:
         ndcg: Mean nDCG@10 of hybrid search, 0 to 1.
-        judged: Mean share of the first 10 that somebody judged.
-        queries: How many queries that is: those with a passage of 3 stars or more.
+        judged: Mean share of judged hits among the first 10.
+        queries: Number of queries with a passage of 3 stars or more.
     """
 
     ndcg: float
@@ -72,7 +72,7 @@ class JudgingRound:
     was left goes on where it was. May be used by several threads.
 
     Attributes:
-        queries: What is asked, in order; methods take the index of a query in it.
+        queries: Queries in order; methods take their index.
         rater: Whose round it is.
     """
 
@@ -106,7 +106,7 @@ class JudgingRound:
         """Read the judgements of others.
 
         Args:
-            documents: Whether documents changed too, so that pools have to be made anew.
+            documents: Whether documents changed, so that pools must be made again.
         """
         given: dict[str, list[Rating]] = {fold_query(query): [] for query in self.queries}
         with self._lock:
@@ -171,8 +171,8 @@ class JudgingRound:
         """Rate a chunk for a query.
 
         Args:
-            index: Of the query.
-            chunk_id: Of the chunk.
+            index: Index of the query.
+            chunk_id: Id of the chunk.
             score: 1 (useless) to 5 (exactly right).
 
         Raises:
@@ -193,7 +193,7 @@ class JudgingRound:
             Whether there were any.
 
         Raises:
-            NotFoundError: Somebody else took one back meanwhile.
+            NotFoundError: Another process deleted one meanwhile.
         """
         key = fold_query(self.queries[index])
         with self._lock:

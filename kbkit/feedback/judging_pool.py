@@ -20,11 +20,11 @@ class Candidate:
     """A chunk to be judged.
 
     Attributes:
-        hit: The chunk and its document. Its score says which mode liked it: do not show that.
+        hit: The chunk and its document. Its score reveals the mode: do not show it.
         found_by: The modes that show it; empty for one that was drawn from further down. Not to
             be shown either.
-        score: What the rater has said of it for this query before, 1 to 5, or ``None``.
-        raters: How many people have rated it for this query.
+        score: The rater's earlier score for this query, 1 to 5, or ``None``.
+        raters: Number of raters for this query.
     """
 
     hit: Hit

@@ -26,7 +26,7 @@ class Difference:
         mean: The first less the second.
         low: Lower end of its 95 % confidence interval.
         high: Upper end.
-        p_value: How likely a difference as large is where there is none, 0 to 1.
+        p_value: Probability of such a difference by chance, 0 to 1.
     """
 
     mean: float
@@ -99,9 +99,9 @@ class Ranking:
     """Ranking of a query, with its relevant documents.
 
     Attributes:
-        gains: What everything that was judged is worth, 0 or more; more than 0 is relevant.
-        found: Best first, the place in ``gains`` of each thing found; ``None`` for what was not
-            judged, which counts as not relevant.
+        gains: Gains of all judged items, 0 or more; positive is relevant.
+        found: Index into ``gains`` of each hit, best first; ``None`` for unjudged hits, which count
+            as not relevant.
     """
 
     gains: tuple[int, ...]
@@ -115,9 +115,9 @@ class Measures:
     Attributes:
         ndcg: nDCG of the first 10, with the gains as they are and the discount log2(rank + 1)
             (Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", 2002).
-        reciprocal_rank: 1 / rank of the first relevant one, 0 where none is among the first 10.
+        reciprocal_rank: 1 / rank of the first relevant hit, 0 if none is among the first 10.
         recall: Share of the relevant ones that were found in time.
-        judged: Share of the first 10 that somebody judged.
+        judged: Share of judged hits among the first 10.
     """
 
     ndcg: float

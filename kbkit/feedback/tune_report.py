@@ -27,8 +27,8 @@ class Fold:
         repeat: Which way of dividing the queries, from 1.
         fold: Which part of them was held out, from 1.
         held_out: The knowledge base they are of.
-        queries: How many those are.
-        weights: What the other queries chose.
+        queries: Number of held-out queries.
+        weights: Choice by the other queries.
         present: Mean nDCG@10 of the present settings on the queries held out.
         tuned: The same of the chosen settings.
     """
@@ -86,13 +86,13 @@ class TuneReport:
         weights: Names of the weights that were learned.
         tried: Number of settings that were tried.
         present: The settings before.
-        proposed: What all queries together choose.
+        proposed: Choice by all queries together.
         present_ndcg: Mean nDCG@10 of the present settings.
-        tuned_ndcg: Mean nDCG@10 of what was chosen, on held-out queries.
-        difference: Of the two, with its confidence interval and p-value.
+        tuned_ndcg: Mean nDCG@10 of the choices on held-out queries.
+        difference: Difference of the two, with confidence interval and p-value.
         folds: The choices that this rests on.
-        kept: Whether the proposed settings were written to the knowledge base.
-        notes: What one should know before believing the figures.
+        kept: Whether the proposed settings were saved.
+        notes: Warnings about the figures.
     """
 
     queries: int

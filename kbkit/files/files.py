@@ -99,9 +99,9 @@ class Files:
         """A folder with all that is in it; as text, a drawing.
 
         Args:
-            path: Where to begin; by default the root. From there, knowledge bases are named and not
-                gone into.
-            depth: How many folders down to go; by default all the way.
+            path: Start; by default the root. From there, knowledge bases are listed without
+                content.
+            depth: Maximum depth; unlimited by default.
 
         Raises:
             MissingPathError: Nothing is there.
@@ -160,16 +160,15 @@ class Files:
         """Write a file, replacing it as a whole; creates parent folders.
 
         Args:
-            path: Where to.
+            path: Path of the file.
             content: Its text.
-            if_match: The version that must be there now (`FileInfo.version`); ``""`` for none, so
-                that nothing is overwritten.
+            if_match: Expected version (`FileInfo.version`); ``""`` if the file must not exist.
 
         Raises:
             InvalidPathError: The path cannot be one.
             IsFolderError: A folder is there.
             PathExistsError: A file is there under the same name in other capitals.
-            VersionConflictError: Another change came between.
+            VersionConflictError: Another change came first.
             ReadOnlyPathError: It shows a knowledge base.
         """
         return self._written(self._store.write(path, _bytes(path, content), if_match=if_match))
@@ -179,11 +178,11 @@ class Files:
 
         Args:
             path: The file.
-            content: What to add.
-            if_match: The version that must be there now; ``""`` for none.
+            content: Text to append.
+            if_match: Expected version; ``""`` if the file must not exist.
 
         Raises:
-            FilesError: As `write`.
+            FilesError: See `write`.
         """
         added = _bytes(path, content)
 
@@ -197,14 +196,14 @@ class Files:
 
         Args:
             path: The file.
-            old: What stands there.
+            old: Text to replace.
             new: The replacement.
             if_match: The version that must be there now.
 
         Raises:
             MissingPathError: Nothing is there.
-            NotUniqueError: The text stands there not at all, or several times; says how often.
-            FilesError: As `write`.
+            NotUniqueError: The text does not occur, or several times; says how often.
+            FilesError: See `write`.
         """
         check_text("new", new)
         if not check_text("old", old):
@@ -228,14 +227,14 @@ class Files:
 
         Args:
             path: The file.
-            line: The line behind which it goes, from 1; 0 for the beginning.
-            text: What to put there; a newline is added where it has none at its end.
+            line: Line after which to insert, from 1; 0 for the beginning.
+            text: Text to insert; a final newline is added if missing.
             if_match: The version that must be there now.
 
         Raises:
             MissingPathError: Nothing is there.
             ConfigError: There is no such line.
-            FilesError: As `write`.
+            FilesError: See `write`.
         """
         check_text("text", text)
         return self._edited(path, lambda before: inserted(before, line, text), if_match)
@@ -253,8 +252,8 @@ class Files:
         """Move a file or folder; creates parent folders.
 
         Args:
-            source: Where it is.
-            target: Where it is to be, where nothing is yet.
+            source: Current path.
+            target: New path, which must not exist.
 
         Raises:
             MissingPathError: Nothing is at the source.
@@ -272,12 +271,12 @@ class Files:
         """Move a file or a folder to the trash; `undelete` restores it.
 
         Args:
-            path: What to delete.
+            path: Path to delete.
             if_match: The version that a file must be of now.
 
         Raises:
             MissingPathError: Nothing is there.
-            VersionConflictError: Another change came between.
+            VersionConflictError: Another change came first.
         """
         deleted = self._store.delete(path, self._index.created, if_match=if_match)
         with saying_done(deleted.path):
@@ -288,12 +287,12 @@ class Files:
         """Restore what was last deleted at a path.
 
         Args:
-            path: Where it was, or its id in the trash.
-            to: Where it is to be; by default where it was.
+            path: Its former path, or its id in the trash.
+            to: New path; by default the former one.
 
         Raises:
             MissingPathError: The trash has nothing of that path.
-            PathExistsError: Something is there by now.
+            PathExistsError: The path is taken.
         """
         item, created = self._store.undelete(path, to)
         made = {"/".join(filter(None, (item.path, each))): at for each, at in created.items()}
@@ -322,11 +321,11 @@ class Files:
             stop: Asked often; true ends the work cleanly.
 
         Returns:
-            What was added, updated and removed, and what cannot be searched, with the reason.
+            Files added, updated and removed, and those that cannot be searched, with reasons.
 
         Raises:
             ConflictError: Another process does the same all the time.
-            EmbedderError: The embedder failed; what was stored stays.
+            EmbedderError: The embedder failed; stored entries stay.
         """
         self._store.sweep()
         with progress_bar(on_progress) as tell:
@@ -338,8 +337,7 @@ class Files:
         It takes no time where nothing changed, so that one may ask every second.
 
         Args:
-            paths: Folders and files that are looked at on the disk, too: what other programs
-                changed in them since somebody asked last is taken over.
+            paths: Folders and files to check on disk, too: outside changes in them are imported.
 
         Raises:
             InvalidPathError: One of them is no path.
@@ -369,7 +367,7 @@ class Files:
         """Return a handler for the commands of the memory tool that models are trained on.
 
         Args:
-            folder: What ``/memories`` stands for; by default the root, so that an agent sees all.
+            folder: Folder behind ``/memories``; by default the root, so that an agent sees all.
         """
         return MemoryTool(self, folder)
 

@@ -42,8 +42,8 @@ class Note:
     """Searchable content of a file.
 
     Attributes:
-        documents: What is searched; none where nothing can be.
-        names: What links may call it, in a normal form.
+        documents: Searchable documents; none if it cannot be searched.
+        names: Names for links, normalized.
     """
 
     documents: Sequence[SourceDocument]

@@ -160,11 +160,11 @@ class MemoryTool:
 
     Args:
         files: The files of a workspace.
-        folder: What ``/memories`` stands for among them.
+        folder: Folder behind ``/memories``.
 
     Attributes:
-        name: What the tool is called.
-        description: What it does, for tools that are declared by a schema.
+        name: Name of the tool.
+        description: Description for tools declared by a schema.
     """
 
     name = "memory"
@@ -229,8 +229,7 @@ class MemoryTool:
                 ``model_dump``.
 
         Returns:
-            The answer for the model. It never raises for what a model may ask: what failed is told
-            by the answer, whose ``is_error`` is true.
+            Answer for the model. Failures are answers with ``is_error``, never exceptions.
         """
         try:
             given = _mapping(command)

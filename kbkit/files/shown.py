@@ -25,7 +25,7 @@ class _Folder:
     """The pages of one version of a knowledge base.
 
     Attributes:
-        pages: By their paths from the root of the files.
+        pages: Pages by path from the root of the files.
     """
 
     version: int

@@ -54,12 +54,12 @@ class Editing:
         """Create an entity by hand; restores a deleted one.
 
         Args:
-            name: What it is called.
-            type: What it is: one of `kbkit.models.EntityType`, or your own word.
+            name: Name of the entity.
+            type: Type: one of `kbkit.models.EntityType`, or your own word.
             description: Description in a sentence.
-            properties: What else is known of it, JSON values.
+            properties: Further properties as JSON values.
             aliases: Its other names.
-            by: Who makes it; by default ``KBKIT_RATER`` or the login name.
+            by: Name of the editor; by default ``KBKIT_RATER`` or the login name.
 
         Raises:
             ConfigError: A value is wrong.
@@ -97,19 +97,19 @@ class Editing:
         """Change an entity; omitted values stay.
 
         Args:
-            entity: The entity, as `entity` gave it: then nobody else may have changed it since. Or
-                its id or name: then only what is given here is changed, whatever others did.
-            name: What it is to be called; its old name stays another one of it.
-            type: What it is.
+            entity: The entity as `entity` returned it: then nobody may have changed it since. Or
+                its id or name: then only the given values change.
+            name: New name; the old one becomes an alias.
+            type: New type.
             description: Description in a sentence.
-            properties: What else is known of it, in place of what was.
-            aliases: Its other names, in place of those that it has.
-            by: Who changes it; by default ``KBKIT_RATER`` or the login name.
+            properties: Further properties, replacing the old ones.
+            aliases: Aliases, replacing the old ones.
+            by: Name of the editor; by default ``KBKIT_RATER`` or the login name.
 
         Raises:
             ConfigError: A value is wrong.
             NotFoundError: There is no such entity.
-            ConflictError: Somebody else changed it meanwhile, or a name is one of another entity.
+            ConflictError: It changed meanwhile, or a name belongs to another entity.
         """
         made_by = by or self._rater
         others = (
@@ -143,11 +143,11 @@ class Editing:
 
         Args:
             entity: The entity or relation, as you saw it; or the id or name of an entity.
-            by: Who deletes it; by default ``KBKIT_RATER`` or the login name.
+            by: Name of the editor; by default ``KBKIT_RATER`` or the login name.
 
         Raises:
             NotFoundError: It is not there.
-            ConflictError: Somebody else changed it meanwhile.
+            ConflictError: It changed meanwhile.
         """
         by = by or self._rater
         with self._database.write() as transaction:
@@ -176,20 +176,19 @@ class Editing:
         """Create or change a relation by hand.
 
         Args:
-            source: Where it begins: an entity by its id or name, a chunk or document by its id, a
-                document by its URI, what has ``file:`` or ``entry:`` before its path or id, or a
-                `Target` of any kind.
-            name: What it says of the two, as ``depends_on``.
-            target: Where it ends, likewise.
-            weight: How strong it is, above 0 to 1.
-            note: Anything else to say.
-            by: Who makes it; by default ``KBKIT_RATER`` or the login name.
+            source: Start: an entity by id or name, a chunk or document by id, a document by URI, a
+                file or entry with the prefix ``file:`` or ``entry:``, or a `Target`.
+            name: Name such as ``depends_on``.
+            target: End, likewise.
+            weight: Weight, above 0 to 1.
+            note: A note.
+            by: Name of the editor; by default ``KBKIT_RATER`` or the login name.
             expected: The ``seen_at`` of the relation that you saw, in order to change it.
 
         Raises:
             ConfigError: A value is wrong, or both ends are the same.
             NotFoundError: An end is not there.
-            ConflictError: A person made it already and said something else.
+            ConflictError: A person already created it with other values.
         """
         if not is_share(weight):
             raise ConfigError(f"weight={weight!r}: give a number above 0, at most 1")
@@ -220,7 +219,7 @@ class Editing:
         Args:
             keep: The one that stays.
             other: The one that becomes another name of it, with all its names.
-            by: Who decides; by default ``KBKIT_RATER`` or the login name.
+            by: Name of the editor; by default ``KBKIT_RATER`` or the login name.
 
         Raises:
             NotFoundError: One of them is not there.
@@ -270,11 +269,11 @@ class Editing:
             by: Whose last one; by default that of ``KBKIT_RATER`` or the login name.
 
         Returns:
-            What was taken back.
+            The reverted change.
 
         Raises:
             NotFoundError: There is nothing to take back.
-            ConflictError: What it changed was changed again since.
+            ConflictError: The same was changed again since.
         """
         number = edit.id if isinstance(edit, GraphEdit) else edit
         if number is not None:

@@ -59,7 +59,7 @@ class DocumentNames:
 
     Attributes:
         named: Names that it defines, with the id of their entity.
-        links: Documents that its links by name mean, by what is written there.
+        links: Documents behind its links by name.
     """
 
     id: str
@@ -140,8 +140,8 @@ class Section:
     """A chunk with data for extraction.
 
     Attributes:
-        entities: What stands in it: names by the id of their entity.
-        stated: What an annotator says that they are to each other.
+        entities: Names in it by the id of their entity.
+        stated: Relations stated by an annotator.
     """
 
     seq: int

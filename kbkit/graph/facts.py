@@ -46,7 +46,7 @@ class EntityFacts:
     """A leg of context: entities that a question names, their relations, where they are defined.
 
     Attributes:
-        retrievers: Of the knowledge bases that are asked, by their names.
+        retrievers: Retrievers by name of their knowledge base.
     """
 
     database: Database

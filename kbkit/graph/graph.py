@@ -72,8 +72,8 @@ class Graph(Editing):
 
         Args:
             query: A part of their name, in capitals or not; by default any.
-            type: Of these types (see `kbkit.models.EntityType`), by default any.
-            kbs: Only those that chunks of these knowledge bases name.
+            type: Only these types (see `kbkit.models.EntityType`).
+            kbs: Only entities mentioned in these knowledge bases.
             limit: Most entities.
 
         Raises:
@@ -97,7 +97,7 @@ class Graph(Editing):
         """Return an entity by id or name.
 
         Raises:
-            NotFoundError: There is none; the message names those that are written alike.
+            NotFoundError: No such entity; the message lists similar names.
         """
         with self._read() as transaction:
             return entities.get(transaction, self._entity_id(transaction, entity))
@@ -113,9 +113,9 @@ class Graph(Editing):
         """Relations, the strongest first.
 
         Args:
-            target: Only those that begin or end there; named as in `relate`.
+            target: Only relations with this end; named as in `relate`.
             name: Only of this name.
-            by: Only by this person, or by what finds them (``kbkit``).
+            by: Only by this person, or by kbkit (``kbkit``).
             limit: Most relations.
 
         Raises:
@@ -130,12 +130,12 @@ class Graph(Editing):
         """Return a relation by its ends, to change or delete it.
 
         Args:
-            source: Where it begins; named as in `relate`.
-            name: What it says of the two.
-            target: Where it ends.
+            source: Start; named as in `relate`.
+            name: Name of the relation.
+            target: End; named as in `relate`.
 
         Raises:
-            NotFoundError: There is none, or one of the ends is not there.
+            NotFoundError: There is no such relation, or an end does not exist.
         """
         with self._read() as transaction:
             ends = self._target(transaction, source), self._target(transaction, target)
@@ -158,9 +158,9 @@ class Graph(Editing):
         """List what relations reach from a target, the nearest and strongest first.
 
         Args:
-            target: Where to begin; named as in `relate`.
-            depth: How many relations to follow, 1 to 5.
-            relation: Only those of these names, by default of any.
+            target: Start; named as in `relate`.
+            depth: Maximum number of relations to follow, 1 to 5.
+            relation: Only relations of these names.
             limit: Most that are returned.
 
         Raises:
@@ -200,7 +200,7 @@ class Graph(Editing):
         """Find the path of few and strong relations between two targets.
 
         Returns:
-            The start, and what each relation leads to; empty where nothing connects the two.
+            The start and each step; empty if nothing connects the two.
 
         Raises:
             NotFoundError: One of them is not there.
@@ -220,11 +220,10 @@ class Graph(Editing):
         """List gaps of the documentation, the most important first, each kind in turn.
 
         Args:
-            kind: Only of this kind: ``missing`` (a note that others link to and that is not there),
-                ``undescribed`` (named by several documents, described by
-                none), ``unlinked`` (described, and no other document speaks of it),
-                ``unanswered`` (questions about it were rated badly), ``unreached`` (a document
-                that names nothing), ``orphan`` (nothing relates to it).
+            kind: Only this kind: ``missing`` (a linked note that does not exist), ``undescribed``
+                (mentioned by several documents, described by none), ``unlinked`` (described, but
+                mentioned nowhere else), ``unanswered`` (badly rated questions), ``unreached`` (a
+                document without names), ``orphan`` (no relations).
             kbs: Only of these knowledge bases; by default of all.
             limit: Most gaps of each kind.
 
@@ -278,12 +277,12 @@ class Graph(Editing):
         asked for the same picture, and what comes back is where it was.
 
         Args:
-            around: What to show with what is near it, named as in `relate`; by default the entities
-                to which most is related.
-            depth: How many relations away that is at most, 1 to 5.
+            around: Centre of the picture, named as in `relate`; by default the most connected
+                entities.
+            depth: Maximum distance in relations, 1 to 5.
             type: Only nodes of these types; ``document`` are documents. By default entities of any.
             relation: Only relations of these names, by default of any.
-            kbs: Only what is related in these knowledge bases, or by a person; by default in all.
+            kbs: Only relations from these knowledge bases or by a person.
             limit: Most nodes, at most 2,000.
 
         Raises:
@@ -321,7 +320,7 @@ class Graph(Editing):
         characters: they become U+FFFD there.
 
         Args:
-            path: The file, written anew; it ends with ``.graphml`` or ``.json``.
+            path: The file, overwritten; it ends with ``.graphml`` or ``.json``.
 
         Raises:
             ConfigError: It ends otherwise.

@@ -85,7 +85,7 @@ class CutDocument:
     """A document with its chunks.
 
     Attributes:
-        texts: What search reads of the chunks, by the hash of that.
+        texts: Search texts of the chunks, by hash.
     """
 
     document: Document

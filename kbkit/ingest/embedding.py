@@ -30,8 +30,8 @@ class Vectors:
     """Vectors of a document's texts.
 
     Attributes:
-        packed: As the catalog keeps them, by ``embed_hash``.
-        waiting: Whether some are kept apart, to be removed once chunks hold them.
+        packed: Packed vectors by ``embed_hash``.
+        waiting: Whether some are pending, to be removed once chunks have them.
     """
 
     packed: Mapping[str, bytes]
@@ -75,11 +75,10 @@ class Origin:
     """Origin of a document; empty if it was added by hand.
 
     Attributes:
-        labels: What a person says of it now; ``None`` leaves what was said before.
-        stored: The document as the catalog had it, where nobody looked at its source: its state
-            and the time when it was fetched stay, and nothing is done if it changed meanwhile.
-        expected: Content hash that the document must have now, or nothing is done; ``None`` for
-            any.
+        labels: Current labels by a person; ``None`` keeps the former ones.
+        stored: The stored document, if its source was not read: state and time of fetching stay,
+            and nothing is done if it changed meanwhile.
+        expected: Expected content hash; ``None`` for any.
     """
 
     source_id: str | None = None
@@ -96,7 +95,7 @@ class Destination:
     """Target knowledge base with its settings.
 
     Attributes:
-        reopen: Gives that again when another process has changed it.
+        reopen: Returns the destination again after another process changed it.
     """
 
     database: Database
@@ -113,7 +112,7 @@ class Prepared:
     """Documents that are cut and embedded, and not stored yet.
 
     Attributes:
-        before: What was known of them, by id, which must still hold when they are stored.
+        before: Known facts by id, which must still hold when stored.
     """
 
     same: list[tuple[Document, Origin]]

@@ -69,8 +69,8 @@ class Expander:
     """Runs a language model on the documents of a knowledge base.
 
     Attributes:
-        questions: How many it is to write of a document.
-        arguments: What it was opened with, which may be keys that no message shows.
+        questions: Number of questions for a document.
+        arguments: Arguments of the model, which may contain keys and are never shown.
     """
 
     database: Database

@@ -206,7 +206,7 @@ class _Watch:
     """Progress and stop signal of a running task.
 
     Attributes:
-        cancelled: Whether it was told to stop since somebody cancelled it.
+        cancelled: Whether it was cancelled.
     """
 
     def __init__(self, jobs: Jobs, job_id: str) -> None:

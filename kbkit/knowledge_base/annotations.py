@@ -224,7 +224,7 @@ class Annotations:
             target: Id of a chunk, or id or URI of a document.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: The target does not exist.
         """
         found = self._handle.target(target)
         with self._database.read() as transaction:
@@ -270,12 +270,12 @@ class Annotations:
         it answers is kept: each chunk is paid for once.
 
         Args:
-            estimate: Do nothing but say what a language model would be sent.
-            on_progress: Called as the work goes on; by default notebooks show a bar.
-            stop: Asked often; true ends the work cleanly. What was annotated is kept.
+            estimate: Only estimate the requests to a language model.
+            on_progress: Called during the work; by default notebooks show a bar.
+            stop: Called often; true ends the work cleanly. Finished annotations are kept.
 
         Returns:
-            How many chunks were annotated, and what a model was paid for and has still to be sent.
+            Numbers of annotated chunks, and a model's cost so far and to come.
 
         Raises:
             ConfigError: The recipe names a plugin that is missing or is no annotator.

@@ -101,8 +101,8 @@ class Chunks:
 
         Returns:
             One row a chunk, indexed by id: ``x``, ``y``, ``title``, ``section``, ``snippet``,
-            ``document_type``, ``folder``, ``uri``. ``attrs`` has the share of ``variance`` that
-            each axis shows, and ``chunks``, the number of those it was drawn from.
+            ``document_type``, ``folder``, ``uri``. ``attrs`` has the ``variance`` of each axis,
+            and ``chunks``, the size of the population.
 
         Raises:
             ConfigError: The limit is out of range.
@@ -124,7 +124,7 @@ class Chunks:
         may use the network.
 
         Returns:
-            How it was fitted; see `kbkit.embedding.fitted.FittedEncoder`.
+            Report of the fit; see `kbkit.embedding.fitted.FittedEncoder`.
 
         Raises:
             ConfigError: There are no chunks.

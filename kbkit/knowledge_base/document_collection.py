@@ -130,17 +130,15 @@ class DocumentCollection:
         """Documents in order of URI, quickly: the ``content`` of each is left empty.
 
         Args:
-            filters: What they must be, by conditions of documents: ``document_type``, ``tags``,
-                ``source``, ``path``, ``version``, ``after``, ``before`` and ``state``; by default
-                any.
-            after: Only those whose URIs come after this one.
+            filters: Conditions on documents: ``document_type``, ``tags``, ``source``, ``path``,
+                ``version``, ``after``, ``before`` and ``state``.
+            after: Only documents after this URI.
             limit: Most documents; by default all.
-            content: Whether to give their text, too.
+            content: Whether to include their text.
 
         Raises:
             ConfigError: A filter is wrong, or one of chunks; or the limit is.
-            NotFoundError: No document is of the version asked for; the message names those there
-                are.
+            NotFoundError: No document has that version; the message lists those that exist.
         """
         asked = Filters.of(filters)
         asked.check_of_documents()
@@ -174,9 +172,9 @@ class DocumentCollection:
 
         Args:
             document: Its id or URI.
-            section: Only what stands below this heading, given by its text or its anchor.
+            section: Only the section with this heading, by text or anchor.
             start: Characters of the text, or of the section, that are left out at its begin.
-            end: How many of its characters are told, with those left out; by default all.
+            end: Maximum number of characters, omitted ones included; all by default.
             chunks: Instead of characters, the places of the first and the last chunk, from 0.
 
         Raises:

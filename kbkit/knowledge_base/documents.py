@@ -64,10 +64,9 @@ class Documents(DocumentCollection):
         Args:
             title: Its title.
             content: Its text, Markdown.
-            source: URI of where it comes from, which identifies it; by default ``text:`` and the
-                title.
-            document_type: Its type; by default what `update` said, else detected.
-            tags: Free labels; by default what `update` said, else none.
+            source: URI that identifies it; by default ``text:`` and the title.
+            document_type: Type; by default the label of `update`, else detected.
+            tags: Free labels; by default those of `update`.
             metadata: JSON values to keep with it.
 
         Raises:
@@ -114,22 +113,21 @@ class Documents(DocumentCollection):
         none. The cards of other documents are as they were.
 
         Args:
-            llm: A llama-index language model, or its name as a recipe's ``expand`` has it
-                (``"openai:gpt-4o-mini"``); by default what the recipe names.
-            questions: How many it writes of a document, 0 to 10; by default as the recipe says,
-                else 5.
-            estimate: Do nothing but say what would be sent.
+            llm: A llama-index language model, or its name as in a recipe's ``expand``
+                (``"openai:gpt-4o-mini"``); by default the recipe's.
+            questions: Number of questions for a document, 0 to 10; by default the recipe's, else 5.
+            estimate: Only estimate the requests.
             on_progress: Called after each document; by default notebooks show a bar.
             stop: Asked before each document; true ends the work cleanly.
 
         Returns:
-            What was written, what failed, and what is left.
+            Documents described, failed, and left.
 
         Raises:
             ConfigError: No model is named, or the number of questions is wrong.
             ConflictError: Another process does the same.
-            LanguageModelError: The model cannot be opened, or failed several times in a row; what
-                it wrote is kept.
+            LanguageModelError: The model cannot be opened, or failed several times in a row;
+                earlier results are kept.
         """
         expander = self._expander(llm, questions)
         if estimate:
@@ -184,8 +182,8 @@ class Documents(DocumentCollection):
         Raises:
             ConfigError: Title or content is empty, or the type is unknown.
             NotFoundError: There is no such document.
-            VersionConflictError: It is another one than ``if_match`` says.
-            ConflictError: Others store it again and again meanwhile.
+            VersionConflictError: Its version differs from ``if_match``.
+            ConflictError: Other writers keep changing it.
             EmbedderError: The embedder failed.
         """
         given = Labels(_known_type(document_type), None if tags is None else _known_tags(tags))
@@ -224,7 +222,7 @@ class Documents(DocumentCollection):
 
         Raises:
             NotFoundError: There is no such document.
-            VersionConflictError: It is another one than ``if_match`` says.
+            VersionConflictError: Its version differs from ``if_match``.
         """
         self._handle.check_own()
         known = self[document].id
@@ -241,11 +239,11 @@ class Documents(DocumentCollection):
             document: Its id or URI.
 
         Returns:
-            The document; ``None`` where the trash was emptied meanwhile, so that it comes back with
-            the next refresh of its source.
+            The document; ``None`` if the trash was emptied, so that the next refresh brings it
+            back.
 
         Raises:
-            NotFoundError: It is not in the trash; the message names what is.
+            NotFoundError: It is not in the trash; the message lists its content.
             EmbedderError: The embedder failed.
         """
         self._handle.check_own()

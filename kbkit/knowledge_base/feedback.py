@@ -68,14 +68,13 @@ class Feedback:
         not relevant; ratings have no weight where judgements measure, since those come from them.
 
         Args:
-            questions: Golden questions or judgements; by default those that `judgements` gives.
+            questions: Golden questions or judgements; by default those of `judgements`.
             mode: ``hybrid``, ``dense`` or ``lexical``.
-            retrieval: How to rank, in place of the recipe's ``retrieval`` part.
-            against: What to compare with: another mode, other settings, or an evaluation of the
-                same queries, of another knowledge base, say.
+            retrieval: Ranking settings, in place of the recipe's ``retrieval`` part.
+            against: Baseline: another mode, other settings, or an evaluation of the same queries.
             k: Places that Recall@k reads, 1 to 100.
-            wait: First have models embed what static vectors serve meanwhile, as `kb.improve()`
-                does; without, a note of the evaluation says what was left.
+            wait: Embed with models first, as `kb.improve()` does; without, a note says how much is
+                left.
             on_progress: Called after each query; by default notebooks show a bar.
 
         Raises:
@@ -112,15 +111,15 @@ class Feedback:
         that had no part in learning.
 
         Args:
-            questions: Golden questions or judgements; by default those that `judgements` gives.
-            others: More knowledge bases to learn from, with their questions or judgements (``None``
-                for what they were rated). Each of all is then held out in turn, whole.
+            questions: Golden questions or judgements; by default those of `judgements`.
+            others: Further knowledge bases to learn from, with questions or judgements (``None``
+                for their ratings). Each is held out in turn, whole.
             keep: Write the proposed settings to the knowledge base, if they win. The next build of
                 a recipe undoes that, unless `TuneReport.to_yaml` is put there.
             seed: Another one divides the queries in other ways.
-            wait: First have models embed what static vectors serve meanwhile, as `kb.improve()`
-                does; without, a note of the report says what was left.
-            on_progress: Called as the work goes on; by default notebooks show a bar.
+            wait: Embed with models first, as `kb.improve()` does; without, a note says how much is
+                left.
+            on_progress: Called during the work; by default notebooks show a bar.
 
         Raises:
             ConfigError: There are fewer than 10 queries, or one is wrong.
@@ -151,10 +150,10 @@ class Feedback:
         do not move them.
 
         Args:
-            query: What is asked.
+            query: The query.
             limit: Hits of each mode (``hybrid``, ``dense``, ``lexical``), 1 to 100.
             unshown: Candidates drawn at random from further down, 0 to 100.
-            seed: Another one gives another order and draws others.
+            seed: Seed of order and sample.
             rater: Whose ratings are marked; by default ``KBKIT_RATER`` or the login name.
 
         Raises:
@@ -178,10 +177,10 @@ class Feedback:
         Args:
             queries: Texts, golden questions, judgements, a recipe, or the path of a file (a recipe,
                 a TSV file of questions, or one query a line).
-            limit: As `pool` takes it, like what follows.
+            limit: See `pool`, also for the following arguments.
             unshown: Candidates drawn from further down.
-            seed: Another one gives another order and draws others.
-            rater: Who judges; by default ``KBKIT_RATER`` or the login name.
+            seed: Seed of order and sample.
+            rater: Name of the judge; by default ``KBKIT_RATER`` or the login name.
 
         Raises:
             ConfigError: There are no queries, or a number is out of range.

@@ -151,10 +151,9 @@ class KnowledgeBase(Searches):
         Args:
             title: Its title.
             content: Its text, Markdown.
-            source: URI of where it comes from, which identifies it; by default ``text:`` and the
-                title.
-            document_type: Its type; by default what `update` said, else detected.
-            tags: Free labels; by default what `update` said, else none.
+            source: URI that identifies it; by default ``text:`` and the title.
+            document_type: Type; by default the label of `update`, else detected.
+            tags: Free labels; by default those of `update`.
             metadata: JSON values to keep with it.
 
         Raises:
@@ -182,22 +181,22 @@ class KnowledgeBase(Searches):
         leaves them alone.
 
         Args:
-            sources: Parts of a recipe, such as ``CrawlSource(url="https://...")`` or the same as
-                a mapping (``{"type": "crawl", "url": "https://..."}``), documents, or what a
-                llama-index reader's ``load_data`` gave.
+            sources: Parts of a recipe, such as ``CrawlSource(url="https://...")`` or the same as a
+                mapping (``{"type": "crawl", "url": "https://..."}``), documents, or the output of a
+                llama-index reader's ``load_data``.
             base: Folder that relative paths start from.
-            remember: Whether `refresh` reads the sources again; without, their documents are as if
-                they had been added by hand, and the sources may go.
+            remember: Whether `refresh` reads the sources again; without, documents count as added
+                by hand.
             on_progress: Called after each document; by default notebooks show a bar.
             stop: Asked often; true ends the work cleanly.
 
         Returns:
-            What was done; pages that failed or were skipped are listed there with the reason.
+            Report with failed and skipped pages and reasons.
 
         Raises:
             ConfigError: Something is neither a source nor a document.
             ConflictError: Another process reads one of the sources right now.
-            EmbedderError: The embedder failed; what was stored stays.
+            EmbedderError: The embedder failed; stored entries stay.
         """
         return self._ingestion.ingest(
             *sources, base=base, remember=remember, on_progress=on_progress, stop=stop
@@ -220,7 +219,7 @@ class KnowledgeBase(Searches):
         Raises:
             ConfigError: It has no such sources.
             ConflictError: Another process reads one of the sources right now.
-            EmbedderError: The embedder failed; what was stored stays.
+            EmbedderError: The embedder failed; stored entries stay.
         """
         return self._ingestion.refresh(local=local, on_progress=on_progress, stop=stop)
 
@@ -256,20 +255,19 @@ class KnowledgeBase(Searches):
         its content, whatever stops the work.
 
         Args:
-            embedding: What is to embed the chunks from now on, as a recipe has it, or the name of a
-                preset (``"minilm"``); by default what was chosen before.
-            background: Return at once and have a process of its own do it, which goes on when this
-                one ends.
-            estimate: Do nothing but say what it would take, by how long a few texts take.
-            on_progress: Called as the work goes on; by default notebooks show a bar.
+            embedding: New embedding of chunks, as in a recipe, or a preset (``"minilm"``); by
+                default the current one.
+            background: Return at once; another process does the work, and outlives this one.
+            estimate: Only estimate the work, from a few texts.
+            on_progress: Called during the work; by default notebooks show a bar.
             stop: Asked often; true ends the work cleanly.
 
         Returns:
-            What is left to be done, which is false if that is nothing.
+            Remaining work; false if there is none.
 
         Raises:
             ConfigError: There is no such preset.
-            EmbedderError: An embedder cannot be opened, or failed; what was embedded is kept.
+            EmbedderError: An embedder cannot be opened, or failed; finished vectors are kept.
             LanguageModelError: The recipe has a language model annotate, which failed.
             NotFoundError: The knowledge base was deleted.
         """
@@ -296,10 +294,10 @@ class KnowledgeBase(Searches):
         documents again. Either is taken up where it was stopped.
 
         Args:
-            spec: How it is to work.
-            description: What it is about; by default as before.
+            spec: New settings.
+            description: New description; by default the current one.
             if_match: The version that its spec must be of now (`KnowledgeBaseSpec.version`).
-            on_progress: Called as the work goes on; by default notebooks show a bar.
+            on_progress: Called during the work; by default notebooks show a bar.
             stop: Asked often; true ends the work cleanly.
 
         Raises:
@@ -307,7 +305,7 @@ class KnowledgeBase(Searches):
             ConflictError: Another process changes the embedder right now.
             ConfigError: The language is unknown, or there is no such annotator.
             PostprocessorError: The package of a postprocessor is not installed.
-            EmbedderError: An embedder cannot be opened, or failed; what was embedded is kept.
+            EmbedderError: An embedder cannot be opened, or failed; finished vectors are kept.
         """
         return self._ingestion.configure(
             spec, description=description, if_match=if_match, on_progress=on_progress, stop=stop
@@ -321,9 +319,9 @@ class KnowledgeBase(Searches):
         Args:
             target: Id of a chunk or a document.
             score: 1 (useless) to 5 (exactly right).
-            query: What it was found for, if it was.
-            note: Anything else to say.
-            rater: Who rates; by default ``KBKIT_RATER`` or the login name.
+            query: The query that found it, if any.
+            note: A note.
+            rater: Name of the rater; by default ``KBKIT_RATER`` or the login name.
 
         Raises:
             ConfigError: The score is not 1 to 5.
@@ -347,25 +345,24 @@ class KnowledgeBase(Searches):
         """Write the knowledge base as a MkDocs project, and build its site.
 
         Args:
-            folder: Where to write; by default as the recipe says, else ``export/NAME`` in the
-                workspace.
-            build: Also run MkDocs, so that the site lies ready in the folder.
+            folder: Target folder; by default the recipe's, else ``export/NAME`` in the workspace.
+            build: Also run MkDocs.
             standalone: Add what others need to build the project: requirements, a workflow.
-            pages_only: Write only the pages, into a folder of the documentation of a MkDocs site
-                of yours, which needs the plugin ``kbkit``. It has to be named.
-            model: Whether browsers get the model that embeds queries as Python does, 23 MB of
-                files; by default as the recipe says (`site.model`), which is yes.
-            graph: Whether the knowledge graph has a page; by default as the recipe says
-                (`site.graph`), which is yes.
-            files: Whether the files of the workspace are a section of the site; by default as the
-                recipe says (`site.files`), which is no.
-            entries: Whether its entries are (`site.entries`).
+            pages_only: Write only the pages, into a named documentation folder of your own MkDocs
+                site with the plugin ``kbkit``.
+            model: Whether browsers get the model for query vectors, 23 MB of files; by default the
+                recipe's `site.model` (yes).
+            graph: Whether the knowledge graph gets a page; by default the recipe's `site.graph`
+                (yes).
+            files: Whether the workspace's files are a section; by default the recipe's `site.files`
+                (no).
+            entries: Whether its entries are a section (`site.entries`).
             on_progress: Called as pages are written.
 
         Raises:
-            ConfigError: What was asked for does not go together.
-            ExportError: The folder cannot be written, holds files of somebody else, or MkDocs
-                refuses the project.
+            ConfigError: Options contradict each other.
+            ExportError: The folder is not writable or has files of others, or MkDocs refuses the
+                project.
         """
         from kbkit.publishing.publisher import Publisher
 

@@ -51,7 +51,7 @@ class Ratings:
         """Ratings, oldest first.
 
         Args:
-            after: Only those behind the rating of this id.
+            after: Only ratings after this id.
             limit: Most ratings; by default all.
 
         Raises:
@@ -69,9 +69,9 @@ class Ratings:
         Args:
             target: A chunk or a document: its id, or the URI of a document.
             score: 1 (useless) to 5 (exactly right).
-            query: What it was found for, if it was.
-            note: Anything else to say.
-            rater: Who rates; by default ``KBKIT_RATER`` or the login name.
+            query: The query that found it, if any.
+            note: A note.
+            rater: Name of the rater; by default ``KBKIT_RATER`` or the login name.
 
         Raises:
             ConfigError: The score is not 1 to 5.

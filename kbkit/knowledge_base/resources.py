@@ -26,8 +26,7 @@ class Resources:
     """Objects that the knowledge bases of a workspace share.
 
     Attributes:
-        attachments: Gives the files of a document, by its URI, for each knowledge base, by its id,
-            whose documents have some.
+        attachments: Attachments of a document by URI, for each knowledge base by id.
     """
 
     stores: Stores
@@ -51,8 +50,8 @@ class NewKnowledgeBase:
     """A knowledge base that is to be made.
 
     Attributes:
-        embedder: What makes the vectors of its chunks at first.
-        id: What it is to be known as; ``""`` for any.
+        embedder: First embedder of its chunks.
+        id: Its id; ``""`` for a new one.
     """
 
     name: str

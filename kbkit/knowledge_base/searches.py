@@ -45,11 +45,11 @@ class Searches:
             query: A question or some words.
             limit: Most hits.
             mode: ``hybrid``, ``dense`` (by meaning only) or ``lexical`` (by words only).
-            filters: What a chunk and its document must be, as `Filters` or as a mapping of its
-                attributes, such as ``{"document_type": "manual", "heading": "install"}``.
-            retrieval: How to rank, in place of the recipe's ``retrieval`` part.
-            graph: Weight of what relations of the graph lead to, 0 to 5, in place of the recipe's
-                ``graph_weight``; 0 switches it off.
+            filters: Conditions on chunks and documents, as `Filters` or a mapping such as
+                ``{"document_type": "manual", "heading": "install"}``.
+            retrieval: Ranking settings, in place of the recipe's ``retrieval`` part.
+            graph: Weight of the graph, 0 to 5, in place of the recipe's ``graph_weight``; 0
+                switches it off.
 
         Raises:
             ConfigError: The query is empty, or limit, mode or a filter is wrong.
@@ -70,9 +70,9 @@ class Searches:
         title and headings; scores compare among themselves, not with those of a search.
 
         Args:
-            chunk_id: Of the chunk.
+            chunk_id: Id of the chunk.
             limit: Most hits.
-            filters: What a document must be.
+            filters: Conditions on documents.
 
         Raises:
             ConfigError: Limit or a filter is wrong.
@@ -91,7 +91,7 @@ class Searches:
         """Find chunks that share rare subjects with a chunk, in any words.
 
         Args:
-            chunk_id: Of the chunk.
+            chunk_id: Id of the chunk.
             limit: Most chunks.
 
         Raises:
@@ -130,11 +130,11 @@ class Searches:
         text, only the passages.
 
         Args:
-            query: What is asked.
+            query: The query.
             limit: Most passages.
-            llm: A llama-index language model; by default what its ``Settings.llm`` was set to. A
-                model may be a service, which then sees question and passages.
-            filters: What a document must be.
+            llm: A llama-index language model; by default its ``Settings.llm``. A remote model sees
+                question and passages.
+            filters: Conditions on documents.
 
         Raises:
             ConfigError: The query is empty, or the limit or a filter is wrong.
@@ -169,8 +169,8 @@ class Searches:
         It gives passages with their sources, marked as quoted material.
 
         Args:
-            limit: Passages where the agent does not say how many, 1 to 20.
-            filters: What a document must be.
+            limit: Default number of passages, 1 to 20.
+            filters: Conditions on documents.
 
         Raises:
             ConfigError: The limit or a filter is wrong.
@@ -184,7 +184,7 @@ class Searches:
         """Return a chunk with its neighbours, in document order.
 
         Args:
-            chunk_id: Of the chunk.
+            chunk_id: Id of the chunk.
             before: Most chunks before it, 0 or more.
             after: Most chunks after it, 0 or more.
 

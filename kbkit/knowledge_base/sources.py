@@ -67,7 +67,7 @@ class Sources:
         """Remember sources without reading them: the next refresh does.
 
         Args:
-            source: As `KnowledgeBase.ingest` takes it, or several.
+            source: One or several sources; see `KnowledgeBase.ingest`.
             base: Folder that relative paths start from.
 
         Raises:
@@ -87,14 +87,14 @@ class Sources:
         Args:
             source: Its id, or its location.
             if_match: The version that it must be of now (`SourceInfo.version`); by default any.
-            options: As a recipe has them: ``limit=500``, ``url="https://..."``,
-                ``exclude=["drafts/**"]``; ``None`` is the default again.
+            options: Options as in a recipe: ``limit=500``, ``url="https://..."``,
+                ``exclude=["drafts/**"]``; ``None`` restores the default.
 
         Raises:
             ConfigError: There is no such option, or its value cannot work.
             ConflictError: Another source reads that already.
             NotFoundError: There is no such source.
-            VersionConflictError: It was changed since, or by somebody else at the same time.
+            VersionConflictError: It changed since then.
         """
         from kbkit.sources.llamaindex import split_sources
 
@@ -113,7 +113,7 @@ class Sources:
             if_match: The version that it must be of now; by default any.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: There is no such source.
             VersionConflictError: It was changed since.
         """
         return self._switch(source, True, if_match)
@@ -126,7 +126,7 @@ class Sources:
             if_match: The version that it must be of now; by default any.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: There is no such source.
             VersionConflictError: It was changed since.
         """
         return self._switch(source, False, if_match)
@@ -142,7 +142,7 @@ class Sources:
             if_match: The version that it must be of now; by default any.
 
         Raises:
-            NotFoundError: There is none.
+            NotFoundError: There is no such source.
             VersionConflictError: It was changed since.
         """
         self._ingestion.drop_source(

@@ -44,9 +44,9 @@ class Block(NamedTuple):
     """Whole lines, ``content[start:end]``; lines of no block hold nothing that is shown.
 
     Attributes:
-        end: Where its last line ends, before the line feed.
-        level: Of headings, from 1.
-        markup: What begins a heading or underlines it, or begins a fence.
+        end: End of its last line, before the line feed.
+        level: Heading level, from 1.
+        markup: Opening or underline of a heading, or of a fence.
         item: It is the first block of a list item.
     """
 

@@ -42,7 +42,7 @@ class Outline:
 
     Attributes:
         blocks: All of its blocks but page marks, in order.
-        pages: Start and end of each page mark and the number of the page behind it, in order.
+        pages: Start and end of each page mark, and the number of the following page, in order.
         anchors: Start and anchor of each paragraph and item of a list that has one, in order.
     """
 

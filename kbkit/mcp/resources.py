@@ -49,8 +49,8 @@ class Page:
     """A page of a list that is asked for.
 
     Attributes:
-        cursor: Where it begins.
-        next_cursor: Where the next one does.
+        cursor: Its cursor.
+        next_cursor: Cursor of the next page.
     """
 
     cursor: str = ""

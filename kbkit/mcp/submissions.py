@@ -60,8 +60,8 @@ class Submission:
     """Documents that a caller submitted, parsed.
 
     Attributes:
-        documents: By their URIs.
-        skipped: What could not be read, and why.
+        documents: Documents by URI.
+        skipped: Unreadable items with reasons.
     """
 
     documents: dict[str, SourceDocument] = field(default_factory=dict)

@@ -88,8 +88,8 @@ class Declared:
 
     Attributes:
         tool: It.
-        scope: What a caller needs.
-        of_kbs: Whether it is for callers too who are limited to some knowledge bases.
+        scope: Required scope.
+        of_kbs: Whether callers limited to some knowledge bases may use it.
     """
 
     tool: Tool
@@ -120,7 +120,7 @@ class Tools:
     """Registers the tools of a server, with the objects they need.
 
     Attributes:
-        withheld: Names of those that change something, where there are none of these.
+        withheld: Names of writing tools that are withheld.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Tools:
 
         Args:
             declare: Declares them.
-            of_kbs: Whether they are for callers too who are limited to some knowledge bases.
+            of_kbs: Whether callers limited to some knowledge bases may use them.
         """
         self._of_kbs = of_kbs
         declare(self)

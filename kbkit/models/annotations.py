@@ -46,7 +46,7 @@ class StatedRelation(Value):
 
     Attributes:
         source: Name of the entity that it begins at, one of the annotation's.
-        name: Of the relation: a verb in lower case, ``depends_on``.
+        name: Name of the relation: a verb in lower case, ``depends_on``.
         target: Name of the entity that it leads to, likewise.
     """
 
@@ -62,18 +62,18 @@ class Annotation(Value):
     Attributes:
         text: The words of the chunk that it was read from, ``chunk.text[start:end]``.
         normalized_text: The statement on its own: plain text, without marks of Markdown.
-        frame: What kind of statement it is, if that can be told.
+        frame: Statement type, if known.
         domains: Fields of knowledge that it belongs to.
-        entities: Names that stand in it, written as those who define them write them.
-        problems: What it says goes wrong.
-        resolutions: What it says mends that.
-        contexts: Versions, platforms and headings that it holds under.
-        confidence: How likely its frame is right, 0 to 1.
-        start: Where it begins in the chunk, in characters.
-        end: Where it ends.
-        annotator: What made it, with its version.
-        relations: What it says that its entities are to each other, as far as the annotator tells;
-            the graph has them beside what it reads itself.
+        entities: Names in it, as their definitions spell them.
+        problems: Problems that it states.
+        resolutions: Resolutions that it states.
+        contexts: Versions, platforms and headings for which it holds.
+        confidence: Probability of the statement type, 0 to 1.
+        start: Start in the chunk, in characters.
+        end: End in the chunk.
+        annotator: Annotator with version.
+        relations: Relations between its entities, as far as the annotator states them; the graph
+            adds its own.
     """
 
     text: str
@@ -100,8 +100,8 @@ class AnnotatedChunk(Value):
         title: Title of its document.
         uri: URI of its document.
         position: Place of the chunk in the document, from 0.
-        heading_path: Headings that it stands below.
-        annotations: What it says.
+        heading_path: Headings above it.
+        annotations: Its annotations.
     """
 
     chunk_id: str
@@ -117,13 +117,13 @@ class Subject(Value):
     """A name that chunks, documents, files and entries share.
 
     Attributes:
-        id: Identifies it for ever, on any machine: made of its kind and key.
-        kind: What it is to those that speak of it.
-        name: As it is mostly written.
-        chunks: How many chunks speak of it.
-        documents: How many documents those are of.
+        id: Permanent id on any machine, made of kind and key.
+        kind: Role of the subject.
+        name: Most frequent spelling.
+        chunks: Number of chunks that mention it.
+        documents: Number of their documents.
         aliases: Other names for it.
-        type: Of an entity, what it is (``symbol``, ``flag``, ``term`` ...).
+        type: Type of an entity (``symbol``, ``flag``, ``term`` ...).
     """
 
     id: str
@@ -140,8 +140,8 @@ class ChunkSummary(Value):
     """Summary of a chunk in a few words.
 
     Attributes:
-        frame: The kind of its first statement, if that can be told.
-        entities: Those of its entities that the fewest other chunks name.
+        frame: Type of its first statement, if known.
+        entities: Its rarest entities.
     """
 
     frame: Frame | None
@@ -180,13 +180,12 @@ class Name(Value):
     """A name that a document gives, and so an entry of the gazetteer.
 
     Attributes:
-        name: As it is written.
-        type: What it names.
-        defines: Whether the document says there what it is: under a heading, in a glossary, as a
-            signature; else it only mentions it as a name (a code span, say).
-        anchor: Where in the document, if that has an anchor.
-        confirmed: Whether it is a name beyond doubt; else two documents have to give it before it
-            is one.
+        name: Name as written.
+        type: Type of the named thing.
+        defines: Whether the document defines it there (a heading, glossary or signature), rather
+            than mentions it (a code span, say).
+        anchor: Anchor in the document, if any.
+        confirmed: Whether it is certainly a name; else two documents must define it.
     """
 
     name: str
@@ -203,13 +202,13 @@ class SpeakingChunk(Value):
     Attributes:
         kb: Name of its knowledge base.
         chunk_id: Its id.
-        title: Of its document.
+        title: Title of its document.
         section: The headings above it, on one line.
-        uri: Of its document.
-        anchor: Where it begins there, if that has an anchor.
-        statement: What it says, normalised.
-        frame: What kind of statement that is, if that can be told.
-        weight: How much it is about the subject, 0 to 1: 1 where a heading names it.
+        uri: URI of its document.
+        anchor: Anchor in its document, if any.
+        statement: Its statement, normalised.
+        frame: Type of the statement, if known.
+        weight: Relevance to the subject, 0 to 1: 1 if a heading mentions it.
     """
 
     kb: str
@@ -229,12 +228,12 @@ class RelatedChunk(Value):
 
     Attributes:
         chunk_id: Its id.
-        title: Of its document.
+        title: Title of its document.
         section: The headings above it, on one line.
-        uri: Of its document.
-        anchor: Where it begins there, if that has an anchor.
-        score: How much the two share; compares those of one chunk.
-        shared: What both speak of, the rarest first.
+        uri: URI of its document.
+        anchor: Anchor in its document, if any.
+        score: Strength of the relation; comparable for one chunk.
+        shared: Shared subjects, the rarest first.
     """
 
     chunk_id: str
@@ -255,9 +254,9 @@ class SpeakingDocument(Value):
         id: Its id.
         title: Its title.
         uri: Its URI.
-        description: What it is, in a line.
-        chunks: How many of its chunks speak of the subject.
-        defines: Whether it says what the subject is.
+        description: Description in a line.
+        chunks: Number of its chunks that mention the subject.
+        defines: Whether it defines the subject.
     """
 
     kb: str
@@ -274,10 +273,10 @@ class About(Value):
     """Chunks, documents and entities about a subject.
 
     Attributes:
-        query: What was asked for.
+        query: The query.
         subjects: The subjects that are called so.
-        chunks: Chunks that speak of one of them, those that are most about it first.
-        documents: Their documents, those that define it first.
+        chunks: Chunks about the subjects, the most relevant first.
+        documents: Their documents, defining ones first.
         entities: Entities that the same chunks name oftener than others do.
     """
 

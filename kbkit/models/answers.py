@@ -34,10 +34,10 @@ class Answer:
     """An answer with its sources.
 
     Attributes:
-        query: What was asked.
-        text: What the model says; empty where no model is set.
-        hits: The passages it was given; its text cites them by their places, from 1.
-        model: Name of the model; empty where none is set.
+        query: The query.
+        text: Answer of the model; empty without a model.
+        hits: Passages given to it; its text cites them by position, from 1.
+        model: Name of the model; empty without a model.
     """
 
     query: str
@@ -123,18 +123,18 @@ class Citation(Value):
     """Source of a text, and how fresh it is.
 
     Attributes:
-        title: Of the document.
+        title: Title of the document.
         heading_path: Headings above the text, outermost first.
         url: Address of the place, with its anchor or page.
-        uri: Of the document.
+        uri: URI of the document.
         kb: Name of the knowledge base.
-        document_id: Of the document.
-        chunk_ids: Of the chunks that the text is made of, in their order.
+        document_id: Id of the document.
+        chunk_ids: Ids of the text's chunks, in order.
         page: Page of the source (PDF).
         fetched_at: When the document was read.
         age_days: Whole days since then.
-        state: How the document relates to its source: current, stale or gone.
-        version: Of what the document documents, or ``""``.
+        state: State of the document: current, stale or gone.
+        version: Version that the document is about, or ``""``.
     """
 
     title: str
@@ -157,13 +157,13 @@ class ContextPiece(Value):
 
     Attributes:
         number: From 1.
-        kind: ``passage``; ``entity``: what the graph knows of one that the question names;
-            ``entry``: a solution that worked; ``folders``: those at the root of the files.
-        text: What is quoted, as the context has it.
-        citation: Where it is from; of an entity, where it is told of, if anywhere.
-        name: Of the entity; slug of the entry.
-        score: Of the search, of a passage's best chunk.
-        cut: Whether it ends early, since the budget did.
+        kind: ``passage``; ``entity``: facts about a name in the question; ``entry``: a solution
+            that worked; ``folders``: the root folders of files.
+        text: Quoted text.
+        citation: Source; of an entity, of its mention, if any.
+        name: Name of the entity; slug of the entry.
+        score: Score of the passage's best chunk.
+        cut: Whether it was shortened for the budget.
     """
 
     number: int
@@ -180,14 +180,14 @@ class Context(Value):
     """Text for an agent to answer a question with.
 
     Attributes:
-        query: What was asked.
+        query: The query.
         text: All of it as a block for a language model: pieces with their numbers and sources,
             between marks that no document can have foreseen.
         pieces: Its parts: passages, best first, then entities, entries and folders.
-        tokens: What the text takes.
-        max_tokens: What it might have taken.
+        tokens: Tokens of the text.
+        max_tokens: Budget of tokens.
         seconds: Time it took.
-        notes: What the reader should know of how it came about; mostly empty.
+        notes: Notes for the reader; usually empty.
     """
 
     query: str

@@ -37,7 +37,7 @@ def telling_types(counts: Mapping[str, int]) -> tuple[str, ...]:
         counts: Number of documents of each type, as `KnowledgeBaseInfo.document_types`.
 
     Returns:
-        The types that are known, the commonest first; none where most documents are ``other``.
+        Known types, the most frequent first; none if most documents are ``other``.
     """
     other = counts.get(DocumentType.OTHER, 0)
     known = {kind: number for kind, number in counts.items() if kind != DocumentType.OTHER}
@@ -74,7 +74,7 @@ class Image:
     """A picture of a document.
 
     Attributes:
-        name: Of its file: a digest of what it holds, and what kind it is.
+        name: File name: a digest of the content, with its type.
         data: PNG, JPEG, GIF, WebP, or an SVG that runs and fetches nothing.
     """
 
@@ -87,19 +87,17 @@ class SourceDocument:
     """A document from a source, before it is stored; its texts are valid Unicode.
 
     Attributes:
-        uri: Where it comes from; identifies the document inside its knowledge base.
+        uri: Origin; identifies the document in its knowledge base.
         title: One line of plain text.
         content: Markdown. A heading may carry its anchor as ``## Title {#anchor}``.
-        document_type: ``None`` lets kbkit decide.
+        document_type: ``None`` for detection.
         tags: Free labels.
-        metadata: JSON values to keep with the document; ``description`` is what it states that
-            it is, in plain text.
-        fidelity: How many code blocks, headings, table rows and so on of the page the content
-            keeps, and how many there are, by kind; empty where it was not measured.
-        note: What somebody should know of how it was read (that its charset was guessed), or
-            ``""``; reports tell it, and nothing keeps it.
-        images: Its pictures by their addresses in the content; the metadata ``images`` tells their
-            names once they are stored.
+        metadata: JSON values to keep; ``description`` is its own description in plain text.
+        fidelity: Kept and total code blocks, headings, table rows and so on, by kind; empty if not
+            measured.
+        note: A note on how it was read (a guessed charset), or ``""``; only reports show it.
+        images: Pictures by address in the content; the metadata ``images`` has their names once
+            stored.
     """
 
     uri: str
@@ -134,9 +132,8 @@ class PageRecord:
         last_modified: Validator the server gave, or ``""``.
         links: Addresses on the page that are in the source's scope.
         document_uri: URI of the document made from it, or ``""``.
-        location: Where redirects led, or ``""``.
-        canonical: Address in the source's scope that the page says is its own, where that is
-            another, or ``""``.
+        location: Target of redirects, or ``""``.
+        canonical: The page's canonical address in scope, if it differs, or ``""``.
     """
 
     url: str
@@ -165,13 +162,13 @@ class Document(Value):
 
     Attributes:
         id: Stable: derived from the knowledge base and the URI.
-        metadata: What its source keeps with it; ``description`` is what it states of itself.
-        fetched_at: When the source was last seen to say this (UTC).
+        metadata: Metadata of its source; ``description`` is its own description.
+        fetched_at: When the source last had this text (UTC).
         state: See `DocumentState`.
         content_hash: Another one as soon as anything of the document is; ``if_match`` takes it.
             ``""`` of one that is gone.
-        description: What it is, in a line of plain text: what it states of itself, or how it
-            begins; ``""`` where neither tells.
+        description: Description in a line of plain text: its own, or from its beginning; ``""`` if
+            unknown.
     """
 
     id: str
@@ -204,7 +201,7 @@ class DocumentInfo(Value):
     Attributes:
         id: Stable: derived from the knowledge base and the URI.
         chunks: Number of its chunks.
-        description: What it is, in a line.
+        description: Description in a line.
         content_hash: Another one as soon as anything of the document is; ``if_match`` takes it.
     """
 
@@ -236,9 +233,9 @@ class DocumentPart(Value):
     Attributes:
         kb: Name of its knowledge base.
         document: It, with that part as its content.
-        section: The heading that the part stands below, as it was asked for; ``""`` for none.
-        start: Where the part begins in the text, in characters.
-        end: Where it ends.
+        section: Requested heading; ``""`` for none.
+        start: Start of the part in the text, in characters.
+        end: End in the chunk.
         length: Characters of the whole text.
     """
 
@@ -269,7 +266,7 @@ class ChunkSpan:
 
     Attributes:
         start: Offset of the first character in the document's content.
-        end: Offset behind the last one: ``content[start:end]`` is the chunk.
+        end: End offset: ``content[start:end]`` is the chunk.
         heading_path: Headings above the span, outermost first, without markup or anchors.
         anchor: Anchor of the nearest heading above, or ``""``.
         page: Page number in the source (PDF), counted from 1.
@@ -319,7 +316,7 @@ class Crumb:
     """One breadcrumb between a source's front page and a document.
 
     Attributes:
-        uri: Of the page that it leads to, or ``""`` where it is a name only.
+        uri: URI of its page, or ``""``.
     """
 
     title: str
@@ -331,8 +328,7 @@ class Navigation:
     """A document's place. It is true where something is known.
 
     Attributes:
-        breadcrumbs: What stands above it, outermost first, without the document itself; ``None``
-            where its source does not say.
+        breadcrumbs: Breadcrumbs, outermost first, without the document; ``None`` if unknown.
         next: URI of the document that follows it, or ``""``.
     """
 

@@ -34,8 +34,8 @@ class Vote(Value):
     """A vote for an entry, identified by all of its fields.
 
     Attributes:
-        timestamp: When it was given.
-        rater: Who gave it.
+        timestamp: Time of the vote.
+        rater: Name of the voter.
         score: 1 (useless) to 5 (exactly right).
     """
 
@@ -49,9 +49,9 @@ class EntryRating(Value):
     """Summary of the votes for an entry.
 
     Attributes:
-        average: Of their scores, to two places; 0 without votes.
-        count: How many there are.
-        votes: All of them, oldest first; only where one entry is read.
+        average: Average score, to two places; 0 without votes.
+        count: Number of votes.
+        votes: All votes, oldest first; only for a single entry.
     """
 
     average: float = 0.0
@@ -78,8 +78,8 @@ class EntryFile(Value):
     """A file of an entry.
 
     Attributes:
-        path: Within the entry, such as ``code/run.py``.
-        size: In bytes.
+        path: Path within the entry, such as ``code/run.py``.
+        size: Size in bytes.
     """
 
     path: str
@@ -92,18 +92,18 @@ class EntryInfo(Value):
 
     Attributes:
         slug: Name of its folder.
-        id: What it is called when its folder is called otherwise.
+        id: Its id, which a rename keeps.
         title: One line.
         description: Its purpose.
         tags: Free labels.
-        category: What it belongs to, or ``""``.
+        category: Category, or ``""``.
         status: Whether it is in use.
-        rating: What votes come to.
-        source: Who wrote it.
+        rating: Summary of votes.
+        source: Author: a person or an agent.
         origin_task_id: The task that it was learned from, or ``""``.
         created_at: When it was made.
         updated_at: When anything but its votes was last changed.
-        version: Identifies what it says, votes aside; hand it back as ``if_match``.
+        version: Version of the content without votes; for ``if_match``.
         problem: Why its ``skill.yaml`` cannot be read, with line and column; all else is then as it
             was when it could.
     """
@@ -129,8 +129,8 @@ class Entry(EntryInfo):
     """An entry with its text.
 
     Attributes:
-        prompt: What tells an agent how to do it (``prompt.md``).
-        readme: What tells people about it (``README.md``).
+        prompt: Instructions for an agent (``prompt.md``).
+        readme: Readme for people (``README.md``).
         files: All other files.
     """
 
@@ -154,9 +154,9 @@ class EntryPage(Value):
     """Some of the entries that were asked for, in order.
 
     Attributes:
-        entries: Those.
+        entries: The entries.
         total: Total number.
-        offset: How many stand before these.
+        offset: Number of skipped entries.
     """
 
     entries: tuple[EntryInfo, ...]
@@ -175,7 +175,7 @@ class EntrySyncReport(SyncReport):
     """Result of importing outside changes of entries, by slug.
 
     Attributes:
-        synced: How many entries are now known as their folders have them.
+        synced: Number of entries now level with their folders.
     """
 
     synced: int = 0

@@ -23,12 +23,12 @@ class FileInfo(Value):
     """A file or a folder.
 
     Attributes:
-        path: Where it is, from the root.
-        kind: What it is.
-        size: In bytes; 0 for a folder.
+        path: Path from the root.
+        kind: Kind of path.
+        size: Size in bytes; 0 for a folder.
         created_at: When it was made; of a folder, when the oldest file in it was.
         changed_at: When it was last written.
-        version: Of a file, identifies what it holds; hand it back as ``if_match``.
+        version: Version of a file's content; for ``if_match``.
         read_only: Whether it shows a knowledge base.
     """
 
@@ -56,8 +56,8 @@ class FileTree(Value):
     """A folder with all that is in it, or a file; as text, a drawing.
 
     Attributes:
-        info: What it is.
-        children: What a folder holds, folders first.
+        info: Its facts.
+        children: Children of a folder, folders first.
     """
 
     info: FileInfo
@@ -79,8 +79,8 @@ class FileLink(Value):
     """A link of one file to another.
 
     Attributes:
-        target: As it is written: a name, or a path.
-        path: The file that this means; ``""`` while there is none.
+        target: Target as written: a name or a path.
+        path: Target file; ``""`` if it does not exist.
     """
 
     target: str
@@ -92,9 +92,9 @@ class DeletedFile(Value):
     """A file or folder in the trash.
 
     Attributes:
-        id: Tells several of one path apart.
-        path: Where it was.
-        kind: What it is.
+        id: Distinguishes items of one path.
+        path: Former path.
+        kind: Kind of path.
         deleted_at: When it was deleted.
     """
 

@@ -28,20 +28,19 @@ class Filters:
     Attributes:
         document_type: One of these types; empty for any.
         tags: All of these tags.
-        source: What its URI begins with.
+        source: Prefix of its URI.
         path: A glob (`kbkit.globs`) that the path of its URI fits (``library/**``, ``*.pdf``).
         after: Fetched at this time or later. A time without a zone is UTC.
         before: Fetched before this time.
-        min_rating: Least average rating, 1 to 5, of the chunk, or of its document where the chunk
-            has none.
+        min_rating: Minimum average rating, 1 to 5, of the chunk, or else of its document.
         state: One of these states; empty for any.
-        version: Documents this version of something (``3.12``), as its source says or its address.
-            A search for a version that no document has is an error that names those there are.
-        heading: What stands in a heading above the chunk, in capitals or not; the title of the
-            document is none.
-        page: One of these pages of its source (of a PDF, say), counted from 1; empty for any.
+        version: Version that the document is about (``3.12``), by its source or address. An unknown
+            version is an error that lists the known ones.
+        heading: Text in a heading above the chunk, in any case; the document's title does not
+            count.
+        page: One of these pages (of a PDF, say), from 1; empty for any.
         frame: Makes a statement of one of these kinds; empty for any.
-        subject: Speaks of all of these subjects, of whatever kind, by any of their names.
+        subject: Mentions all of these subjects, by any of their names.
         entity: Names all of these entities, by any of their names.
     """
 
@@ -81,7 +80,7 @@ class Filters:
         """Parse conditions: single values for lists, strings for times.
 
         Args:
-            conditions: Such as ``{"document_type": "manual", "after": "2026-01-31"}``.
+            conditions: Conditions such as ``{"document_type": "manual", "after": "2026-01-31"}``.
 
         Raises:
             ConfigError: A condition is unknown, or its value cannot be one.

@@ -17,16 +17,16 @@ class Entity(Value):
     """A node of the graph: something that has a name.
 
     Attributes:
-        id: That of its subject.
-        name: As it is mostly written.
-        type: What it is; one of `EntityType`, or what a person calls it.
-        aliases: Other names for it: spelled otherwise, merged into it, or given by a recipe.
-        description: What it is, in a sentence, as a document says it or a person wrote.
+        id: Id of its subject.
+        name: Most frequent spelling.
+        type: Type: one of `EntityType`, or a person's word.
+        aliases: Aliases: other spellings, merged entities, or names of a recipe.
+        description: Description in a sentence, by a document or a person.
         properties: Further properties.
-        chunks: How many chunks name it.
-        documents: How many documents those are of.
-        made_by: Who made or last changed it; ``""`` where no person did.
-        by_hand: Whether a person made or changed it, so that no rebuild does.
+        chunks: Number of chunks that mention it.
+        documents: Number of their documents.
+        made_by: Last editor; ``""`` if no person edited it.
+        by_hand: Whether a person edited it, so that rebuilds keep it.
         updated_at: When that was last done; hand it back as ``expected`` with a change.
     """
 
@@ -49,17 +49,17 @@ class Relation(Value):
 
     Attributes:
         id: Its number.
-        source: Where it begins.
-        name: What it says of the two (``depends_on``).
+        source: Start.
+        name: Name of the relation (``depends_on``).
         target: Where it ends.
         weight: How strong it is, above 0 to 1.
-        evidence: Ids of chunks that say so.
-        made_by: Who made or last changed it; what found it where no person did.
+        evidence: Ids of supporting chunks.
+        made_by: Last editor, or kbkit.
         created_at: When it was first seen.
         seen_at: When it was last seen in a text, or changed by a person; hand it back as
             ``expected`` with a change.
-        note: What a person said of it.
-        by_hand: Whether a person made or changed it, so that no rebuild does.
+        note: Note of a person.
+        by_hand: Whether a person edited it, so that rebuilds keep it.
     """
 
     id: int
@@ -80,12 +80,12 @@ class Step(Value):
     """One step of a walk through the graph.
 
     Attributes:
-        target: What it is.
-        name: What that is called.
-        type: Of an entity, what it is; else the kind of the target.
-        depth: How many relations away from the start.
-        relation: What led there; ``None`` at the start.
-        forward: Whether that relation was walked from its source to its target.
+        target: Target of the step.
+        name: Its label.
+        type: Type of an entity; else the kind of target.
+        depth: Number of relations from the start.
+        relation: Relation that led there; ``None`` at the start.
+        forward: Whether the relation was followed from source to target.
     """
 
     target: Target
@@ -103,7 +103,7 @@ class GraphEdit(Value):
     Attributes:
         id: Its number.
         what: The change, in words.
-        made_by: Who made it.
+        made_by: Name of the editor.
         made_at: When.
     """
 
@@ -135,11 +135,11 @@ class Gap(Value):
     """A gap of the documentation, and where to begin.
 
     Attributes:
-        kind: What is missing.
-        target: What it is missing of.
-        name: What that is called.
+        kind: Kind of gap.
+        target: Target with the gap.
+        name: Its label.
         reason: Why it is one, with figures, in a sentence.
-        weight: How much it matters; compares gaps of one kind.
+        weight: Importance; comparable for one kind.
         start: Ids of the chunks to start from.
     """
 
@@ -158,10 +158,10 @@ class MergeSuggestion(Value):
     Attributes:
         keep: Id of the one that would stay.
         merge: Id of the one that would become an alias of it.
-        names: What the two are called, in that order.
-        reason: What speaks for it (``acronym``, ``spelling``, ``definition``).
-        evidence: What that is, for a person to judge by.
-        score: How sure it is, 0 to 1.
+        names: Their two names, in that order.
+        reason: Reason (``acronym``, ``spelling``, ``definition``).
+        evidence: Evidence for a person to judge.
+        score: Certainty, 0 to 1.
     """
 
     keep: str
@@ -177,12 +177,12 @@ class LayoutNode(Value):
     """A node of a graph that is drawn.
 
     Attributes:
-        target: What it stands for.
-        name: What that is called.
-        type: Of an entity, what it is; else the kind of the target.
-        x: How far right of the middle of the picture its own middle is.
-        y: How far below.
-        radius: How large it is drawn, by how much is related to it.
+        target: Target of the node.
+        name: Its label.
+        type: Type of an entity; else the kind of target.
+        x: Horizontal offset of its centre.
+        y: Vertical offset, downwards.
+        radius: Radius, by the number of relations.
     """
 
     target: Target
@@ -198,8 +198,8 @@ class LayoutEdge(Value):
     """A relation that is drawn.
 
     Attributes:
-        source: The number of the node where it begins, from 0.
-        target: The number of the node where it ends.
+        source: Number of its start node, from 0.
+        target: Number of its end node.
         name: What it says of the two.
         weight: How strong it is, above 0 to 1.
     """
@@ -215,9 +215,9 @@ class GraphLayout(Value):
     """A graph, or a part of it, laid out for drawing.
 
     Attributes:
-        nodes: Those first to which most is related.
+        nodes: Nodes, the most connected first.
         edges: The strongest relations of each node, the strongest first.
-        total: How many nodes there were to choose from.
+        total: Number of nodes to choose from.
     """
 
     nodes: tuple[LayoutNode, ...] = ()

@@ -77,17 +77,17 @@ class ScoreParts(Value):
     Attributes:
         cosine: Cosine of query and chunk vectors, -1 to 1 (0 in lexical mode).
         bm25: BM25 score with the statistics of all knowledge bases searched, 0 or more.
-        dense: What ``cosine``, normalised and weighted, adds to the score.
-        lexical: What ``bm25``, normalised and weighted, adds to the score.
-        document: What other passages found in the same document add.
-        title: What the query's words in the document's title add.
-        heading: What the query's words in the headings above the chunk add.
-        card: What the document is about, as its card says, adds.
-        page: What the query's words anywhere in the document add.
-        graph: What relations of the graph that lead to it, from what the query names and from
-            documents that answer it, add.
-        learned: What questions like the query add that people rated the chunk 4 or 5 for.
-        rating: What ratings of the chunk and its document add; below 0 for bad ones.
+        dense: Contribution of ``cosine``, normalised and weighted.
+        lexical: Contribution of ``bm25``, normalised and weighted.
+        document: Contribution of other passages of the document.
+        title: Contribution of query words in the document's title.
+        heading: Contribution of query words in the headings above the chunk.
+        card: Contribution of the document's summary.
+        page: Contribution of query words anywhere in the document.
+        graph: Contribution of relations from entities in the query, and from documents that answer
+            it.
+        learned: Contribution of similar questions for which people rated the chunk 4 or 5.
+        rating: Contribution of ratings of the chunk and its document; negative for bad ones.
     """
 
     cosine: float
@@ -219,7 +219,7 @@ class Hit:
         What the document says stays text: no character of it is read as markup.
 
         Args:
-            snippet: What to quote; by default the hit's snippet.
+            snippet: Text to quote; by default the hit's snippet.
         """
         name = _escaped(" › ".join([self.title or self.uri, *self.headings]))
         if self.uri.startswith(("http://", "https://")):
@@ -281,11 +281,10 @@ class Hits(Sequence[Hit]):
     """The results of one search, best first.
 
     Attributes:
-        query: What was asked.
+        query: The query.
         hits: The results.
         seconds: Time the search took.
-        notes: What the reader should know of how they came about, such as that the embedder
-            could not be reached; mostly empty.
+        notes: Notes for the reader, such as an unreachable embedder; usually empty.
     """
 
     query: str

@@ -25,9 +25,9 @@ class Progress:
             ``candidates`` and ``tune`` (of `KnowledgeBase.tune`), ``export`` or
             ``site``; ``copy`` and ``check`` (rows of `kbkit.migrate`).
         done: Units done.
-        total: Units in all as far as known, or ``None``.
-        message: What is being worked on.
-        so_far: What an ingest has done until now, where one is under way.
+        total: Total units, or ``None`` if unknown.
+        message: Current item.
+        so_far: Report of the ingest so far, if one runs.
     """
 
     stage: str
@@ -44,18 +44,17 @@ class IngestReport(Value):
     Attributes:
         fetched: Pages or files whose content was read (an HTTP 304 is not counted).
         seconds: Time by stage.
-        interrupted: The work was stopped before its end; the next run goes on from here.
-        fidelity: What the Markdown of the measured pages keeps of them: kept and wanted things
-            by kind (``pages`` counts the pages that were measured). The first pages of a site
-            are measured, and every eighth of the others.
-        poorly_read: Measured pages that lost more than a tenth, or of which a tenth is not their
-            content, with what they lost.
+        interrupted: The work was stopped early; the next run continues it.
+        fidelity: Fidelity of measured pages: kept and total items by kind (``pages`` counts
+            measured pages). The first pages of a site are measured, and every eighth of the others.
+        poorly_read: Measured pages that lost more than a tenth, or have a tenth of surplus, with
+            their losses.
         notes: Documents that were read by a guess, of their charset for one, and which.
         warnings: Sources whose pages were poorly read as a whole, with the worst pages.
-        failed_sources: Sources of which nothing could be read, with the first reason. Those that
-            were read for the first time are not remembered.
+        failed_sources: Sources of which nothing could be read, with the first reason. New ones are
+            not remembered.
         documents: Ids of the documents that were read or are as they were, the first 1,000.
-        improvement: What models have still to embed, where static vectors serve meanwhile.
+        improvement: Work left for models, where static vectors serve meanwhile.
     """
 
     new: int = 0
@@ -114,9 +113,9 @@ class ImportReport(Value):
     """Result of an import.
 
     Attributes:
-        documents: Those that were read, or are as they were; the first 1,000.
-        chunks: How many chunks these have.
-        report: What was done.
+        documents: Documents read or unchanged; the first 1,000.
+        chunks: Number of their chunks.
+        report: Report of the ingest.
     """
 
     documents: tuple[DocumentInfo, ...]

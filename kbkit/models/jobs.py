@@ -80,7 +80,7 @@ class JobError(Value):
 
     Attributes:
         error: Class of `kbkit.errors`.
-        detail: What it says.
+        detail: Message.
     """
 
     error: str
@@ -93,14 +93,14 @@ class Job(Value):
 
     Attributes:
         id: Identifies it.
-        kind: What it does; one of `KINDS`.
+        kind: Kind of work; one of `KINDS`.
         kbs: Names of the knowledge bases that it works at.
-        owner: Name of the token that began it; ``""`` where none was needed.
-        state: How far it is.
-        progress: How far it has come, once it has begun.
-        result: What came of it, as JSON values, once it has ended.
+        owner: Name of the token that began it; ``""`` without tokens.
+        state: State of the job.
+        progress: Progress, once it runs.
+        result: Result as JSON values, once it has ended.
         problem: Why it failed.
-        attempts: How often it was begun: more than once where its server ended.
+        attempts: Number of attempts: more than one if its server ended.
         created_at: When it was asked for (UTC).
         started_at: When it was begun last.
         ended_at: When it ended.
@@ -126,12 +126,12 @@ class TokenInfo(Value):
 
     Attributes:
         id: The part of it that is no secret.
-        name: What it is called, such as whom it was given to.
-        scope: ``read``, ``write`` or ``admin``; each takes in those before it.
+        name: Name, such as its user's.
+        scope: ``read``, ``write`` or ``admin``; each includes the ones before it.
         kbs: Names of the only knowledge bases that it is for; empty for all.
         created_at: When it was made (UTC).
-        expires_at: When it ends; ``None`` for never.
-        used_at: When it was last used, to the minute; ``None`` for never.
+        expires_at: Expiry; ``None`` for never.
+        used_at: Last use, to the minute; ``None`` for never.
     """
 
     id: str

@@ -60,10 +60,9 @@ class License(Value):
     """A license as its source states it; each part may be ``""``. True if one is named.
 
     Attributes:
-        name: The SPDX name or expression (``CC-BY-4.0``) where it is known to be one, else the
-            text as it was stated.
+        name: SPDX name or expression (``CC-BY-4.0``) if recognized, else the stated text.
         url: Address of its terms (http or https).
-        attribution: Whom to credit, as a copyright notice says it.
+        attribution: Credit, as in a copyright notice.
     """
 
     name: str = ""

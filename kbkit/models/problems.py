@@ -39,12 +39,12 @@ class Finding(Value):
     """A defect.
 
     Attributes:
-        part: Of the workspace: ``catalog``, ``configuration``, ``vectors``, ``words``,
+        part: Part of the workspace: ``catalog``, ``configuration``, ``vectors``, ``words``,
             ``embedder``, ``index``, ``snapshot``, ``jobs``, ``tokens``, ``files`` or ``entries``.
-        kb: Name of the knowledge base; empty where it is of all.
-        problem: What is wrong.
-        remedy: What to do.
-        mended: Whether that was done.
+        kb: Name of the knowledge base; empty for all.
+        problem: The problem.
+        remedy: The remedy.
+        mended: Whether it was repaired.
     """
 
     part: str
@@ -63,8 +63,8 @@ class Health(Value):
     """Result of `Workspace.doctor`.
 
     Attributes:
-        findings: What is not as it should be, in order of what rests on what.
-        knowledge_bases: Number of those that were looked at.
+        findings: Defects, causes before consequences.
+        knowledge_bases: Number of checked knowledge bases.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -85,11 +85,11 @@ class Run(Value):
 
     Attributes:
         kb: Name of the knowledge base.
-        source: Address, path or name of what was read.
+        source: Address, path or name of the source.
         started_at: When it began.
-        finished_at: When it ended; ``None`` while it goes on, and where it was cut off.
-        seconds: How long that took; 0 where it has not ended.
-        counts: How many documents were added, updated and so on.
+        finished_at: End; ``None`` while it runs, or if it was interrupted.
+        seconds: Duration; 0 if it has not ended.
+        counts: Numbers of documents added, updated and so on.
     """
 
     kb: str

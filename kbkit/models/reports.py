@@ -21,9 +21,9 @@ class Improvement(Value):
         cards: Documents whose card its model has not embedded.
         chunks: Chunks that the model which the recipe names has not embedded.
         annotations: Chunks that have not been annotated.
-        seconds: What that takes, about, by how long a few took; 0 where none were embedded.
-        megabytes: What the vectors weigh as searches hold them; 0 where that was not asked for.
-        running: Whether a process works at it.
+        seconds: Estimated time from a few texts; 0 if none were embedded.
+        megabytes: Size of the vectors in memory; 0 if not estimated.
+        running: Whether a process works on it.
     """
 
     cards: int = 0
@@ -57,10 +57,10 @@ class Expansion(Value):
 
     Attributes:
         model: Which one.
-        documents: Those of which it has still to write; a request each.
-        characters: What it is to be sent, instructions included.
+        documents: Documents left; one request each.
+        characters: Characters to send, instructions included.
         input_tokens: The same in tokens, about: a fourth of the characters, as in English.
-        output_tokens: What it is to answer, at most, about.
+        output_tokens: Maximum number of output tokens, estimated.
         written: Documents that it wrote of now.
         failed: Documents that it failed at now, with the reason; their cards are as before.
     """
@@ -95,15 +95,15 @@ class AnnotationReport(Value):
 
     Attributes:
         annotated: Chunks that were annotated now.
-        model: What annotates.
-        chunks: Those that a model has still to be asked about.
-        characters: What it is to be sent, instructions included.
+        model: Name of the model.
+        chunks: Chunks left for the model.
+        characters: Characters to send, instructions included.
         input_tokens: The same in tokens, about: a fourth of the characters, as in English.
-        output_tokens: What it is to answer, about.
-        requests: How often it was asked now.
-        used_input_tokens: What it was sent now, as it says itself, else about.
-        used_output_tokens: What it answered now, likewise.
-        failed: Chunks that it failed at now, with the reason: what is kept of them is their text.
+        output_tokens: Estimated output tokens.
+        requests: Requests in this run.
+        used_input_tokens: Tokens sent in this run, as the model reports or estimated.
+        used_output_tokens: Tokens received in this run, likewise.
+        failed: Chunks that failed in this run, with reasons; without annotations.
     """
 
     annotated: int
@@ -142,14 +142,13 @@ class KnowledgeBaseInfo(Value):
         embedder: Fingerprint of the embedder its vectors come from.
         states: Number of documents in each state.
         document_types: Number of searched documents of each type.
-        pending: Chunks that Chroma has not been given yet (searched all the same).
-        card_embedder: Fingerprint of what embedded the cards that are searched; ``""`` without.
+        pending: Chunks that Chroma does not have yet (still searchable).
+        card_embedder: Fingerprint of the embedder of document summaries, or ``""``.
         cards_waiting: Documents whose card its model has not embedded yet.
         chunks_waiting: Chunks that the model which the recipe names has not embedded yet, while
             static vectors serve all.
         annotations_waiting: Chunks that have not been annotated, though its recipe wants it.
-        version: Another one as soon as its name, its description, its settings or anything that it
-            holds is; ``if_match`` takes it.
+        version: Changes with its name, description, settings and content; for ``if_match``.
     """
 
     id: str
@@ -183,7 +182,7 @@ class KnowledgeBaseInfo(Value):
         """Return labels and values for a person.
 
         Args:
-            verbose: Whether to add fingerprints and the collection of the vector store.
+            verbose: Whether to add fingerprints and the vector store's collection.
         """
 
         def counts(values: Mapping[str, int]) -> str:
@@ -222,17 +221,16 @@ class SourceInfo(Value):
 
     Attributes:
         id: Identifies it in its knowledge base.
-        type: Such as ``crawl`` or ``files``.
+        type: Type such as ``crawl`` or ``files``.
         location: The address, path or name that it reads.
         base: The folder that a relative path starts from.
-        name: What it is called where others read it: as `location`, but for a place on disk the
-            name that URIs of its documents begin with.
-        enabled: Whether a refresh reads it.
+        name: Name for others: its `location`, or for a local place the prefix of its URIs.
+        enabled: Whether refreshes read it.
         documents: Number of its documents that are searched.
-        from_recipe: Whether a recipe named it; it goes when the recipe no longer does.
+        from_recipe: Whether a recipe named it; it goes when the recipe drops it.
         created_at: When it was first read (UTC).
-        options: All that describes it, as a recipe says it.
-        version: Another one as soon as what it reads, how, or whether, is; ``if_match`` takes it.
+        options: All options as in a recipe.
+        version: Changes with the source's options and state; for ``if_match``.
     """
 
     id: str
@@ -264,8 +262,8 @@ class DeletedKnowledgeBase(Value):
     """A knowledge base in the trash.
 
     Attributes:
-        id: Tells it from others of its name.
-        name: What it was called.
+        id: Distinguishes items of one name.
+        name: Former name.
         documents: Number of its documents.
         deleted_at: When it was deleted (UTC).
     """
@@ -285,7 +283,7 @@ class Compaction(Value):
         documents: Number of deleted documents.
         knowledge_bases: Number of deleted knowledge bases.
         images: Number of pictures that no document shows any more.
-        bytes: By how much the workspace is smaller.
+        bytes: Number of bytes saved.
         files: Number of deleted files and folders of `Workspace.files`.
         entries: Number of deleted entries, and of replaced ones.
     """
@@ -304,10 +302,10 @@ class RestoredKnowledgeBase(Value):
 
     Attributes:
         name: What it is called.
-        new: Whether it was not there before.
-        documents: Number of documents that came; those that were there stayed as they were.
+        new: Whether it is new here.
+        documents: Number of new documents; existing ones stayed.
         chunks: Number of their chunks.
-        ratings: Number of ratings that came.
+        ratings: Number of new ratings.
     """
 
     name: str
@@ -323,11 +321,11 @@ class Restoration(Value):
 
     Attributes:
         bundle: Its file; ``""`` for one that was sent to a server.
-        knowledge_bases: What came of each.
-        files: Paths of the files and entries that came; those that were there stayed.
-        kept: Paths of files that say something else here, and stayed as they were.
-        sources: Sources that came and that no refresh reads until they are enabled.
-        seconds: How long it took.
+        knowledge_bases: Result for each.
+        files: Paths of new files and entries; existing ones stayed.
+        kept: Paths of files that exist with other content, and stayed.
+        sources: Sources restored as disabled.
+        seconds: Duration.
     """
 
     bundle: str
@@ -344,14 +342,14 @@ class BundleInfo(Value):
 
     Attributes:
         path: Its file.
-        knowledge_bases: Names of those in it.
+        knowledge_bases: Names of knowledge bases in it.
         documents: Number of documents, of all of them.
         chunks: Number of chunks.
-        bytes: What the file weighs.
-        sha256: Digest of its manifest, which has those of all that it holds.
+        bytes: Size of the file.
+        sha256: Digest of its manifest, which has digests of all members.
         signed: Whether it is signed.
         skipped: Paths of files and pictures that could not be read, and why.
-        seconds: How long it took.
+        seconds: Duration.
     """
 
     path: str
@@ -371,13 +369,13 @@ class BundleArchive(Value):
 
     Attributes:
         archive: Identifies it.
-        knowledge_bases: Names of those in it.
+        knowledge_bases: Names of knowledge bases in it.
         documents: Number of documents, of all of them.
         chunks: Number of chunks.
-        bytes: What it weighs.
-        sha256: Digest of its manifest, which has those of all that it holds.
+        bytes: Size in bytes.
+        sha256: Digest of its manifest, which has digests of all members.
         skipped: Paths of files that could not be read, and why.
-        seconds: How long it took.
+        seconds: Duration.
     """
 
     archive: str
@@ -410,14 +408,12 @@ class Migration(Value):
     """Result of moving a workspace.
 
     Attributes:
-        source: Where its catalog was, and still is as it was: a folder, or the address of a
-            database without its password.
-        destination: Where it is now, likewise.
-        tables: What was copied, and compared at the end.
+        source: Old place of the catalog, unchanged: a folder, or a database URL without password.
+        destination: New place, likewise.
+        tables: Tables that were copied and compared.
         kept: Number of rows that an earlier migration, which was cut off, had left there.
-        folders: Folders beside the catalog that were copied; those that are not there, or stayed
-            where they belong, are not named.
-        seconds: How long it took.
+        folders: Folders copied beside the catalog.
+        seconds: Duration.
     """
 
     source: str
@@ -438,7 +434,7 @@ class RatingTotal(Value):
     """Summary of the ratings of a chunk or a document.
 
     Attributes:
-        raters: How many people rated it.
+        raters: Number of raters.
         average: Mean of the last rating of each, 1 to 5.
     """
 
@@ -465,14 +461,14 @@ class ExportReport(Value):
     """Result of an export. Pages include documents, sections and the home page.
 
     Attributes:
-        folder: Of the Markdown pages or, of a whole export, the MkDocs project.
-        site: Folder of the built site, or ``None`` when none was built.
+        folder: Folder of the Markdown pages, or of the MkDocs project.
+        site: Folder of the built site, or ``None``.
         documents: Documents that have a page.
-        written: Pages that are new or differ from what was there.
+        written: New and changed pages.
         unchanged: Pages that were already as they should be and were left alone.
-        removed: Pages of an earlier export that are no longer wanted.
-        seconds: Time by stage: ``pages``, ``fit`` (of the query encoder, where that was due),
-            ``index`` (of the search) and, where a site was built, ``site``.
+        removed: Removed pages of an earlier export.
+        seconds: Seconds by stage: ``pages``, ``fit`` (of the query encoder, if due), ``index`` (of
+            the search) and ``site`` (if built).
     """
 
     folder: Path
@@ -489,8 +485,8 @@ class SiteArchive(Value):
     """An export's archive (ZIP) on a server.
 
     Attributes:
-        archive: Identifies it; empty where there is none, since the server shows the site.
-        size: Of the archive, in bytes.
+        archive: Its id; empty if the server shows the site.
+        size: Size of the archive in bytes.
         built: Whether there is a built site; in an archive it is the folder ``site``.
         documents: Documents that have a page.
         seconds: Time by stage; see `ExportReport`.

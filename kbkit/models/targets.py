@@ -23,8 +23,8 @@ class Target(Value):
     """A thing that can be rated, related or annotated.
 
     Attributes:
-        kind: What it is.
-        id: Its id among those of its kind.
+        kind: Kind of path.
+        id: Id among its kind.
     """
 
     kind: TargetKind

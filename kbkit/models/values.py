@@ -106,12 +106,11 @@ def from_dict(kind: type[T], data: Any) -> T:
     """Make a value object from the output of its ``to_dict``, also after JSON.
 
     Args:
-        kind: Its class; one that says something else as JSON than its fields has a ``from_dict``
-            of its own.
-        data: JSON values; what the class does not know is left out.
+        kind: Its class; may have its own ``from_dict``.
+        data: JSON values; unknown keys are ignored.
 
     Raises:
-        pydantic.ValidationError: They are not those of such an object.
+        pydantic.ValidationError: The values are invalid.
     """
     own = getattr(kind, "from_dict", None)
     if own is None:
@@ -137,6 +136,6 @@ def schema(kind: type) -> dict[str, Any]:
     """Return the JSON schema of a value object's ``to_dict``.
 
     Args:
-        kind: Its class: one of those of `kbkit.models`, or a report.
+        kind: Its class: one of `kbkit.models`, or a report.
     """
     return _adapter(shape_of(kind)).json_schema(mode="serialization")

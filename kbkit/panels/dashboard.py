@@ -65,7 +65,7 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         """Return the panel of a tab; created on first use.
 
         Args:
-            title: Of the tab.
+            title: Title of the tab.
 
         Raises:
             KeyError: There is no such tab.
@@ -113,7 +113,7 @@ class PanelLauncher(Panel):
     """A panel of one knowledge base, which is chosen above it, and made by a button.
 
     Attributes:
-        input_box: What else the panel needs: queries, or the path of a file with some.
+        input_box: Further input: queries, or the path of a file with some.
         panel: The panel, or ``None``.
     """
 

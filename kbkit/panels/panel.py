@@ -32,8 +32,8 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     """A user interface. It shows its errors: nobody else would see them.
 
     Attributes:
-        error: What went wrong last, or ``None``.
-        status_line: Says what happened last, where the panel has it among its children.
+        error: The last error, or ``None``.
+        status_line: Status line, if it is among the children.
     """
 
     error: Exception | None = None

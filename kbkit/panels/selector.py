@@ -25,8 +25,8 @@ class KnowledgeBaseSelector:
     """Choice of the panel's knowledge base: a fixed one, or one of a workspace.
 
     Attributes:
-        workspace: Where to choose, or ``None``.
-        box: The control; ``None`` where there is but one knowledge base.
+        workspace: The workspace, or ``None``.
+        box: The control; ``None`` if there is only one knowledge base.
     """
 
     def __init__(

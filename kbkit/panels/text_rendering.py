@@ -29,7 +29,7 @@ class FileTarget:
     """Target of a link in a file.
 
     Attributes:
-        path: Of the file, or what it would be called.
+        path: Path of the file, which may not exist.
         anchor: A place in it, or ``""``.
     """
 
@@ -43,7 +43,7 @@ class RenderedFile:
     """A file as a panel shows it.
 
     Attributes:
-        cut: How many characters at its end are left out.
+        cut: Number of characters left out at the end.
     """
 
     html: str

@@ -36,7 +36,7 @@ class View(anywidget.AnyWidget):
     export is what anywidget asks for: an object with a function ``render({model, el})``.
 
     Attributes:
-        state: What to draw, as JSON values; setting it draws it.
+        state: JSON values to draw; assignment draws them.
     """
 
     state = traitlets.Dict(help="Data to draw, as JSON values.").tag(sync=True)

@@ -28,9 +28,9 @@ class EntityMentions:
     published with it.
 
     Attributes:
-        names: What each is called, as most of the passages have it.
-        documents: The documents that name it, by their numbers in the snapshot, and how many of
-            the passages of each do; those with most first.
+        names: Most frequent names.
+        documents: Documents that mention it, by number in the snapshot, with the number of
+            passages; the most first.
     """
 
     names: Mapping[str, str]

@@ -28,8 +28,8 @@ class Clusters:
     """Number of clusters that a query reads.
 
     Attributes:
-        further: Those that hold most of the best rows by words, each counting
-            ``1 / (10 + its place)``.
+        further: Additional clusters with the best rows by words, each weighted ``1 / (10 + its
+            place)``.
     """
 
     near: int
@@ -47,9 +47,9 @@ class Near:
     """State of a search over clusters of vectors.
 
     Attributes:
-        cosines: With the query, shape ``(n,)``; of the centroid for those that are not at hand, 0
-            for those that have none.
-        vectors: Unit vectors, zeros for those not at hand; shape ``(n, dimensions)``.
+        cosines: Cosines with the query, shape ``(n,)``; of the centroid for unread vectors, 0
+            without a vector.
+        vectors: Unit vectors, zeros for unread ones; shape ``(n, dimensions)``.
     """
 
     rows: Integers

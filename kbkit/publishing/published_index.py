@@ -64,9 +64,9 @@ class PublishedHit:
     Attributes:
         chunk: Its number in the index.
         page: The page of its document, ``.md`` and all, within the export.
-        anchor: Where on the page it begins, or ``""``.
-        frame: What it says as a whole, if that can be told.
-        entities: Names that stand in it, those that the fewest other chunks have.
+        anchor: Anchor on its page, or ``""``.
+        frame: Main statement type, if known.
+        entities: Names in it, the rarest first.
     """
 
     kb: str
@@ -86,7 +86,7 @@ class _Term:
     """A term of the index.
 
     Attributes:
-        vector: Its row of the query encoder for chunks, zeros where it has none.
+        vector: Row of the chunks' query encoder, zeros if missing.
     """
 
     rows: Integers
@@ -102,7 +102,7 @@ class PublishedIndex:
     """The search index of one published knowledge base.
 
     Attributes:
-        folder: Where its shards are.
+        folder: Folder of its shards.
         read: Names of the shards that were read so far, in order.
 
     Raises:
@@ -142,10 +142,10 @@ class PublishedIndex:
         """The index of an export.
 
         Args:
-            folder: Of its pages.
+            folder: Folder of its pages.
 
         Raises:
-            ExportError: There is none.
+            ExportError: There is no index.
         """
         return cls(index_folder(folder))
 
@@ -162,13 +162,13 @@ class PublishedIndex:
         Args:
             query: A question or some words.
             limit: Most hits.
-            vector: What the model makes of the query, as in a browser that has it: MiniLM, which
-                counts where it embedded what is asked.
-            filters: What a chunk must be to be found: those of type, tags, rating, day, state,
-                frame, subject and entity; as `KnowledgeBase.search` takes them.
+            vector: Query vector of MiniLM, as browsers with the model have; used where MiniLM
+                embedded the items.
+            filters: Conditions on type, tags, rating, date, state, statement type, subject and
+                entity; see `KnowledgeBase.search`.
 
         Raises:
-            ConfigError: The filters have a condition that the index cannot tell.
+            ConfigError: A condition is not in the index.
         """
         pool = self.pool(query, vector, Filters.of(filters))
         return [

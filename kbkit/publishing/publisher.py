@@ -123,11 +123,10 @@ class Publisher:
     """Publishes one knowledge base.
 
     Attributes:
-        fit: Fits its query encoder for chunks or for cards anew; called where what it holds has
-            changed.
-        model: Whether browsers get the model that embeds queries; by default as its recipe says.
-        graph: Whether its graph gets a page; by default as its recipe says.
-        attachments: Gives the files of its documents, where they have some.
+        fit: Fits the query encoders; called when the content changed.
+        model: Whether browsers get the query model; by default the recipe's.
+        graph: Whether the graph gets a page; by default the recipe's.
+        attachments: Returns the attachments of its documents.
     """
 
     stores: Stores

@@ -20,8 +20,8 @@ class Exclusion:
     """An excluded part.
 
     Attributes:
-        pattern: As a source's ``exclude`` has it.
-        pages: How many pages are known that it leaves out.
+        pattern: Pattern for a source's ``exclude``.
+        pages: Number of known pages that it excludes.
     """
 
     pattern: str
@@ -34,13 +34,13 @@ class Draft:
     """A recipe before it is written.
 
     Attributes:
-        description: What it is about; empty where that could not be seen.
-        source: The source as a recipe has it, without what is left out.
-        seen: What was found, a line each; they become comments.
-        language: As Snowball calls it, or ``""`` for English.
-        license: As the source states it, or ``""``.
-        attribution: Whom it says to credit, or ``""``.
-        questions: Golden questions: what is asked, and the page that answers it.
+        description: Description; empty if unknown.
+        source: The source as in a recipe, without exclusions.
+        seen: Findings, a line each; they become comments.
+        language: Snowball's name of the language, or ``""`` for English.
+        license: License as the source states it, or ``""``.
+        attribution: Credit as the source states it, or ``""``.
+        questions: Golden questions with their pages.
     """
 
     name: str

@@ -48,8 +48,8 @@ class Problem:
     """A problem in a recipe.
 
     Attributes:
-        field: Where, as a person writes it: ``sources[0].url``; ``""`` for the whole.
-        value: What stands there, where that is a short text.
+        field: Field as a person writes it: ``sources[0].url``; ``""`` for the whole.
+        value: The value, if short.
         meant: The key that a misspelt one was likely meant to be.
     """
 
@@ -276,7 +276,7 @@ class VersionedSpec(Spec):
         """Check that the spec has the expected version.
 
         Args:
-            expected: The version of that; ``None`` for any.
+            expected: Expected version; ``None`` for any.
 
         Raises:
             VersionConflictError: It is not.

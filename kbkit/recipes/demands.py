@@ -31,7 +31,7 @@ def require_trust(recipe: Recipe) -> None:
     """Refuse a recipe that asks for more than the public web and its own folder.
 
     Raises:
-        TrustError: It does; the message says for what.
+        TrustError: The recipe needs trust; the message says for what.
     """
     if asked := demands(recipe):
         raise TrustError(recipe.path, asked)

@@ -133,7 +133,7 @@ def parse_source(values: Mapping[str, Any]) -> AnySource:
     """A source part of a recipe out of JSON values that it was written as.
 
     Raises:
-        ConfigError: They describe none; the message begins with the key that is wrong.
+        ConfigError: The values describe no source; the message begins with the wrong key.
     """
     try:
         source: AnySource = TypeAdapter(AnySource).validate_python(values)
@@ -150,7 +150,7 @@ def parse_embedding(name: str) -> AnyEmbedding:
     """The embedding that a name means: ``static``, or a preset.
 
     Raises:
-        ConfigError: There is none of that name.
+        ConfigError: There is no such preset.
     """
     if name in ("static", "multilingual"):
         return StaticEmbedding() if name == "static" else MultilingualEmbedding()
@@ -167,8 +167,8 @@ def load_recipe(path: str | Path) -> Recipe:
     """Read and check a recipe.
 
     Raises:
-        RecipeError: The file cannot be read, is not YAML, or says something that cannot be; every
-            problem is named with its line and field.
+        RecipeError: The file is unreadable, not YAML, or invalid; every problem has its line and
+            field.
     """
     path = Path(path)
     return parse_recipe(_read(path), path)
@@ -179,10 +179,10 @@ def parse_recipe(text: str, path: Path) -> Recipe:
 
     Args:
         text: Its YAML.
-        path: The file that it stands in, or will: its folder is where relative paths start.
+        path: File of the recipe: its folder is the base of relative paths.
 
     Raises:
-        RecipeError: As `load_recipe` raises it.
+        RecipeError: See `load_recipe`.
     """
     import yaml
 

@@ -102,7 +102,7 @@ class _Passage:
     """A passage under its number.
 
     Attributes:
-        chunk_id: By which it is rated, or ``""``.
+        chunk_id: Id for ratings, or ``""``.
     """
 
     number: str

@@ -27,8 +27,8 @@ class Reply:
     """Reply to an agent.
 
     Attributes:
-        text: All of it, for a language model; where there is more, it ends with how to go on.
-        values: The same as JSON values; ``next_cursor`` among them goes on, ``""`` ends.
+        text: The text for a language model; says how to continue if there is more.
+        values: The same as JSON values; ``next_cursor`` continues, ``""`` ends.
     """
 
     text: str

@@ -286,7 +286,7 @@ def changed_at(version: str) -> datetime | None:
     """The time of a change that a version tells.
 
     Raises:
-        VersionConflictError: It tells none, so nothing is of that version.
+        VersionConflictError: The header has no time.
     """
     if version == "unchanged":
         return None

@@ -23,7 +23,7 @@ class Counted:
     """A request that is being counted.
 
     Attributes:
-        status: Of its answer, once it has begun.
+        status: Status of the response, once it has begun.
     """
 
     status: list[int] = field(default_factory=list)

@@ -41,11 +41,7 @@ class Body(BaseModel):
 
 
 def left_out(kind: type[BaseModel]) -> Any:
-    """Make a body optional whose fields are all optional.
-
-    Args:
-        kind: Of the body.
-    """
+    """Make a body optional whose fields are all optional."""
     return BodyParameter(default_factory=kind)
 
 
@@ -75,10 +71,10 @@ def integer(name: str, description: str, low: int, high: int, default: int | Non
 
     Args:
         name: Its name.
-        description: What it is, for the OpenAPI document.
+        description: Description for OpenAPI.
         low: The least.
         high: The most.
-        default: Taken where it is not given.
+        default: Default value.
     """
     shape = {"type": "integer", "minimum": low, "maximum": high}
     if default is not None:
@@ -102,7 +98,7 @@ def boolean(name: str, description: str) -> Any:
 
     Args:
         name: Its name.
-        description: What it is, for the OpenAPI document.
+        description: Description for OpenAPI.
     """
 
     async def read(
@@ -142,8 +138,8 @@ def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
     """The place that a cursor tells; ``None`` for the begin of a list.
 
     Args:
-        cursor: As a request gives it.
-        kinds: Of what the place is made.
+        cursor: Cursor of the request.
+        kinds: Types of the position.
 
     Raises:
         NotFoundError: No such list gave it.
@@ -165,7 +161,7 @@ def part_of(values: Sequence[Any], limit: int, cursor: str) -> Response:
     Args:
         values: All of it.
         limit: Most values of a part.
-        cursor: Where it begins; ``""`` for the begin of the list.
+        cursor: Cursor; ``""`` for the first page.
 
     Raises:
         NotFoundError: No such list gave the cursor.
@@ -179,9 +175,9 @@ def part_found(find: Callable[[int], Sequence[Any]], limit: int, cursor: str) ->
     """A part of a list whose first values can be asked for, as an answer.
 
     Args:
-        find: Gives that many of the first.
+        find: Returns the first so many items.
         limit: Most values of a part.
-        cursor: Where it begins; ``""`` for the begin of the list.
+        cursor: Cursor; ``""`` for the first page.
 
     Raises:
         NotFoundError: No such list gave the cursor.
@@ -285,7 +281,7 @@ def one_of(kind: type[StrEnum], description: str) -> Any:
 
     Args:
         kind: Which words.
-        description: What it is, for the OpenAPI document.
+        description: Description for OpenAPI.
     """
     shape = {"anyOf": [{"type": "string", "enum": list(kind)}, {"type": "null"}]}
     return Annotated[Any, _told(**shape, description=description)]
@@ -352,7 +348,7 @@ def filters_of(*names: str) -> Any:
     """Dependency for `kbkit.Filters` in query parameters.
 
     Args:
-        names: Which; all where none is named.
+        names: Names of conditions; all by default.
     """
 
     async def read(**given: Any) -> dict[str, Any]:

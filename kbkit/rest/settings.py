@@ -17,15 +17,15 @@ class ServerSettings:
     Attributes:
         host: Address to listen at.
         port: Port, or 0 for any free one.
-        allow_hosts: Further names that requests may give the server in ``Host``.
-        public_url: The address that clients know it by, where that is another (a proxy's).
-        allow_origins: Origins of the web pages that may use it; by default none but its own.
+        allow_hosts: Further valid ``Host`` names.
+        public_url: Public address, if it differs (a proxy's).
+        allow_origins: Origins of web pages that may use it; by default only its own.
         max_body: Bytes of the longest request.
         rate: Requests a second of one caller, in the long run; 0 for any number.
         burst: Requests that a caller may make at once.
-        body_seconds: Time in which a request has to have come in.
-        tools: Tool sets of MCP; none, and there is no MCP.
-        allow_write: Whether MCP has tools that change something.
+        body_seconds: Seconds for a request's body.
+        tools: Tool sets of MCP; empty turns MCP off.
+        allow_write: Whether MCP has writing tools.
         max_tokens: Most tokens of an answer of MCP.
         search_processes: Processes that make searches and contexts of REST and MCP; with 0 the one
             that serves does.

@@ -66,8 +66,8 @@ def sent_folder(files: Mapping[str, bytes], name: Literal["sent", ".knowledge"])
     What goes wrong inside names paths within it, as who sent it knows them.
 
     Args:
-        files: What they hold, by path.
-        name: What the folder is called.
+        files: Files by path.
+        name: Name of the folder.
 
     Raises:
         FilesError: A path leads out of the folder, or cannot be one on every system.

@@ -27,7 +27,7 @@ class CorpusStatistics:
     Attributes:
         chunks: Number of chunks.
         average_length: Mean number of terms in a chunk.
-        document_frequencies: Number of chunks that hold each query term; only terms that occur.
+        document_frequencies: Number of chunks with each query term; only terms that occur.
     """
 
     chunks: int

@@ -55,7 +55,7 @@ class Fact:
     """A fact about a name in the question, or one that may help to answer it.
 
     Attributes:
-        hit: The passage that tells of it, if one does.
+        hit: A passage about it, if any.
         kind: ``entity``, ``entry`` (a solution that worked) or ``folders`` (of files).
     """
 

@@ -38,15 +38,14 @@ class Weights:
 
     Attributes:
         dense: Share of the normalised cosine against BM25, 0 to 1.
-        document: Weight of what else was found in the document, beside 1 for the chunk itself.
+        document: Weight of other passages of the document, relative to 1 for the chunk.
         title: Weight of the title's share of the query's terms, likewise.
         heading: Weight of the headings' share of the query's terms, likewise.
         rating: Share of the score that the best ratings add and the worst take away, 0 to 1.
-        card: Weight of what the document's card says, beside 1 for the chunk itself.
+        card: Weight of the document's summary, relative to 1 for the chunk.
         page: Weight of the words of the whole document, likewise.
-        graph: Weight of what relations of the graph lead to, likewise.
-        learned: Weight of learned questions, likewise, but no part of what the sum is divided by:
-            scores without any stay as they are.
+        graph: Weight of the graph, likewise.
+        learned: Weight of learned questions; not part of the divisor: scores without any stay.
     """
 
     dense: float | Scores
@@ -78,14 +77,14 @@ class Features:
         bm25: BM25 of the chunk, 0 or more.
         title: Share of the query's terms that the document's title has, 0 to 1.
         heading: Share of them that the headings above the chunk have, 0 to 1.
-        rating: From -1 (bad) to 1 (good), 0 for what nobody rated; see `rating_prior`.
+        rating: From -1 (bad) to 1 (good), 0 without ratings; see `rating_prior`.
         documents: Which document each is part of, numbered from 0.
         sizes: Number of chunks in the candidate's document, found or not.
         card: Cosine of the query and the card of the candidate's document.
         page: BM25 of that document as a whole, 0 or more.
-        graph: How much relations lead from the query to the chunk, 0 to 1.
-        learned: How much the query is like the questions that the chunk was rated well for, 0 to 1.
-        index: 1 where that document is mostly links, 0 elsewhere.
+        graph: Graph proximity, 0 to 1.
+        learned: Similarity to questions for which the chunk was rated well, 0 to 1.
+        index: 1 if the document is mostly links, else 0.
     """
 
     cosine: Scores

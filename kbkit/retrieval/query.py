@@ -23,9 +23,8 @@ class Query:
     """A query with its parameters.
 
     Attributes:
-        graph: Used in place of `graph_weight` of those.
-        unlearned: What was learned from this very question has no part: of use where the ratings
-            it was learned from are to judge the answer.
+        graph: Overrides their `graph_weight`.
+        unlearned: Ignore what was learned from this very question, to judge by the same ratings.
     """
 
     text: str
@@ -100,8 +99,8 @@ class NamedEntity(NamedTuple):
     """An entity that a query names.
 
     Attributes:
-        row: Of the entity, in a `GraphTable`.
-        share: How often who writes these words means it, 0 to 1: *times* is seldom ``times()``.
+        row: Row of the entity in a `GraphTable`.
+        share: Probability that these words mean it, 0 to 1: *times* is seldom ``times()``.
     """
 
     row: int

@@ -35,8 +35,8 @@ class QueryVector:
     """Vector of a query, or the reason why it is missing.
 
     Attributes:
-        vector: Its vector; ``None`` where there is none, so that only words can be searched.
-        note: What the reader should know of it.
+        vector: The vector; ``None`` if only words can be searched.
+        note: Note for the reader.
     """
 
     vector: Vector | None = None
@@ -48,7 +48,7 @@ class QueryEncoder:
     """Embeds the queries of one knowledge base.
 
     Attributes:
-        embedder: Gives the model of a knowledge base that the catalog has like this.
+        embedder: Returns the embedder of a knowledge base's row.
     """
 
     database: Database
@@ -139,7 +139,7 @@ class CardQueryEncoder:
     """Embeds the queries of one knowledge base for its cards.
 
     Attributes:
-        embedder: Gives what embeds the cards of a knowledge base that the catalog has like this.
+        embedder: Returns the summaries' embedder of a knowledge base's row.
     """
 
     embedder: Callable[[KnowledgeBaseRow], Embedder]

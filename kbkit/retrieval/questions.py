@@ -26,13 +26,13 @@ class LearnedQuestions:
     """The learned questions of one knowledge base, ready to be compared with queries.
 
     Attributes:
-        texts: The questions, as `fold_query` gives them.
+        texts: Questions, as `fold_query` returns them.
         lengths: Number of terms of each.
-        postings: By term, which questions have it.
-        which: Of each pair of a question and a chunk the question.
+        postings: By term, questions that contain it.
+        which: Question of each pair of question and chunk.
         seqs: And the chunk's ``seq``.
-        embedder: Fingerprint of what made `vectors`.
-        vectors: One a question, zero where there is none; shape ``(questions, dimensions)``.
+        embedder: Fingerprint of the embedder of `vectors`.
+        vectors: One vector a question, or zeros; shape ``(questions, dimensions)``.
     """
 
     texts: Sequence[str]
@@ -78,9 +78,9 @@ class LearnedQuestions:
         that many of them add no more than one.
 
         Args:
-            terms: Analyzer terms of the query, each once; none where words have no part.
-            vector: Of the query, by `embedder`.
-            usual: Cosine that it has with what it has nothing to do with.
+            terms: Analyzer terms of the query, each once; empty if words do not count.
+            vector: Query vector by `embedder`.
+            usual: Usual cosine with unrelated questions.
             but: A question that is left out.
 
         Returns:

@@ -156,7 +156,7 @@ class Excerpt:
     """Text of one chunk, or of several adjacent ones.
 
     Attributes:
-        chunks: What it is made of, in the order of the document.
+        chunks: Its chunks in document order.
     """
 
     hit: Hit

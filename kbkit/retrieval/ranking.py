@@ -45,11 +45,11 @@ class CandidatePool:
 
     Attributes:
         kb: Name of the knowledge base.
-        language: Of its text.
-        retrieval: How the knowledge base, or the query, wants them ranked.
+        language: Language of the text.
+        retrieval: Ranking settings.
         terms: Analyzer terms of the query, each once.
-        columns: By name, what `Features` has of each candidate.
-        notes: What the reader should know.
+        columns: Columns of `Features` by name.
+        notes: Notes for the reader.
     """
 
     kb: str

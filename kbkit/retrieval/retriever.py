@@ -72,8 +72,7 @@ class _State:
     """A knowledge base as it was when the database counted so many changes.
 
     Attributes:
-        rated: Its version, the largest id of a rating, and how many there are: where these are the
-            same, so is what was rated of its chunks.
+        rated: Version, largest rating id and number of ratings: equal values mean equal ratings.
     """
 
     changes: int
@@ -97,8 +96,8 @@ class Retriever:
     """Finds candidates in one knowledge base as it is in the catalog at that moment.
 
     Attributes:
-        embedder: Gives what embeds queries of a knowledge base that the catalog has like this.
-        graph: Gives its entities and the relations between them as they are now.
+        embedder: Returns the query embedder of a knowledge base's row.
+        graph: Returns the current graph.
     """
 
     stores: Stores

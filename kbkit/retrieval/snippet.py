@@ -20,8 +20,7 @@ class TermMatcher(dict[str, frozenset[str]]):
     """The terms of a query that each word holds, found out once for all hits of the query.
 
     Attributes:
-        signs: Finds what a word with one of them holds: its first letters, which stemming leaves.
-            Words without are not looked at.
+        signs: Finds the first letters of such words, which stemming keeps; other words are skipped.
     """
 
     def __init__(self, terms: Collection[str], analyzer: Analyzer) -> None:

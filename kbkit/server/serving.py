@@ -99,8 +99,8 @@ def running(workspace: Workspace, settings: ServerSettings | None = None) -> Ite
     """Serve a workspace from a thread of this process while the block runs.
 
     Args:
-        workspace: What is served; it stays open behind the block.
-        settings: How; by default on loopback, at any free port.
+        workspace: Workspace to serve; it stays open after the block.
+        settings: Settings; by default loopback, at any free port.
 
     Yields:
         The address, for `kbkit.connect`.

@@ -34,11 +34,10 @@ class SourceEvent:
 
     Attributes:
         uri: Address or file that it happened to.
-        outcome: What happened.
+        outcome: Outcome.
         document: The document, exactly when the outcome is ``FETCHED``.
-        reason: Why it was skipped, failed or is gone; one line for a person. Empty for a page
-            that was skipped where another event sums up why.
-        record: What to remember of the page; only sources that fetch have it.
+        reason: One line on why it was skipped, failed or is gone. Empty if another event sums up.
+        record: Record for the next visit; only from sources that fetch.
     """
 
     uri: str
@@ -85,17 +84,16 @@ class SourceContext:
     """Services that a source may use while it is read.
 
     Attributes:
-        memory: What earlier visits left.
-        stop: Asked often; when it says true, the source ends soon and cleanly.
+        memory: Records of earlier visits.
+        stop: Called often; true ends the source soon and cleanly.
         base: Folder that relative paths of a recipe start from.
-        place: Of a source on disk, where it is and what it is called in URIs; by default what
-            `DiskPlace.of` says.
-        user_agent: How kbkit introduces itself.
+        place: Path and URI name of a source on disk; by default of `DiskPlace.of`.
+        user_agent: User agent.
         timeout: Seconds that one request may take.
-        provider: Who fetches pages where the recipe does not say.
+        provider: Default provider of pages.
         browser: Path of the browser of the provider ``browser``; by default one that is found.
-        browser_sandbox: Whether that browser contains its pages in a sandbox of the system.
-        engine: Where pages are fetched and files are read.
+        browser_sandbox: Whether the browser uses its sandbox.
+        engine: Engine that fetches and parses.
     """
 
     memory: CrawlMemory = field(default_factory=NoMemory)
@@ -115,8 +113,8 @@ class SourceReader(Protocol):
 
     Attributes:
         type: The source type of recipes (``crawl``, ``page``, ``package``, ...).
-        exhaustive: A full read yields every document there is, so that a document that is no
-            longer yielded is gone. Not so for a crawl, where only a 404 or 410 says that.
+        exhaustive: A full read yields every document, so that missing ones are gone. Not for a
+            crawl, where only 404 and 410 mean that.
     """
 
     type: str

@@ -72,7 +72,7 @@ class Decoded:
     """A decoded text.
 
     Attributes:
-        note: What somebody should know who relies on it: that its charset was guessed.
+        note: Note for the reader: that the charset was guessed.
     """
 
     text: str

@@ -41,8 +41,8 @@ class _Part:
 
     Attributes:
         id: Its own, or that of the document it was cut from.
-        media: What it holds beside text, or in place of it.
-        start: Where it was cut from its document; -1 where that is not known.
+        media: Content other than text.
+        start: Offset in its document; -1 if unknown.
     """
 
     id: str

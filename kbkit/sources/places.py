@@ -27,9 +27,8 @@ class DiskPlace:
     """A folder or file that a source names.
 
     Attributes:
-        root: Where it is, absolute. It stays on this machine.
-        name: What it is called in URIs, with forward slashes; ``""`` for the folder that relative
-            paths start from.
+        root: Absolute path. It never leaves this machine.
+        name: Name in URIs, with forward slashes; ``""`` for the base of relative paths.
     """
 
     root: Path
@@ -44,7 +43,7 @@ class DiskPlace:
         who that is.
 
         Args:
-            path: As a recipe says it.
+            path: Path as in a recipe.
             base: Folder that relative paths start from.
         """
         full = Path(path).expanduser()

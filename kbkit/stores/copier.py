@@ -33,7 +33,7 @@ class Copier:
     """Copies a catalog.
 
     Attributes:
-        source: What is copied; nobody writes to it meanwhile.
+        source: Catalog to copy; nobody writes to it meanwhile.
         destination: An empty catalog, or one that a copy of the same source was cut off in; both
             are opened to be filled.
     """

@@ -38,10 +38,9 @@ class StoresAddress:
     """Address of stores, from which another process can open them.
 
     Attributes:
-        database: Address of the catalog on a server, without its password; empty where the catalog
-            is a file of the folder.
-        chroma: Address of the server of vectors, without its token; empty where there is none.
-        pgvector: Whether a catalog on a server keeps vectors beside it, where it can.
+        database: Database URL without password; empty for a file in the folder.
+        chroma: Address of the Chroma server without token; empty without one.
+        pgvector: Whether a catalog on a server also indexes vectors.
     """
 
     folder: str
@@ -89,9 +88,9 @@ class Stores:
     """The stores of one workspace; all its knowledge bases share them.
 
     Attributes:
-        later: Work behind a write that a server lets wait.
-        address: What another process opens them by; ``None`` where none can.
-        other_home: Where files and entries lie, if not in this folder; empty if they do.
+        later: Delayed work of a server.
+        address: Address for other processes; ``None`` if they cannot open them.
+        other_home: Other folder of files and entries; empty if it is this one.
     """
 
     folder: Path
@@ -216,8 +215,8 @@ class Destination:
 
     Attributes:
         database: A catalog that is empty, or that a copy was cut off in, or that is in use.
-        address: As `Stores.catalog_address`.
-        folder: Of the workspace; ``None`` where a server keeps the catalog.
+        address: See `Stores.catalog_address`.
+        folder: Folder of the workspace; ``None`` for a catalog on a server.
     """
 
     database: Database

@@ -28,10 +28,10 @@ class Knowledge:
     """State of an open store, shared by its users.
 
     Attributes:
-        seqs: By collection, ``applied_seq`` when the store was opened.
-        sound: Collections that were found to hold what they should.
+        seqs: ``applied_seq`` by collection when the store was opened.
+        sound: Collections that were checked.
         away_until: When searches ask a server again that was away, by `time.monotonic`.
-        mutex: Held by whoever reads or changes any of this, or calls the store.
+        mutex: Guards this state and calls of the store.
     """
 
     def __init__(self) -> None:

@@ -52,7 +52,7 @@ class Answer:
     """Answer of the index to a query.
 
     Attributes:
-        ids: Of the nearest chunks, best first; some may be gone from the catalog.
+        ids: Ids of the nearest chunks, best first; some may be gone.
         known: The last ``chunks.seq`` that it knows of.
     """
 

@@ -30,8 +30,8 @@ class Damage:
     """Files of a store that changed without kbkit.
 
     Attributes:
-        fault: In words, behind what has it: ``has a file not as it was written``.
-        collections: The names of those that it costs; ``None`` where all of them may be.
+        fault: The fault in words, to follow a name: ``has a file not as it was written``.
+        collections: Lost collections; ``None`` if all may be.
     """
 
     fault: str

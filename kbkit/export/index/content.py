@@ -21,7 +21,7 @@ class IndexedChunk:
 
     Attributes:
         heading: Heading path on one line, the document's title left out.
-        anchor: Where on the page it begins, or ``""``.
+        anchor: Anchor on its page, or ``""``.
     """
 
     text: str
@@ -36,7 +36,7 @@ class IndexedDocument:
     Attributes:
         path: Its page in the export, ``.md`` and all.
         day: Days from 1970-01-01 to when it was fetched.
-        rating: Average of its ratings, 0 where there are none.
+        rating: Average rating, 0 without ratings.
     """
 
     path: str
@@ -55,7 +55,7 @@ class IndexedCards:
     """The cards of the documents.
 
     Attributes:
-        vectors: A unit vector each, zeros for a document that has none; in their order.
+        vectors: Unit vectors in document order; zeros for documents without one.
     """
 
     vectors: NDArray[np.float32]
@@ -68,7 +68,7 @@ class IndexedSubject:
     """A subject by one of its names.
 
     Attributes:
-        kind: What the subject is to those that speak of it.
+        kind: Role of the subject.
         rows: Numbers of the chunks that speak of it by any of its names, ascending.
     """
 
@@ -84,7 +84,7 @@ class IndexedAnnotations:
 
     Attributes:
         masks: The frames of each chunk's statements, a bit each in the order of `Frame`.
-        frames: What each chunk says as a whole, if that can be told.
+        frames: Main statement type of each chunk, if known.
     """
 
     masks: Integers
@@ -99,12 +99,12 @@ class IndexContent:
 
     Attributes:
         rows: The snapshot's row of each chunk of the index, documents' chunks together.
-        prior: What ratings say of each, from -1 to 1; see `kbkit.retrieval.fusion.rating_prior`.
+        prior: Prior of ratings, from -1 to 1; see `kbkit.retrieval.fusion.rating_prior`.
         encoder: The query encoder; without it only words are searched.
-        cards: What the documents are; ``None`` where there is nothing to search them with.
-        model: Fingerprint of the model that browsers can run, ``""`` if they are to have none;
-            vectors of this embedder can be asked with its vectors of queries.
-        annotations: What is said of the chunks; ``None`` where nothing is.
+        cards: Document summaries; ``None`` if they cannot be searched.
+        model: Fingerprint of the browsers' model, ``""`` without; its query vectors fit vectors of
+            this embedder.
+        annotations: Annotations of the chunks; ``None`` without.
     """
 
     name: str

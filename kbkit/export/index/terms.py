@@ -101,8 +101,8 @@ class Postings:
     """Packed postings of all terms of the snapshot.
 
     Attributes:
-        data: Of each posting two varints: how many chunks further, and how often the term stands
-            there, less 1, times 4, with 1 for the heading and 2 for the title.
+        data: Two varints for each posting: the distance in chunks, and the count less 1, times 4,
+            plus 1 for the heading and 2 for the title.
     """
 
     counts: Integers

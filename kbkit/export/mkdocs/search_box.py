@@ -45,8 +45,8 @@ class SiteSearch:
     """The search of one site.
 
     Attributes:
-        kbs: What the browser is told of each knowledge base that has an index; see `engine.js`.
-        cores: What the index of each knows of all its chunks.
+        kbs: Data of each indexed knowledge base for browsers; see `engine.js`.
+        cores: Core of each index.
         material: The theme's own worker, once a page has named it.
     """
 

@@ -50,8 +50,8 @@ class _Entry:
     """A page or a section in the tree.
 
     Attributes:
-        listing: That of the page with all that a section holds.
-        ends: The documents end before it; what follows is about them.
+        listing: Path of the section's full list.
+        ends: The documents end before it.
     """
 
     title: str

@@ -41,7 +41,7 @@ class ContentsLink:
     """A link of a contents page.
 
     Attributes:
-        address: Where it leads, as `bare` has it.
+        address: Normalized target address.
         trail: The headings and items of lists that it is listed under; empty for links in running
             text.
     """

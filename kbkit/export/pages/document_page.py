@@ -32,7 +32,7 @@ class PageLayout:
     """Everything around a document on its page.
 
     Attributes:
-        footer: What is near, and what stands before and after.
+        footer: Related pages, and previous and next.
     """
 
     front_matter: str

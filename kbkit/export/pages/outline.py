@@ -33,8 +33,8 @@ class Entry:
     """A document without its text.
 
     Attributes:
-        description: What it is, in a line of plain text.
-        contents: What it links to, if it is a contents page.
+        description: Description in a line of plain text.
+        contents: Links of a contents page.
     """
 
     id: str
@@ -60,8 +60,7 @@ class Outline:
     Attributes:
         title: Title of the knowledge base's part of the site.
         entries: The documents that have a page, by URI, in order of URI.
-        section_paths: Path of the first page that lists the documents of each section, by its
-            key; of those that have one.
+        section_paths: Path of the first list page of each section, by key.
         ancestors: Sections above each document's page, outermost first, by its URI.
         neighbours: The documents before and after each in reading order, by its URI.
         type_paths: Path of the first page of each type, by its name.

@@ -37,9 +37,9 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
     """A document with controls to label, rate and delete it.
 
     Attributes:
-        document: What it shows, or ``None``.
-        outline_box: Whether it is divided into the passages that search reads.
-        delete_button: Asks whether to delete it; `confirm_button` does so, `keep_button` does not.
+        document: The open document, or ``None``.
+        outline_box: Whether to show the passages of search.
+        delete_button: Asks whether to delete; `confirm_button` does so, `keep_button` does not.
     """
 
     def __init__(

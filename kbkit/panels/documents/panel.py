@@ -42,10 +42,10 @@ class DocumentsPanel(Panel):
     appear in the status line. ``document`` can be observed like every trait of a widget.
 
     Attributes:
-        document: The document that is open, or ``None``.
-        error: What went wrong last, or ``None``.
+        document: The open document, or ``None``.
+        error: The last error, or ``None``.
         rater: The name that stars are stored under.
-        kb_box: Which knowledge base; ``None`` when the panel has but one.
+        kb_box: Choice of the knowledge base; ``None`` if there is only one.
         filter_box: Words that a title or URI must have.
         back_button: Opens the document that was open before.
         editor: Controls of the document that is open; see `DocumentEditor`.
@@ -88,8 +88,7 @@ class DocumentsPanel(Panel):
         """Open a document.
 
         Args:
-            document: Its id or URI in the knowledge base that is chosen, or what a search found:
-                its passage is marked.
+            document: Id or URI, or a hit, whose passage is marked.
             anchor: The place to begin at.
         """
         with self.shown_errors():

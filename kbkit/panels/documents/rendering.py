@@ -41,8 +41,8 @@ class RenderedDocument:
     """A document as a panel shows it.
 
     Attributes:
-        links: By address, those that lead to other documents of the knowledge base.
-        cut: How many characters at its end are left out.
+        links: Links to other documents of the knowledge base, by address.
+        cut: Number of characters left out at the end.
     """
 
     html: str

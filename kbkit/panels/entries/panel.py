@@ -65,8 +65,8 @@ class EntriesPanel(Panel):
     an entry while it was edited here, the form says so and keeps what was typed.
 
     Attributes:
-        entry: The entry that is open (`Entry`), or ``None``.
-        error: What went wrong last, or ``None``.
+        entry: The open entry (`Entry`), or ``None``.
+        error: The last error, or ``None``.
         rater: The name that votes are stored under.
         find_box: Text that entries must have.
         status_box: Only entries of this status.

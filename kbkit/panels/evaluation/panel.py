@@ -33,7 +33,7 @@ class EvalView(View, module="evaluation.js"):
     """Draws a comparison.
 
     Attributes:
-        detail: What both settings found for the query that the page asked for.
+        detail: Results of both settings for the requested query.
     """
 
     detail = traitlets.Dict(help="Results of both settings for a query.").tag(sync=True)
@@ -57,14 +57,14 @@ class EvalPanel(JobPanel):
     settings of a side. ``running`` and ``evaluation`` can be observed like every trait of a widget.
 
     Attributes:
-        running: Whether work is under way.
-        evaluation: B's figures, with A's to compare with (``evaluation.against``), or ``None``.
-        error: What went wrong last, or ``None``.
+        running: Whether work is running.
+        evaluation: B's evaluation, with A's in ``evaluation.against``, or ``None``.
+        error: The last error, or ``None``.
         forms: The settings of both sides, ``A`` and ``B``.
         compare_button: Measures both.
         cancel_button: Ends that.
         keep_buttons: Write the settings of a side to the knowledge base.
-        view: What is drawn.
+        view: The view.
     """
 
     evaluation = traitlets.Any(None, help="B's figures, with A's to compare with.")
@@ -139,7 +139,7 @@ class EvalPanel(JobPanel):
             timeout: Most seconds to wait.
 
         Returns:
-            The comparison, or ``None`` when there is none yet.
+            The comparison, or ``None``.
         """
         self._join(timeout)
         found: Evaluation | None = self.evaluation

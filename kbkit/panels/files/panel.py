@@ -65,9 +65,9 @@ class FilesPanel(Panel):
     done here can be taken back, step by step. Knowledge bases are folders that can be read.
 
     Attributes:
-        file: What is known of the file that is open (`FileInfo`), or ``None``.
-        error: What went wrong last, or ``None``.
-        find_box: Finds files by their paths, titles and what they say.
+        file: The open file (`FileInfo`), or ``None``.
+        error: The last error, or ``None``.
+        find_box: Finds files by path, title and content.
     """
 
     file = traitlets.Any(None, help="Facts about the open file.")
@@ -115,7 +115,7 @@ class FilesPanel(Panel):
         """Open a file, or bring a folder in sight.
 
         Args:
-            path: Where it is, from the root; also below ``kb/``.
+            path: Path from the root; also below ``kb/``.
             anchor: The place in it to begin at.
         """
         with self.shown_errors():

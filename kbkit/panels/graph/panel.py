@@ -59,12 +59,12 @@ class GraphPanel(JobPanel):
     the panel says so, and what was typed stays.
 
     Attributes:
-        entity: The entity that is selected, or ``None``.
-        error: What went wrong last, or ``None``.
+        entity: The selected entity, or ``None``.
+        error: The last error, or ``None``.
         rater: The name that changes are stored under.
-        kb_box: Which knowledge base; ``None`` when the panel has but one.
+        kb_box: Choice of the knowledge base; ``None`` if there is only one.
         size_box: Most nodes of the picture; the most important ones are shown.
-        documents_box: Whether documents are nodes too.
+        documents_box: Whether documents are nodes, too.
     """
 
     entity = traitlets.Any(None, help="The entity that is selected.")

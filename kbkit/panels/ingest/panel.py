@@ -44,18 +44,18 @@ class IngestPanel(JobPanel):
     can be observed like every trait of a widget.
 
     Attributes:
-        running: Whether work is under way.
-        report: What the last work did, or ``None``.
-        error: What went wrong last, or ``None``.
-        kb_box: Which knowledge base; a new name makes one. ``None`` when the panel has but one.
+        running: Whether work is running.
+        report: Report of the last work, or ``None``.
+        error: The last error, or ``None``.
+        kb_box: Choice of the knowledge base; a new name creates one. ``None`` if there is only one.
         type_box: The type of the source.
         form: The fields of that type.
         start_button: Reads the source.
         refresh_button: Reads all sources of the knowledge base again.
-        improve_button: Has models embed what static vectors serve meanwhile.
+        improve_button: Embeds with models what static vectors serve meanwhile.
         cancel_button: Ends the work.
         upload: Takes files from the reader's machine.
-        embedding_box: What embeds the chunks of a knowledge base that is made here.
+        embedding_box: Embedder of a new knowledge base.
         kept: The sources of the knowledge base; see `KeptSources`.
     """
 
@@ -183,7 +183,7 @@ class IngestPanel(JobPanel):
             timeout: Most seconds to wait.
 
         Returns:
-            What it did, or ``None`` when it is not done or failed.
+            The report, or ``None`` if unfinished or failed.
         """
         self._join(timeout)
         report: IngestReport | None = None if self.running else self.report

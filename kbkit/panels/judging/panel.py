@@ -50,9 +50,9 @@ class JudgePanel(Panel):
     they were.
 
     Attributes:
-        judging: The round: queries, pools, and what was said.
-        error: What went wrong last, or ``None``.
-        view: What is drawn.
+        judging: The round: queries, pools and judgements.
+        error: The last error, or ``None``.
+        view: The view.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class JudgePanel(Panel):
             timeout: Most seconds to wait.
 
         Returns:
-            Whether that is so.
+            Whether it is ready.
         """
         end = time.monotonic() + timeout
         with self._changed:

@@ -51,7 +51,7 @@ class ContextWindow:
     """A hit among the passages around it.
 
     Attributes:
-        radius: How many passages are shown before and after it.
+        radius: Number of passages shown before and after it.
     """
 
     radius: int

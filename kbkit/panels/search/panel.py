@@ -48,15 +48,15 @@ class SearchPanel(Panel):
 
     Attributes:
         query: The query that was asked last; setting it searches at once.
-        hits: The results that are shown: of that query, or what is like one of them.
+        hits: Shown hits: of the query, or similar to one.
         selection: The hits that the reader selected, over all searches, in that order.
         rater: The name that stars are stored under.
-        query_box: Where to type.
-        kb_box: Which knowledge base to search; ``None`` when the panel has but one.
-        mode_box: How to search.
+        query_box: Query field.
+        kb_box: Choice of knowledge bases; ``None`` if there is only one.
+        mode_box: Choice of the mode.
         filter_box: Which documents to find.
         cards: The view of the results.
-        error: What went wrong last, or ``None``.
+        error: The last error, or ``None``.
     """
 
     query = Unicode(help="The query that was asked last; setting it searches at once.")
@@ -132,11 +132,10 @@ class SearchPanel(Panel):
         """Search at once, as if the query had been typed and Enter been pressed.
 
         Args:
-            query: What to search for; empty clears the panel.
+            query: Query; empty clears the panel.
 
         Returns:
-            What the panel shows now: what was found, or after an error, which the panel shows
-            too, what was found before.
+            The shown hits; after an error, which the panel shows, the earlier ones.
         """
         with self._muted:
             self.query_box.value = query

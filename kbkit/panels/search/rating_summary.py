@@ -14,10 +14,10 @@ class RatingSummary:
     """Ratings of a chunk: the reader's and the average.
 
     Attributes:
-        score: The reader's score of 1 to 5 for the query at hand, or ``None``.
+        score: The reader's score of 1 to 5 for the current query, or ``None``.
         other_query: Another query that the reader last rated the chunk for, or ``""``.
-        other_score: The score given there, or ``None``.
-        average: Mean of the last rating of each reader, or ``None`` where nobody rated it.
+        other_score: The score there, or ``None``.
+        average: Mean of all readers' last ratings, or ``None``.
     """
 
     score: int | None = None

@@ -37,9 +37,8 @@ class ResultSet:
     """Results as they stand in the panel.
 
     Attributes:
-        query: What ratings are stored for, and whose words are marked; ``""`` where no query was
-            asked.
-        breadcrumb: What they are like, where they answer no query.
+        query: Query for ratings and highlighting; ``""`` without a query.
+        breadcrumb: The passage that they are similar to, if they answer no query.
     """
 
     hits: Hits = Hits("", ())  # noqa: RUF009 - frozen

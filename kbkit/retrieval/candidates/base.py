@@ -31,7 +31,7 @@ class QueryGraph:
 
     Attributes:
         table: Its entities and relations.
-        naming: Gives ``chunks.seq`` of the chunks that name some entities, by row.
+        naming: Returns ``chunks.seq`` of chunks that mention entities, by row.
     """
 
     table: GraphTable
@@ -44,20 +44,19 @@ class EncodedQuery:
 
     Attributes:
         terms: Analyzer terms of the query, each once.
-        language: Of the analyzer.
-        vector: Of the query; ``None`` where nothing is asked of the dense leg.
+        language: Language of the analyzer.
+        vector: Query vector; ``None`` without dense retrieval.
         mode: Which legs take part.
         size: Candidates of each leg that are ranked.
-        limit: Hits that are wanted, which may be more.
+        limit: Requested hits, which may be more.
         filters: What a document must be.
         text: The question.
-        graph: Relations that take part; ``None`` where they have no weight.
-        pages: Whether the words of whole documents take part.
-        card: The query as cards are embedded, which may still be at work; ``None`` where they have
-            no part.
-        card_embedder: Fingerprint of what embedded it.
-        questions: What people asked and rated chunks well for, where that has a part.
-        left_out: A learned question, as `fold_query` gives it, that has no part.
+        graph: Relations; ``None`` without weight.
+        pages: Whether words of whole documents count.
+        card: Future of the query vector for summaries; ``None`` if they do not count.
+        card_embedder: Fingerprint of its embedder.
+        questions: Learned questions, if they count.
+        left_out: A learned question to ignore, as `fold_query` returns it.
     """
 
     terms: tuple[str, ...]
@@ -95,12 +94,12 @@ class WholeDocuments:
     """Scores of whole documents.
 
     Attributes:
-        which: The document of each candidate, shape ``(n,)``: an index into what follows.
-        counts: How often each query term stands in each document.
+        which: Index of each candidate's document, shape ``(n,)``.
+        counts: Counts of each query term in each document.
         lengths: Number of terms of each.
-        statistics: Of all documents of the knowledge base.
+        statistics: Statistics of all documents.
         card: Cosine of the query and the card of each, shape ``(documents,)``.
-        embedder: Fingerprint of what embedded the cards; ``""`` where cards have no part.
+        embedder: Fingerprint of the summaries' embedder; ``""`` if they do not count.
     """
 
     which: Rows
@@ -122,19 +121,18 @@ class Candidates:
 
     Attributes:
         seqs: ``chunks.seq``, shape ``(n,)``.
-        ranked: How many of them are candidates proper.
+        ranked: Number of proper candidates.
         document_ids: The document of each.
         sizes: Number of chunks of that document, shape ``(n,)``.
         title: Share of the query's terms that its title has, 0 to 1, shape ``(n,)``.
         heading: Share of them that the headings above each chunk have, that title aside.
         lengths: Number of terms of each.
-        counts: How often each query term stands in each.
+        counts: Counts of each query term.
         vectors: Shape ``(n, dimensions)``.
-        statistics: Of all chunks of the knowledge base.
-        pages: What the documents say as a whole; ``None`` where nothing tells.
-        learned: How much the query is like the questions that chunks were rated well for, 0 to 1,
-            by ``seq``.
-        graph: How much relations of the graph lead to each, 0 to 1; ``None`` where none take part.
+        statistics: Statistics of all chunks.
+        pages: Scores of whole documents; ``None`` without.
+        learned: Similarity to learned questions, 0 to 1, by ``seq``.
+        graph: Graph proximity, 0 to 1; ``None`` without the graph.
     """
 
     seqs: Rows

@@ -66,7 +66,7 @@ class CardScores:
     """Scores of document summaries; see `DocumentScores`.
 
     Attributes:
-        exact: Gives the cosines of some documents, where `all` has not those of all.
+        exact: Returns exact cosines of some documents, where `all` is incomplete.
     """
 
     all: NDArray[np.float32]
@@ -107,11 +107,11 @@ class DocumentScores:
     """Scores of whole documents for a query.
 
     Attributes:
-        counts: By term, the documents that hold it, ascending, and how often.
+        counts: By term, documents with their counts, ascending.
         page: BM25 of each.
-        card: Cosine of the query and the card of each; the mean of the others for one without, and
-            for those that are not near where `exact` is given.
-        embedder: Of the cards; ``""`` where they have no part.
+        card: Cosine of query and summary; the mean for documents without one, and for distant ones
+            if `exact` is given.
+        embedder: Embedder of summaries; ``""`` if they do not count.
     """
 
     counts: Mapping[str, Postings]

@@ -39,8 +39,8 @@ class GraphScores:
     """Graph proximity of chunks to a query.
 
     Attributes:
-        documents: How much relations lead to each document, 0 to 1.
-        chunks: How much chunks name what the query names, 0 to 1, by row.
+        documents: Graph proximity of documents, 0 to 1.
+        chunks: Overlap of chunks' entities with the query's, 0 to 1, by row.
     """
 
     documents: Scores

@@ -55,7 +55,7 @@ class SnapshotCorpus:
     """A snapshot as one query reads it: a `Corpus`.
 
     Attributes:
-        vector: Of the query; ``None`` where there is none, so that no chunk is near it.
+        vector: Query vector; ``None`` without, so that no chunk is near.
     """
 
     chunks: SearchedSnapshot
@@ -179,7 +179,7 @@ class CatalogCorpus:
     """The catalog as one query reads it: a `Corpus`.
 
     Attributes:
-        vector: Of the query; ``None`` where there is none, so that no chunk is near it.
+        vector: Query vector; ``None`` without, so that no chunk is near.
         scans_long: See `Corpus`.
     """
 

@@ -29,7 +29,7 @@ class ChunkWords:
     """BM25 of the chunks of a knowledge base for one query.
 
     Attributes:
-        postings: By term, the chunks that hold it, by row ascending, and how often.
+        postings: By term, chunks with their counts, by ascending row.
     """
 
     chunks: ChunkTable

@@ -58,9 +58,9 @@ class StoredPage:
 
     Attributes:
         place: Path inside (``a/b.html``); of a WARC, the address.
-        body: Its bytes; empty where there is a reason.
-        charset: What the server said of them, or ``""``.
-        outcome: ``SKIPPED`` or ``FAILED`` where there is a reason.
+        body: Bytes; empty if there is a reason.
+        charset: Charset from the server, or ``""``.
+        outcome: ``SKIPPED`` or ``FAILED`` if there is a reason.
     """
 
     place: str

@@ -75,7 +75,7 @@ class _Waiting(NamedTuple):
     """A file that is read.
 
     Attributes:
-        title: What the navigation calls it, or ``""``.
+        title: Title in the navigation, or ``""``.
     """
 
     uri: str

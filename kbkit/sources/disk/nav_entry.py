@@ -17,7 +17,7 @@ class NavEntry:
     """A page in the navigation.
 
     Attributes:
-        title: What it is called there, or ``""``.
+        title: Title there, or ``""``.
         above: Titles of the sections above it, outermost first, and the file of the page that
             introduces each.
     """

@@ -27,9 +27,9 @@ class Part:
     """A document inside a file.
 
     Attributes:
-        name: What tells it from the other parts; ``""`` when it is the whole file.
-        note: What somebody should know of how it was read, or ``""``.
-        template: What kind of text the program that made it makes, where that is known.
+        name: Name among the parts; ``""`` for the whole file.
+        note: Note on how it was read, or ``""``.
+        template: Type of text that its generator makes, if known.
     """
 
     title: str

@@ -22,7 +22,7 @@ class ParsedFile:
 
     Attributes:
         parts: Its documents; empty when there is a reason.
-        failed: It could not be looked at to the end, which says nothing about what it holds.
+        failed: Reading failed, which says nothing about the content.
     """
 
     parts: tuple[Part, ...] = ()

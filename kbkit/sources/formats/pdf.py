@@ -43,9 +43,9 @@ class Line:
     """A line of a page.
 
     Attributes:
-        height: Of its letters, in points; 0 where that is not known.
-        step: Down from the line before, in points; 0 where there is none.
-        spread: Words of it stand far apart, as the cells of a table's head do.
+        height: Height of letters in points; 0 if unknown.
+        step: Distance from the line above in points; 0 without one.
+        spread: Whether words are far apart, as in a table's head.
     """
 
     text: str

@@ -70,21 +70,20 @@ class ExtractedPage:
 
     Attributes:
         content: Markdown; empty when the page has no text.
-        links: Absolute addresses that the page links to, in order, without fragments; those that
-            are routes of scripts (``#/guide``) stay.
-        canonical: What the page calls its own address, or ``""``.
-        refresh: Where a ``meta refresh`` leads, or ``""``.
+        links: Absolute links in order, without fragments, except script routes (``#/guide``).
+        canonical: Canonical address, or ``""``.
+        refresh: Target of ``meta refresh``, or ``""``.
         ballot: Vote on the site's template; empty when a known region was used.
         texts: Keys of its texts, by which pages of the site are compared; empty without a vote.
-        description: What the page's head states that the page is, or ``""``.
-        template: What kind of text its generator makes, where that is known.
-        navigation: Where the page stands among those of its site.
+        description: Description in the page's head, or ``""``.
+        template: Type of text that its generator makes, if known.
+        navigation: Place of the page in its site.
         article: The page was read as an ordinary article, by trafilatura's judgement.
         reason: Why there is no content, or why it should not be used; one line for a person.
-        failed: The page could not be read, which says nothing about what it holds.
-        fidelity: Kept and wanted things by kind, where that was measured.
-        survey: Keys of its texts, where that was measured, for `html.fidelity.recurring`.
-        note: What somebody should know of how it was read, or ``""``.
+        failed: Reading failed, which says nothing about the content.
+        fidelity: Kept and total items by kind, if measured.
+        survey: Keys of its texts, if measured, for `html.fidelity.recurring`.
+        note: Note on how it was read, or ``""``.
         drawings: SVG that stood in the page, by the addresses of pictures in the content.
     """
 

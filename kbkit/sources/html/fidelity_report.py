@@ -37,9 +37,9 @@ class PageFidelity:
         uri: The page's file, from the measured folder on, or its address.
         fidelity: The figures.
         title: Its title.
-        article: It was read as an ordinary article, of which only the text is wanted.
+        article: It was read as an ordinary article, of which only the text counts.
         reason: Why nothing was measured, or ``""``.
-        names: What it might have been called: its own title, its first heading; squashed.
+        names: Possible names: its title, its first heading; without spaces.
     """
 
     uri: str

@@ -42,7 +42,7 @@ class ExtractTask:
         charset: From the Content-Type header, or ``""``.
         common: Keys of texts that most pages of the site have.
         template: Texts of the site's template, as `html.fidelity.recurring` finds them.
-        drawings: Keep SVG that stands in the page as pictures.
+        drawings: Keep inline SVG as pictures.
     """
 
     url: str
@@ -129,7 +129,7 @@ class Extraction:
     """A page that was read.
 
     Attributes:
-        final: Whether this is the last word; before it, only the links are to be used.
+        final: Whether it is final; before, only the links are used.
     """
 
     key: Any

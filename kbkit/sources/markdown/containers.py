@@ -60,9 +60,9 @@ class Component:
     """A component whose tags stand on lines of their own.
 
     Attributes:
-        kind: What kind of admonition it is, or ``""``.
-        title: What it says it is called, or ``""``.
-        body: What it holds, without the indentation that all lines have.
+        kind: Kind of admonition, or ``""``.
+        title: Title, or ``""``.
+        body: Content without common indentation.
     """
 
     kind: str

@@ -27,7 +27,7 @@ class Node:
     Attributes:
         file: Path of its file, or ``None`` for the description itself.
         name: Last part of the reference that led here, or ``""``.
-        ref: The reference that led here, absolute; ``""`` for a part that stands in place.
+        ref: Absolute reference that led here; ``""`` for an inline part.
     """
 
     value: Any

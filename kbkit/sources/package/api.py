@@ -17,7 +17,7 @@ class Entry:
     """A public object: the path that users write, and griffe's object.
 
     Attributes:
-        accessor: Whether it is a class that users only meet as an attribute of another one.
+        accessor: Whether users only meet the class as an attribute of another.
     """
 
     path: str

@@ -41,10 +41,10 @@ class Member:
 
     Attributes:
         kind: An accessor is a class that a descriptor makes for an attribute of another one.
-        parameters: ``None`` where they are not known.
-        origin: Module and qualified name where it was defined, by a base perhaps.
-        file: Its source file; ``""`` where it is compiled.
-        line: Where it begins there, from 1; 0 where that is not known.
+        parameters: ``None`` if unknown.
+        origin: Defining module and qualified name, perhaps of a base.
+        file: Source file; ``""`` if compiled.
+        line: First line, from 1; 0 if unknown.
     """
 
     name: str
@@ -62,8 +62,7 @@ class Introspection:
     """Imports a package and looks at some of its modules and classes; a task of a worker.
 
     Attributes:
-        paths: Dotted paths of modules and classes, as users write them, with what the source
-            files call them.
+        paths: Public dotted paths of modules and classes, with their names in the source files.
     """
 
     package: str

@@ -21,7 +21,7 @@ class Origin:
     """Origin of a package; each part may be ``""``.
 
     Attributes:
-        commit: The commit that was installed, where pip noted it.
+        commit: Installed commit, if pip recorded it.
     """
 
     distribution: str = ""

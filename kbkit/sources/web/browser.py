@@ -80,7 +80,7 @@ class Resource:
     """The answer to a request of a page.
 
     Attributes:
-        body: ``None`` where it is refused or failed.
+        body: ``None`` if refused or failed.
     """
 
     body: bytes | None
@@ -94,7 +94,7 @@ class Rendered:
 
     Attributes:
         html: The document, without scripts and with open shadow trees in their places.
-        leads: Where its scripts wanted to go instead, or ``""``.
+        leads: Where its scripts tried to navigate, or ``""``.
     """
 
     html: str

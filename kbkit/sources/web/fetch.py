@@ -153,7 +153,7 @@ class Response:
             too large), ``FAILED`` or ``GONE`` (404, 410).
         reason: Why there is no body; one line for a person.
         status: HTTP status, or 0 when there was no answer.
-        media_type: Lower case, without parameters; ``""`` when the server did not say.
+        media_type: Lower case, without parameters; ``""`` if missing.
         charset: From the Content-Type header, or ``""``.
     """
 

@@ -28,7 +28,7 @@ class NewCard:
     """A card that is to be kept.
 
     Attributes:
-        content_hash: Of its document, as it was when it was read.
+        content_hash: Content hash of its document when read.
     """
 
     content_hash: str
@@ -41,7 +41,7 @@ class CardVectors:
     """The vectors of a knowledge base's cards.
 
     Attributes:
-        embedder: Fingerprint of what made them; ``""`` where there are none.
+        embedder: Fingerprint of the embedder; ``""`` without vectors.
         vectors: Unit vectors, shape ``(len(document_ids), dimensions)``.
     """
 

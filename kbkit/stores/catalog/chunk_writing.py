@@ -23,7 +23,7 @@ class NewChunk:
     """A chunk that is to be stored.
 
     Attributes:
-        terms: Analyzer terms of what is indexed, joined by spaces.
+        terms: Analyzer terms for the index, joined by spaces.
     """
 
     chunk: Chunk
@@ -37,7 +37,7 @@ class Difference:
     """Difference between a document's new chunks and the stored ones.
 
     Attributes:
-        kept: ``seq`` of those that stay, by id.
+        kept: ``seq`` of unchanged chunks, by id.
     """
 
     added: list[NewChunk]

@@ -26,7 +26,7 @@ class EntryRecord(NamedTuple):
     """An entry as it was read; see `kbkit.models.EntryInfo`.
 
     Attributes:
-        problem: What its ``skill.yaml`` is faulted for now.
+        problem: Current fault of its ``skill.yaml``.
         changed: When the last of them was changed, in nanoseconds.
     """
 

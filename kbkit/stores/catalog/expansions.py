@@ -18,7 +18,7 @@ class ExpansionRow:
     """Text that a language model wrote about a document.
 
     Attributes:
-        model: Names the model and the form of what it was asked.
+        model: Model and version of the prompt.
     """
 
     text_hash: str

@@ -25,7 +25,7 @@ class FileRecord(NamedTuple):
     """A file as it was when its documents were stored; times in nanoseconds.
 
     Attributes:
-        status_changed: When the system last changed what it says of it.
+        status_changed: Time of the last status change (ctime).
     """
 
     path: str
@@ -42,9 +42,9 @@ class Link(NamedTuple):
     """A link in a file.
 
     Attributes:
-        target: What it links to, as it is written there.
-        key: The name in that, in the form in which names are compared.
-        leads_to: The path that this means now; ``""`` while there is none.
+        target: Target as written.
+        key: Normalized name of the target.
+        leads_to: Current target path; ``""`` if it does not exist.
     """
 
     path: str
@@ -57,7 +57,7 @@ class MissingNote(NamedTuple):
     """A link target that does not exist.
 
     Attributes:
-        target: What it is called where it is linked to.
+        target: Name as linked.
     """
 
     target: str

@@ -38,7 +38,7 @@ class Fact(NamedTuple):
     """A relation that a chunk supports.
 
     Attributes:
-        source_kind: Of a `kbkit.models.TargetKind`, as text.
+        source_kind: A `kbkit.models.TargetKind`, as text.
     """
 
     seq: int

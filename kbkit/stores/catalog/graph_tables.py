@@ -38,9 +38,9 @@ class EntityRow(NamedTuple):
         id: Its id.
         name: What it is called.
         type: What it is.
-        description: What a person says that it is; ``""`` where nobody did.
+        description: Description by a person, or ``""``.
         aliases: Its other names.
-        chunks: How many chunks name it.
+        chunks: Number of chunks that mention it.
     """
 
     id: str
@@ -66,11 +66,10 @@ class GraphTable:
     """Entities that the chunks of a knowledge base name, and relations that they support.
 
     Attributes:
-        signature: Of what was read.
-        entities: Each once; what was merged into one is part of it.
+        entities: Entities, each once, with merged ones.
         rows: Which of them an id means: its own, or that of another name.
         relations: Between entities, the strongest first; relations made by hand too.
-        definitions: ``chunks.seq`` where documents say what an entity is, by its row.
+        definitions: ``chunks.seq`` of defining chunks, by entity row.
         links: From which document to which, by their ids, with the weight of that relation.
         naming: ``chunks.seq`` of chunks that name an entity, by its row, as far as that was asked.
     """

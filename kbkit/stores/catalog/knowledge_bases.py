@@ -46,9 +46,8 @@ class KnowledgeBaseRow:
         config: The recipe's parts that shape it (language, chunking, embedding, retrieval,
             storage, site), as JSON values.
         applied_seq: Largest ``chunks.seq`` in its Chroma collection.
-        card_embedder: Fingerprint of what made the vectors of cards that are searched; ``""`` where
-            there are none.
-        cards_version: Counts changes of those vectors beside changes of its content.
+        card_embedder: Fingerprint of the embedder of document summaries; ``""`` without.
+        cards_version: Counts changes of those vectors, and of the content.
         deleted_at: When it was put into the trash, if it was.
     """
 

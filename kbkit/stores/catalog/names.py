@@ -36,8 +36,8 @@ class GivenName(NamedTuple):
     """A name and its facts from all documents of a knowledge base.
 
     Attributes:
-        type: What most documents that give it say it is.
-        confirmed: Whether one of them shows that it is a name beyond doubt.
+        type: Most frequent type among its documents.
+        confirmed: Whether at least one of them defines it.
     """
 
     name: str

@@ -31,9 +31,9 @@ class OutboxEntry:
     """A chunk that came, changed or went.
 
     Attributes:
-        seq: Its ``chunks.seq``; ``None`` where it went.
-        vector: Packed; ``None`` where it is gone by now.
-        payload: What is kept beside the vector, where that was asked for.
+        seq: Its ``chunks.seq``; ``None`` if removed.
+        vector: Packed vector; ``None`` if it is gone.
+        payload: Payload of the vector, if requested.
     """
 
     id: int

@@ -32,7 +32,7 @@ class EncoderState:
 
     Attributes:
         embedder: Fingerprint of the model whose vectors it was fitted to.
-        report: What was chosen and how well it did, as JSON values.
+        report: Choice and quality of the fit, as JSON values.
     """
 
     embedder: str

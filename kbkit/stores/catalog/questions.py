@@ -32,8 +32,8 @@ class QuestionVectors:
     """The vectors of learned questions.
 
     Attributes:
-        embedder: Fingerprint of what made them; ``""`` where there are none.
-        vectors: Unit vectors of shape ``(dimensions,)``, by question as `fold_query` gives it.
+        embedder: Fingerprint of the embedder; ``""`` without vectors.
+        vectors: Unit vectors of shape ``(dimensions,)``, by question as `fold_query` returns it.
     """
 
     embedder: str

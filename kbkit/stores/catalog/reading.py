@@ -359,8 +359,8 @@ class NamedSubject(NamedTuple):
     """A subject by one of its names.
 
     Attributes:
-        kind: What the subject is to those that speak of it.
-        root: Id of the name that this one is another one of; its own where it is none.
+        kind: Role of the subject.
+        root: Id of the subject's main name; its own if it is that.
     """
 
     id: str

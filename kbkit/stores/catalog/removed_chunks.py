@@ -23,7 +23,7 @@ class Removed:
     """Chunks removed since a moment.
 
     Attributes:
-        seqs: ``chunks.seq`` of what has gone.
+        seqs: ``chunks.seq`` of removed chunks.
     """
 
     seqs: frozenset[int]

@@ -26,8 +26,7 @@ class SourceRow:
     """A source of a knowledge base.
 
     Attributes:
-        name: What a place on disk is called in URIs; ``""`` for the folder itself, and for
-            sources elsewhere.
+        name: Name of a local place in URIs; ``""`` for the base folder and other sources.
     """
 
     id: str

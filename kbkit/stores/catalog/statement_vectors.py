@@ -34,7 +34,7 @@ class Source(NamedTuple):
     """Text that a chunk's vector was made of, and the texts it may be made of.
 
     Attributes:
-        text: What a recipe calls it; ``""`` where annotations have changed since.
+        text: Name in a recipe; ``""`` if annotations changed since.
     """
 
     id: str

@@ -30,7 +30,7 @@ class SubjectName(NamedTuple):
     """A name of a subject.
 
     Attributes:
-        kind: What the subject is to those that speak of it.
+        kind: Role of the subject.
     """
 
     kind: SubjectKind

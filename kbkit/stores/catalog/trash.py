@@ -40,7 +40,7 @@ class TrashedDocument:
 
     Attributes:
         id: Its id, which it keeps, so that its ratings are found again.
-        document: As it was; without content where the trash was emptied.
+        document: The document; without content if the trash was emptied.
     """
 
     id: str

@@ -34,7 +34,7 @@ class NewDocument:
     """A document that is to be stored.
 
     Attributes:
-        labels: What a person said of it; its type and tags follow that already.
+        labels: Labels by a person; its type and tags include them.
     """
 
     document: Document
@@ -191,7 +191,7 @@ class Touch:
     """A document was looked at: it is as it was, or could not be read.
 
     Attributes:
-        fetched_at: When it was seen to be as it was; ``None`` keeps the time.
+        fetched_at: Time of the check; ``None`` keeps the old one.
     """
 
     document_id: str
@@ -229,7 +229,7 @@ class Description:
     """Description of a stored document.
 
     Attributes:
-        content_hash: Of the document, as it was when it was read.
+        content_hash: Content hash of the document when read.
     """
 
     content_hash: str

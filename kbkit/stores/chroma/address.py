@@ -18,8 +18,8 @@ class ChromaAddress:
     """Address of a Chroma server; its text omits the token.
 
     Attributes:
-        tenant: Of the server; empty for its default.
-        database: Of the tenant; empty for its default.
+        tenant: Tenant; empty for the server's default.
+        database: Database; empty for the tenant's default.
         token: Sent with each request; empty for none.
     """
 

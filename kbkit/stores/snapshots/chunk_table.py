@@ -36,10 +36,10 @@ class ChunkTable:
         lengths: Number of terms of each chunk, shape ``(n,)``.
         average_length: Mean of `lengths`.
         cards_version: ``knowledge_bases.cards_version`` that it shows.
-        card_embedder: Fingerprint of what embedded the cards; ``""`` where there are none.
-        card_vectors: A unit vector for the card of each document, zeros for one that has none yet,
-            shape ``(len(document_ids), dimensions)``.
-        kept: What searches have made of it, for those that come.
+        card_embedder: Fingerprint of the summaries' embedder; ``""`` without.
+        card_vectors: Unit vectors of summaries, zeros if missing, shape ``(len(document_ids),
+            dimensions)``.
+        kept: Cache of searches.
     """
 
     version: int

@@ -74,7 +74,7 @@ class JoinedCodes:
     One after the other, each scan would have to wait for Python before the next can begin.
 
     Attributes:
-        firsts: The first row of each part where they are laid end to end, and how many there are.
+        firsts: First row of each part, and the total.
     """
 
     def __init__(self, parts: Sequence[VectorCodes]) -> None:

@@ -81,7 +81,7 @@ class NearCards:
     """The cards of a snapshot's documents, as they are now.
 
     Attributes:
-        parts: Vectors as they came; what a later one says counts.
+        parts: Vectors in order of arrival; later ones replace earlier ones.
         holders: Which part has the card of each document; -1 for one without a card.
     """
 

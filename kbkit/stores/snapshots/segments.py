@@ -29,7 +29,7 @@ class CardVectors:
 
     Attributes:
         version: ``knowledge_bases.cards_version`` that they show.
-        coded: The file of their codes; ``None`` where no file keeps the vectors.
+        coded: File of quantized vectors; ``None`` without one.
     """
 
     version: int
@@ -59,8 +59,8 @@ class Segment:
     """Chunks that came one after the other, as a snapshot of their own.
 
     Attributes:
-        snapshot: Of them as they were when it was made.
-        file: Name of the file that keeps it; ``""`` where none does.
+        snapshot: The chunks when it was made.
+        file: Name of its file; ``""`` without one.
     """
 
     snapshot: Snapshot
@@ -147,13 +147,13 @@ class SegmentedSnapshot(ChunkTable):
     `card_vectors` is empty: `card_scores` reads those of the segments.
 
     Attributes:
-        segments: In order of ``seq``.
-        removed: Number of the last entry of what has gone that it knows.
-        numbers: Of documents: their places in `document_ids`.
-        cards: Vectors of cards that came behind, the older first.
-        places: For each segment, the row of each of its chunks, -1 for one that has gone; ``None``
-            where none has.
-        firsts: The first row of each segment, and how many there are in all.
+        segments: Segments by ``seq``.
+        removed: Last known entry of the log of removed chunks.
+        numbers: Numbers of documents: positions in `document_ids`.
+        cards: Vectors of later summaries, the older first.
+        places: For each segment, the rows of its chunks, -1 for removed ones; ``None`` if none were
+            removed.
+        firsts: First row of each segment, and the total.
         latest: The last segment that has each document, whose title counts.
     """
 

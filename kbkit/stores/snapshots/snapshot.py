@@ -32,7 +32,7 @@ class Lists:
     """Lists of numbers, each without repetitions, laid end to end.
 
     Attributes:
-        starts: Where each begins; one longer than there are lists.
+        starts: Offsets; one more than lists.
     """
 
     starts: NDArray[np.int64]
@@ -106,12 +106,12 @@ class Snapshot(ChunkTable):
 
     Attributes:
         ids: ``chunks.id`` of all chunks.
-        headings: Which of `heading_texts` stands above each chunk, shape ``(n,)``.
+        headings: Index into `heading_texts` for each chunk, shape ``(n,)``.
         vectors: Unit vectors, shape ``(n, dimensions)``.
         heading_texts: Heading paths without the documents' titles, each on one line.
         title_terms: Which of `terms` each title has.
         heading_terms: Which of `terms` each heading text has.
-        starts: Where the postings of each term begin; one longer than `terms`.
+        starts: Offsets of postings; one more than `terms`.
         rows: The chunk of each posting, ascending within a term.
     """
 

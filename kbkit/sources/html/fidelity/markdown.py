@@ -32,7 +32,7 @@ class Written:
 
     Attributes:
         headings: Level and text (squashed), with the anchors of the headings that read so.
-        terms: Lines and cells that may name what they explain, squashed.
+        terms: Lines and cells that may be terms, without spaces.
     """
 
     words: Counter[str] = field(default_factory=Counter)
@@ -138,17 +138,16 @@ class PageContent:
     """Content that a page's Markdown must keep.
 
     Attributes:
-        words: How often each word stands in the content.
-        spare: Words that may stand there: neither content nor furniture.
-        headings: In order.
+        words: Counts of words in the content.
+        spare: Optional words: neither content nor template.
         codes: Code blocks, byte for byte.
         lines: Lines of code blocks that are no preformatted text.
         rows: Cells of each row of data tables, squashed.
         cells: Cells of data tables, squashed.
         links: Text, squashed, and absolute address.
         terms: Terms of definition lists, squashed, with the fragments that lead to them.
-        names: What the page may be called: its title, its first heading.
-        keys: Of all its texts, for `recurring`.
+        names: Possible names of the page: its title, its first heading.
+        keys: Keys of all texts, for `recurring`.
     """
 
     words: Counter[str] = field(default_factory=Counter)

@@ -27,7 +27,7 @@ class Fidelity:
 
     Attributes:
         wanted: Things on the pages, by kind; words written for ``surplus``.
-        kept: Those of them in the Markdown, by kind; words of the content for ``surplus``.
+        kept: Items found in the Markdown, by kind; content words for ``surplus``.
         lost: The others, by kind.
     """
 
@@ -83,13 +83,13 @@ class Fidelity:
 
         Args:
             html: The page.
-            markdown: What was made of it.
+            markdown: Its Markdown.
             url: Its address, which its links start from.
             template: Keys of texts that are no content, as `recurring` finds them.
-            article: It was read as an ordinary article, whose links stand at its end.
+            article: It was read as an ordinary article, whose links are at its end.
 
         Returns:
-            What it should hold; ``None`` if the page has no text, and nothing was measured.
+            Expected content; ``None`` if the page has no text and was not measured.
         """
         page = content(html, url, template)
         if page is None:

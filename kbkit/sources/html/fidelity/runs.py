@@ -71,7 +71,7 @@ class Run:
     """Text that stands in one block.
 
     Attributes:
-        key: Of the text, the same in all processes; 0 where it has no words.
+        key: Hash of the text, equal in all processes; 0 without words.
     """
 
     holder: Element
@@ -87,11 +87,11 @@ class Runs:
     """A page's text.
 
     Attributes:
-        spans: Of each block, the first of its runs and the one behind its last.
+        spans: First run of each block, and the one after its last.
         aside: Texts of links to sources and to forms: to be seen, but no content.
         formulas: Texts of formulas and pictures, which may be written in other ways.
         codes: Blocks of code, ``pre`` or not.
-        base: The address that its links start from, as it says itself.
+        base: Base address of its links, as it declares.
     """
 
     root: Element
