@@ -12,7 +12,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kbkit.annotation.prose_names import of_declarations, of_item, of_prose, of_span, of_spans
+from kbkit.annotation.prose_names import (
+    SHOUTED,
+    of_declarations,
+    of_item,
+    of_prose,
+    of_span,
+    of_spans,
+)
 from kbkit.annotation.terms import (
     ADDRESS,
     FLAG,
@@ -43,7 +50,7 @@ from kbkit.markdown.structure import heading_text, outline, split_anchor
 from kbkit.models import Document, EntityType, Name, SubjectKind
 from kbkit.text.subject_keys import subject_key
 
-REVISION = 3
+REVISION = 4
 """Counts changes of these rules: names of documents are read again."""
 MOST_NAMES = 800
 """Names of one document; those that it defines come first."""
@@ -182,6 +189,8 @@ def _of_heading(
     if glossary and block.level > 1 and is_phrase(text) and len(text) > 1:
         for part in names_in_term(text):
             yield defined(part, EntityType.TERM, anchor)
+        return
+    if text.isupper() and text.lower() in SHOUTED:
         return
     if signed and (text != signed or looks_like_code(signed) or title.startswith("`")):
         yield defined(signed, type_of(signed, above) or EntityType.SYMBOL, anchor)

@@ -43,10 +43,10 @@ _STANDARD = re.compile(
     r"(?<!\w)(?:(?:RFC|PEP|ISO|IEEE|ECMA|FIPS)[ -]\d+(?:-\d+)?|CVE-\d{4}-\d+)(?!\w)"
 )
 _EXPANDED = re.compile(r"\$\{([A-Za-z_]\w+)\}|%([A-Za-z_]\w+)%")
-_SHOUTED = frozenset(
+SHOUTED = frozenset(
     str.split(
         "ok no not and or must may should note warning todo fixme id am pm us uk eu however always"
-        " only never"
+        " only never all any info faq"
     )
 )
 
@@ -101,7 +101,7 @@ def _of_words(plain: str, path: tuple[str, ...]) -> Iterator[Mark]:
     for written in _WRITTEN_NAME.finditer(plain):
         word = written[0]
         if word.isupper() and "_" not in word:
-            if word.lower() not in _SHOUTED and not word.startswith("PEP"):
+            if word.lower() not in SHOUTED and not word.startswith("PEP"):
                 yield candidate(word, EntityType.TERM)
         elif written["call"]:
             yield Mark(1, Name(word, EntityType.SYMBOL))

@@ -37,10 +37,12 @@ GENERIC = frozenset(
         block source target input output literal literals keyword keywords operator
         operators procedure routine routines feature behavior behaviour mode modes set sets
         group groups action actions state states no name type required result results todo
-        next previous up english french german definition definitions terminology glossary
+        next previous up additional quickstart info information
+        english french german definition definitions terminology glossary
         """)
 )
 """Words that no page is told by."""
+_GENERIC_PHRASES = frozenset({"quick start", "quick tour"})
 _VERB_START = re.compile(
     r"(?:how|why|what|when|where|which|who|using|use|writing|creating|create|adding|add|getting"
     r"|get|setting up|set|making|make|building|build|running|run|installing|install|working"
@@ -71,7 +73,7 @@ def is_term(text: str) -> bool:
     low = [word.lower().strip("(),.") for word in words]
     if (_VERB_START.match(text) and not text.isupper()) or low[-1] in _STOP_WORDS:
         return False
-    if low[0] in _STOP_WORDS:
+    if low[0] in _STOP_WORDS or " ".join(low) in _GENERIC_PHRASES:
         return False
     return not all(map(is_everywhere, low))
 

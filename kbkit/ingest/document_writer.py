@@ -195,12 +195,13 @@ class DocumentWriter(Batch):
 
     def _count(self, prepared: Prepared, changes: ChunkChanges) -> None:
         same, new = prepared.same, prepared.new
-        self._counters.counts["same"] += len(same)
+        for document, _ in same:
+            self._counters.count(document.id, "same")
         self._counters.read(document.id for document, _ in (*same, *new))
         for document, _ in new:
             known = prepared.before.get(document.id)
             back = known is None or known.state is DocumentState.GONE
-            self._counters.counts["new" if back else "changed"] += 1
+            self._counters.count(document.id, "new" if back else "changed")
         self._counters.counts["chunks_added"] += changes.added
         self._counters.counts["chunks_removed"] += changes.removed
         if self._follower is not None:
@@ -354,7 +355,7 @@ class EventWriter(Batch):
             there = states.get(found, DocumentState.GONE) is not DocumentState.GONE
             match event.outcome:
                 case Outcome.UNCHANGED if there:
-                    self._counters.counts["same"] += 1
+                    self._counters.count(found, "same")
                     self._counters.read([found])
                     touched[found] = Touch(found, DocumentState.CURRENT, at)
                 case Outcome.FAILED:

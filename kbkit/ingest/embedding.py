@@ -183,6 +183,21 @@ class RunCounters:
     scores: list[tuple[float, str]] = field(default_factory=list)
     failed_sources: list[Problem] = field(default_factory=list)
     documents: list[str] = field(default_factory=list)
+    stored: int = 0
+    outcomes: dict[str, str] | None = None
+    """By document id, if several sources may yield one document."""
+
+    def count(self, document_id: str, outcome: str) -> None:
+        """Count a document as ``new``, ``changed`` or ``same``, once a run: its first change."""
+        self.stored += 1
+        if self.outcomes is not None:
+            before = self.outcomes.get(document_id)
+            if before is not None and (before != "same" or outcome == "same"):
+                return
+            if before is not None:
+                self.counts[before] -= 1
+            self.outcomes[document_id] = outcome
+        self.counts[outcome] += 1
 
     def read(self, document_ids: Iterable[str]) -> None:
         """Note documents that are stored now as their source has them."""

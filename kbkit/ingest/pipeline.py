@@ -64,7 +64,7 @@ class Pipeline:
         A run that was killed or stopped is taken up where it ended. Chroma follows in a process
         of its own, and is level at the end; until then new chunks are searched from the catalog.
         """
-        counters = RunCounters()
+        counters = RunCounters(outcomes={} if len(sources) > 1 else None)
         with self._follower() as follower:
             run = _Run(counters, follower, on_progress, stop)
             for row, source in sources:
@@ -269,7 +269,7 @@ def _closable(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:
 
 
 def _read(counters: RunCounters) -> int:
-    return counters.counts["fetched"] + counters.counts["same"]
+    return counters.counts["fetched"] + counters.stored
 
 
 def disk_place(row: SourceRow) -> DiskPlace | None:

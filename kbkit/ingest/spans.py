@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _WINDOW = 65_536  # characters that a sentence splitter sees at once, which bounds its memory
 _LEAST_ROOM = 50  # characters; a smaller rest of a chunk is not worth filling
+_SHORT_CHAPTER = 200  # characters: a line or two
 _SENTENCE = re.compile(r"[.!?…]+[\"')\]’”]*\s+(?![a-z]|\{#)|[。！？]+[」』”’）]*\s*|\n\s*\n")
 _CLAUSE = re.compile(r"[,;:]\s+|\n")
 _TEXT = re.compile(r"\S")
@@ -78,10 +79,9 @@ def cut(
 def strategy_for(structure: Outline, document_type: DocumentType, form: str = "") -> str:
     """Resolve the strategy ``auto`` for a document.
 
-    Pages of a PDF stay apart, paragraphs of a Word document fill chunks, and tables, data and
-    source code are cut by size below their headings, at line ends. Of the rest, manuals and
-    their like are cut by headings. So is anything else that has some; without any, marked pages
-    stay apart, and otherwise paragraphs fill chunks.
+    PDF pages are separate. Paragraphs of a Word document fill the chunks of a chapter. Tables,
+    data and source code are split by size below their headings, at line ends. Manuals, and all
+    else that has headings, are split by headings; without any, by marked pages or paragraphs.
     """
     if form in _FORMATS:
         return _FORMATS[form]
@@ -122,7 +122,7 @@ def _segments(content: str, structure: Outline, strategy: str) -> Iterator[Span]
     elif strategy == "page":
         marks = [(low, behind, 0) for low, behind, _ in structure.pages]
     else:
-        marks = []
+        marks = list(_chapters(content, structure))
     start = 0
     # A heading without text of its own goes with the deeper heading below it, and a page mark
     # without a page with the next.
@@ -139,6 +139,19 @@ def _segments(content: str, structure: Outline, strategy: str) -> Iterator[Span]
         yield span
 
 
+def _chapters(content: str, structure: Outline) -> Iterator[tuple[int, int, int]]:
+    """Iterate over the chapters (two heading levels) that begin a chunk; short ones share one."""
+    headings = [heading for heading in structure.headings if heading.level <= 2]
+    ends = [heading.start for heading in headings[1:]] + [len(content)]
+    gathered = len(content[: headings[0].start].strip()) if headings else 0
+    for heading, end in zip(headings, ends, strict=False):
+        text = len(content[heading.end : end].strip())
+        if gathered and max(gathered, text) >= _SHORT_CHAPTER:
+            yield heading.start, heading.end, heading.level
+            gathered = 0
+        gathered += text
+
+
 def _placed(content: str, structure: Outline, start: int, end: int) -> ChunkSpan:
     """Return a span under the last of its opening headings.
 
@@ -151,7 +164,6 @@ def _placed(content: str, structure: Outline, start: int, end: int) -> ChunkSpan
         0 <= index < len(headings) - 1
         and headings[index].end >= start
         and headings[index + 1].start < end
-        and headings[index + 1].level > headings[index].level
         and not content[headings[index].end : headings[index + 1].start].strip()
     ):
         index += 1

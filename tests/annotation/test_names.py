@@ -45,7 +45,8 @@ def test_headings_define_names(heading, name, kind):
 @pytest.mark.parametrize(
     "heading",
     ["# Introduction", "## Examples", "## How to write tests", "## 2004-07-22 (2.8.15)",
-     "## What’s new in 3.11", "## Bugfixes", "## See also"],
+     "## What’s new in 3.11", "## Bugfixes", "## See also", "## Additional Notes", "## FAQ",
+     "## Quick Start", "## INFO"],
 )  # fmt: skip
 def test_headings_of_every_page_name_nothing(heading):
     assert given_by(f"{heading}\n\nText without a name.\n") == {}

@@ -21,7 +21,7 @@ def test_what_several_documents_name_and_none_describes(workspace, kb):
     found = gaps(workspace, "undescribed")
     assert set(found) == {"pool.max_size", "pool.timeout"}
     gap = found["pool.timeout"]
-    assert "3 documents name it" in gap.reason
+    assert "3 documents mention it" in gap.reason
     texts = {chunk.id: chunk.text for chunk in kb.chunks}
     assert gap.start
     assert all("pool.timeout" in texts[each] for each in gap.start)

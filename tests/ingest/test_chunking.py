@@ -301,3 +301,13 @@ def test_anchors_are_no_text() -> None:
     text = "Says it. {#first}\n\n-   An item {#two}\n\n`{#code}` stays {#if}x"
     said = "Says it.\n\n-   An item\n\n`{#code}` stays {#if}x"
     assert embedded_text("", (), text) == said
+
+
+def test_paragraphs_of_long_chapters_never_share_a_chunk_and_short_ones_do():
+    long = "\n\n".join(f"# {name}\n\n" + f"{name} words. " * 20 for name in ("Tea", "Milk", "Jam"))
+    assert [span.heading_path for span in cut(f"# Book\n\n{long}", "paragraph", 1000)] == [
+        ("Tea",), ("Milk",), ("Jam",)
+    ]  # fmt: skip
+    short = "\n\n".join(f"## {name}\n\nA line." for name in ("Tea", "Milk", "Jam"))
+    assert len(list(cut(f"# Book\n\n{short}", "paragraph", 1000))) == 1
+    assert len(list(cut(f"# Book\n\nA line.\n\n{long}\n\n{short}", "paragraph", 1000))) == 5

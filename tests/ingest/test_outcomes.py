@@ -1,6 +1,7 @@
 """What a run makes of each thing that a source says, counts of it, and batches of small work."""
 
 import itertools
+import json
 from dataclasses import replace
 from operator import attrgetter
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ from kbkit.ingest import embedding
 from kbkit.ingest.embedding import RunCounters
 from kbkit.models import DocumentState, PageRecord, Problem, SourceDocument
 from kbkit.models.ingest_report import MOST_DOCUMENTS
-from kbkit.recipes import PluginSource
+from kbkit.recipes import JsonlSource, PluginSource
 from kbkit.sources.base import Outcome, SourceEvent
 
 SCRIPTED = PluginSource(name="scripted")
@@ -245,3 +246,20 @@ def test_small_work_waits_for_more_up_to_a_size_or_a_time(monkeypatch):
         assert work.written[4:] == ["kl"]
         work.add("m")
     assert work.written[5:] == ["m"]
+
+
+def test_a_document_of_two_sources_counts_once(workspace, tmp_path):
+    for name, words in (("a", "Green."), ("b", "Black.")):
+        row = {"uri": "tea", "title": "Tea", "content": f"# Tea\n\n{words}"}
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    kb = workspace.create("notes")
+    sources = [JsonlSource(path=str(tmp_path / name)) for name in ("a.jsonl", "b.jsonl")]
+    first = kb.ingest(sources)
+    assert (first.new, first.changed, first.same) == (1, 0, 0)
+    again = kb.refresh(local=True)
+    assert (again.new, again.changed, again.same) == (0, 1, 0)
+    (tmp_path / "b.jsonl").write_text((tmp_path / "a.jsonl").read_text())
+    kb.refresh(local=True)
+    last = kb.refresh(local=True)
+    assert (last.new, last.changed, last.same) == (0, 0, 1)
+    assert not last.failed_sources
