@@ -33,9 +33,9 @@ class ChunkingSpec(Spec):
     strategy: Literal["auto", "headings", "paragraph", "page", "fixed", "sentence"] = "auto"
     """`headings` never crosses a heading and fills chunks with whole blocks; `paragraph` fills
     chunks with whole blocks of a chapter; `page` keeps source pages apart; `fixed` cuts at the
-    size; `sentence` at sentence ends. `auto` chooses by format and type of document: PDF `page`, Word
-    documents `paragraph`, tables, data and source code `fixed`, the rest `headings`, or
-    `paragraph` where there are none."""
+    size; `sentence` at sentence ends. `auto` chooses by format and type: PDF `page`, Word
+    `paragraph`, tables, data and source code `fixed`, the rest `headings`, or `paragraph` where
+    there are none."""
     size: int = Field(default=1000, ge=100, le=20_000)
     """Most characters in a chunk (a longer code block or table is cut at line ends). With `auto`
     and the default size, PDF pages may take 3000."""
