@@ -260,3 +260,13 @@ def test_what_a_heading_says_is_named_without_its_anchor_and_its_arrow():
 
 def test_a_sections_size_counts_its_page():
     assert Section((), page="a", items=["b", Section((), page="c", items=["d"])]).size == 4
+
+
+def test_a_heading_that_nearly_all_pages_stand_under_is_no_section():
+    front = "# Tool\n\nWords.\n\n## Features\n\n- quick\n\n## {}\n\n{}"
+    pages = "".join(f"- [Page {n}](page{n}.html)\n" for n in range(9))
+    found = contents_links("https://h/tool/index.html", front.format("Notes", pages))
+    assert {link.trail for link in found} == {()}
+    halves = pages.replace("- [Page 5]", "\n## More\n\n- [Page 5]")
+    found = contents_links("https://h/tool/index.html", front.format("Notes", halves))
+    assert {link.trail for link in found} == {(("Notes", ""),), (("More", ""),)}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from urllib.parse import urljoin
 
@@ -31,6 +32,7 @@ _ARROW = re.compile(r"^[\s\u25b2-\u25c5\u2b9c-\u2b9f\u203a\u00bb+]+|[\s\u25b2-\u
 _NAME = 120
 """Most characters of a heading or item that documents are listed under."""
 _NEVER = 1_000_000
+_MANY, _HEADINGS, _NEARLY_ALL = 8, 3, 0.9
 
 Trail = tuple[tuple[str, str], ...]
 """What something is listed under, outermost first: names, and addresses that they lead to."""
@@ -84,7 +86,25 @@ def contents_links(uri: str, text: str) -> tuple[ContentsLink, ...]:
             if known is None or (above and not known.trail):
                 # in the place where it was met first, under what it is listed under first
                 links[address] = ContentsLink(address, above)
-    return tuple(links.values())
+    return tuple(_divided(list(links.values()), joined("."), text))
+
+
+def _divided(links: list[ContentsLink], folder: str, text: str) -> list[ContentsLink]:
+    """Drop a heading that divides nothing: one of several, which nearly all pages are listed under.
+
+    Sphinx puts the contents of a manual at the end of its front page, below whatever stands last.
+    """
+    inside = [link.trail[0] for link in links if link.trail and link.address.startswith(folder)]
+    headings = sum(bool(line["hashes"]) for line in _LINE.finditer(text))
+    if len(inside) < _MANY or headings < _HEADINGS:
+        return links
+    (shared, count), *_ = Counter(inside).most_common(1)
+    if shared[1] or count < _NEARLY_ALL * len(inside):
+        return links
+    return [
+        replace(link, trail=link.trail[1:]) if link.trail[:1] == (shared,) else link
+        for link in links
+    ]
 
 
 def _listed(text: str) -> Iterator[tuple[str, Trail]]:
