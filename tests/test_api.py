@@ -285,7 +285,7 @@ def test_sync_takes_one_source_or_several(kb, tmp_path):
         ({"path": "docs"}, "describes no source"),
         ("docs", "give sources, such as FilesSource"),
         (7, "give sources, such as FilesSource"),
-        (DocumentsReader([SourceDocument("a:1", "One", "Words.")]), "reads a source, and is none"),
+        (DocumentsReader([SourceDocument("a:1", "One", "Words.")]), "is a reader, not a source"),
     ],
 )
 def test_what_is_no_source_is_said_and_nothing_is_skipped(shared, wrong, said):

@@ -171,7 +171,7 @@ def test_a_cluster_that_is_lost_says_so_and_the_next_build_goes_on(tmp_path, sit
     with cluster(1) as made, begun(path, tmp_path / "kb", f"dask:{made.scheduler_address}") as work:
         site.wait_for(PAGES // 2)
         made.close()
-        with pytest.raises(ClusterError, match="what was stored stays, and building again"):
+        with pytest.raises(ClusterError, match="stored documents stay, and another build"):
             work.result(120)
     first = len(site.asked)
     report = kbkit.build(path, tmp_path / "kb", site=False, trust=True)
@@ -347,7 +347,7 @@ def test_what_dask_logs_is_shown_to_those_who_ask_for_it(level, said):
 @pytest.mark.parametrize(
     ("engine", "error", "said"),
     [
-        ("spark", ConfigError, "it is local, dask or dask:ADDRESS"),
+        ("spark", ConfigError, "choose local, dask or dask:ADDRESS"),
         ("dask:tcp://127.0.0.1:1", ClusterError, "is its scheduler running, with a worker?"),
         ("dask:nonsense://x", ClusterError, "cannot be used"),
     ],

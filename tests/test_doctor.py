@@ -117,7 +117,7 @@ DERIVED = {
     "a file of Chroma": (damage_chroma, "index", "chroma.sqlite3 not as it was written"),
     "a graph of Chroma": (change_a_graph, "index", "data_level0.bin not as it was written"),
     "a bit of a snapshot": (flip, "snapshot", "is damaged"),
-    "a snapshot of something else": (another_snapshot, "snapshot", "does not hold"),
+    "a snapshot of something else": (another_snapshot, "snapshot", "differs from the catalog"),
 }
 
 
@@ -220,7 +220,7 @@ def test_a_damaged_catalog_is_one_clear_error(folder, name):
 @pytest.mark.parametrize("statement", ["DROP TABLE alembic_version", "DELETE FROM alembic_version"])
 def test_a_catalog_that_does_not_say_who_made_it_is_refused(folder, statement):
     sql(folder, statement)
-    with pytest.raises(WorkspaceError, match="does not say which kbkit made it"):
+    with pytest.raises(WorkspaceError, match="its version is missing"):
         kbkit.open(folder)
 
 

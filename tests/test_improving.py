@@ -236,7 +236,7 @@ def test_another_embedder_in_the_background(open_in, tmp_path):
     assert not kb.improve(embedding="static")
     assert kb.info().embedder.startswith("static:")
     assert kb.spec.retrieval.dense_weight == 0.3
-    with pytest.raises(EmbedderError, match="no model that kbkit knows"):
+    with pytest.raises(EmbedderError, match="is not a known model"):
         kb.improve(embedding="maxilm")
     with pytest.raises(ConfigError, match="choose static, minilm or"):
         kb.improve(embedding="../model")

@@ -81,7 +81,7 @@ def test_a_result_is_rated_and_the_rating_taken_back(shell, workspace):
     ("line", "message"),
     [
         ("serach tea", "no such command.*%kb search serach tea"),
-        ("search", "Write some words"),
+        ("search", "add some words"),
         ("search -n many tea", "-n NUMBER"),
         ("search -n 0 tea", "limit=0"),
         ("search -m fast tea", "choose one of hybrid"),

@@ -15,10 +15,10 @@ LONG = "a-token-that-is-long-enough"
 @pytest.mark.parametrize(
     ("host", "token", "theme", "says"),
     [
-        ("0.0.0.0", "", "light", "give a token"),
-        ("192.0.2.1", "", "light", "give a token"),
-        ("wiki.example", "", "light", "give a token"),
-        ("::", "", "light", "give a token"),
+        ("0.0.0.0", "", "light", "require a token"),
+        ("192.0.2.1", "", "light", "require a token"),
+        ("wiki.example", "", "light", "require a token"),
+        ("::", "", "light", "require a token"),
         ("0.0.0.0", "short", "light", "shorter than 16"),
         ("127.0.0.1", "short", "light", "shorter than 16"),
         ("127.0.0.1", "", "blue", "light or dark"),

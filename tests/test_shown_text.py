@@ -68,10 +68,10 @@ def test_no_knowledge_base_is_called_like_a_device(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         workspace.create("fine")
         for name in ("con", "nul", "prn", "aux", "com1", "lpt9"):
-            with pytest.raises(ValueError, match="keeps for a device"):
+            with pytest.raises(ValueError, match="is reserved by Windows"):
                 check_name(name)
-            with pytest.raises(InvalidNameError, match="keeps for a device"):
+            with pytest.raises(InvalidNameError, match="is reserved by Windows"):
                 workspace.create(name)
-            with pytest.raises(InvalidNameError, match="keeps for a device"):
+            with pytest.raises(InvalidNameError, match="is reserved by Windows"):
                 workspace.rename("fine", to=name)
     assert check_name("console") == "console"

@@ -50,10 +50,10 @@ BOMBS = {
     "half a character": (HEAD + 'description: "\\ud800"', "or half of one"),
     "a merge bomb": (MERGED, "aliases multiply"),
     "an alias bomb": (aliases("[1, 1]", "[%s]"), "aliases multiply"),
-    "a circle": ("a: &a [*a]", "leads back"),
-    "a date": (HEAD + "description: 2026-02-31", "cannot be what it looks like"),
-    "a tag": (HEAD + "description: !!timestamp x", "cannot be what it looks like"),
-    "another tag": (HEAD + "description: !!bool maybe", "cannot be what it looks like"),
+    "a circle": ("a: &a [*a]", "refers to itself"),
+    "a date": (HEAD + "description: 2026-02-31", "invalid value"),
+    "a tag": (HEAD + "description: !!timestamp x", "invalid value"),
+    "another tag": (HEAD + "description: !!bool maybe", "invalid value"),
     "an object": (HEAD + "description: !!python/object:os.system x", "not YAML"),
 }
 

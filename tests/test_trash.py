@@ -233,7 +233,7 @@ def test_an_embedder_is_chosen_when_it_is_made(workspace):
     spec = kbkit.KnowledgeBaseSpec(language="german")
     made = workspace.create("large", spec=spec, embedding="minilm").spec
     assert (made.embedding.type, made.language) == ("onnx", "german")
-    with pytest.raises(EmbedderError, match="take one of"):
+    with pytest.raises(EmbedderError, match="choose from"):
         workspace.create("odd", embedding="none-such")
     assert "odd" not in workspace
 

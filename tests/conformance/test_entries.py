@@ -170,7 +170,7 @@ def test_what_cannot_be_done_has_an_error_of_its_name_and_the_same_words(entries
         (errors.InvalidPathError, "is no slug", lambda: entries.read("../x")),
         (errors.InvalidPathError, "longer than 64", lambda: entries.read("a" * 65)),
         (errors.PathExistsError, "there already", lambda: entries.create("T", slug=logs.slug)),
-        (errors.InvalidPathError, "arguments of their own",
+        (errors.InvalidPathError, "their own arguments",
          lambda: entries.create("T", files={"prompt.md": "x"})),
         (errors.PathOutsideError, "may not go up",
          lambda: entries.create("T", files={"../x": "x"})),

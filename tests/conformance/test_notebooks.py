@@ -186,6 +186,6 @@ def test_pages_are_exported_into_a_folder_here(kb, tmp_path):
     with pytest.raises(errors.ConfigError, match="pages_only"):
         kb.export(pages_only=True)
     (tmp_path / "index.md").write_text("mine")
-    with pytest.raises(errors.ExportError, match="somebody else"):
+    with pytest.raises(errors.ExportError, match="kbkit"):
         kb.export(folder=tmp_path, pages_only=True)
     assert (tmp_path / "index.md").read_text() == "mine"

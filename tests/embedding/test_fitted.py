@@ -291,9 +291,9 @@ def test_what_does_not_fit_together_is_refused():
         fit(vectors[:-1], terms, embedder="model")
     with pytest.raises(EmbedderError, match="29 chunks were given for 30"):
         fit(vectors, terms, embedder="model", heading_terms=headings[:-1])
-    with pytest.raises(EmbedderError, match="nothing to fit"):
+    with pytest.raises(EmbedderError, match="contains a term"):
         fit(vectors, [[]] * 30, embedder="model")
-    with pytest.raises(EmbedderError, match="nothing to fit"):
+    with pytest.raises(EmbedderError, match="contains a term"):
         fit(np.zeros((0, 4), np.float32), [], embedder="model")
     vectors[3, 3] = np.nan
     with pytest.raises(EmbedderError, match="no finite number"):

@@ -75,7 +75,7 @@ def test_errors_say_what_to_do(run):
     run("show", "nothing", code=1)
     run("rate", "nothing", "5", code=1)
     run("add", "One")
-    assert "say what to change" in run("edit", "one", code=2)
+    assert "give a change" in run("edit", "one", code=2)
     run("rate", "one", "6", code=1)
 
 

@@ -144,7 +144,7 @@ def test_what_cannot_be_taken_is_refused_and_nothing_changes(entries, task, tmp_
     (folder / "skill.yaml").write_text("title: a\ntags: [\n")
     refused(EntryFormatError, r"skill\.yaml: line 3, column 1")
     (folder / "skill.yaml").write_text("description: a\n")
-    refused(EntryFormatError, "says no title")
+    refused(EntryFormatError, "has no title")
     (folder / "skill.yaml").write_text("title: a\n")
     (folder / "code/link").symlink_to("/etc/passwd")
     refused(FilesError, "code/link: is a link")

@@ -174,7 +174,7 @@ KEYS = {"id", "title", "description", "tags", "category", "status", "rating", "s
         ("title: [a\n", (2, 1), "expected"),
         ("title: a\n  bad: b\n", (2, 6), "mapping values"),
         ("title: a\n\tb: c\n", (2, 1), "tab character"),
-        ("title: a\ntags: b\ntitle: c\n", (3, 1), "second time"),
+        ("title: a\ntags: b\ntitle: c\n", (3, 1), "is repeated"),
         ("- a\n", (1, 1), "no mapping"),
         ("", (1, 1), "empty"),
         ("just words\n", (1, 1), "no mapping"),

@@ -71,5 +71,5 @@ def test_a_recipe_that_cannot_be_built_fails_the_build(own_site):
     (own_site / "docs/kb/fruit/index.md").write_text("mine")
     done = mkdocs(own_site)
     assert done.returncode
-    assert "written by somebody else" in done.stderr
+    assert "not written by kbkit" in done.stderr
     assert "Traceback" not in done.stderr

@@ -105,7 +105,7 @@ def test_the_command_line_and_builds_say_so(kb, folder, monkeypatch, capsys):
         return capsys.readouterr()
 
     said = run("eval", "drinks", "--questions", str(questions))
-    assert "tee.html, which is not there; did you mean tea.html?" in said.err
+    assert "tee.html, which does not exist; did you mean tea.html?" in said.err
     values = json.loads(run("eval", "drinks", "--questions", str(questions), "--json").out)
     assert values["missing"][0]["nearest"] == "tea.html"
     (folder / "notes").mkdir()

@@ -240,7 +240,7 @@ def test_without_the_model_static_vectors_serve_cards(workspace, tmp_path, missi
     assert ("onnxruntime" if missing == "onnxruntime" else "minilm model") in line
     old, embedder, new = ended.stdout.splitlines()
     # what the model embedded before is left aside, and that is said
-    assert old.startswith("Tea 1|0.0|drinks: its cards were embedded by onnx:minilm:")
+    assert old.startswith("Tea 1|0.0|drinks: its document summaries were embedded by onnx:minilm:")
     assert "kbkit refresh drinks" in old
     assert embedder.startswith("static:")
     assert new == "Tea|True"

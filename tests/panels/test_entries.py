@@ -84,7 +84,7 @@ def test_an_entry_is_shown_with_its_parts(panel):
     assert [(vote["rater"], vote["score"]) for vote in entry["votes"]] == [("ann", 5)]
     code = ask(panel, "code", slug="parse-a-log", path="code/parse.py")["answer"]
     assert 'class="k"' in code["html"]
-    assert "no text" in ask(panel, "code", slug="parse-a-log", path="artifacts/out.bin")[
+    assert "is not text" in ask(panel, "code", slug="parse-a-log", path="artifacts/out.bin")[
         "problem"]["text"]  # fmt: skip
     assert "problem" in ask(panel, "code", slug="parse-a-log", path="../../catalog.sqlite")
     panel.show("nowhere")

@@ -83,7 +83,7 @@ def test_a_server_finishes_what_runs_and_ends_with_0(folder, number):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--host", "0.0.0.0"], "others can reach it, and there is no token that they would need"),
+        (["--host", "0.0.0.0"], "others can reach it, and no token protects it"),
         (["--host", "localhost", "--port", "{taken}"], "choose another port"),
         (["--tools", "nothing"], "nothing"),
         (["--max-tokens", "100"], "400"),

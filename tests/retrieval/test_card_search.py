@@ -177,8 +177,8 @@ def test_cards_of_what_is_gone_are_left_aside_and_that_is_said(kb):
     assert hits[0].title == "rm"
     assert hits[0].parts.card == 0
     assert hits.notes == (
-        f"man: its cards were embedded by {other.fingerprint}, which is not here; "
-        "`kbkit refresh man` embeds them again",
+        f"man: its document summaries were embedded by {other.fingerprint}, which is not "
+        "installed; `kbkit refresh man` embeds them again",
     )
     kb.refresh()
     assert kb.search("delete file").notes == ()

@@ -308,7 +308,7 @@ def test_what_is_known_of_names_stands_behind_the_passages_and_repeats_none():
     ]  # fmt: skip
     context = context_of(passage, facts=facts)
     assert context.text.startswith(
-        "1 passage, best first, and what is known of 3 that the question names. What stands"
+        "1 passage, best first, and what is known of 3 that the question names. Text in <"
     )
     assert [piece.kind for piece in context.pieces] == ["passage", "entity", "entity", "entity"]
     assert [piece.name for piece in context.pieces] == ["", "teapot", "kettle", "made"]

@@ -287,7 +287,7 @@ def test_an_encoder_of_cards_is_that_of_their_embedder(workspace, made_by, embed
 ])  # fmt: skip
 def test_who_gets_an_encoder(workspace, encoder, embedding, wanted):
     kb = workspace.create("drinks", spec=config(encoder, embedding))
-    assert not due(workspace, kb)  # there is nothing to fit it to
+    assert not due(workspace, kb)  # there is contains a term it to
     report = kb.ingest(pages(*SUBJECTS))
     assert ("fit" in report.seconds) is wanted
     with workspace._stores.database.read() as connection:

@@ -102,7 +102,7 @@ def test_documents_are_counted_however_their_chunks_lie(together, monkeypatch):
     rng = np.random.default_rng(2)
     chunks = table(rng, together=together)
     postings = postings_of(rng, [0.01, 0.6])
-    for _ in range(2):  # the second time as it was kept
+    for _ in range(2):  # the is repeated as it was kept
         scores = DocumentScores.of_words(chunks, postings)
         for term, (rows, times) in postings.items():
             expected = np.bincount(chunks.owners[rows], times, len(chunks.sizes))

@@ -84,7 +84,7 @@ def test_a_damaged_file_is_not_opened(folder, name, how, caplog):
     store.reopen()
     with pytest.raises(WorkspaceError):
         store.count(NAME)
-    assert "made anew from the catalog" in caplog.text
+    assert "rebuilt from the catalog" in caplog.text
     store.close()
 
 
@@ -140,7 +140,7 @@ def check_that_another_stayed(folder, caplog):
         assert store.nearest(OTHER, units(SAVED)[7], 1) == [f"{7:032x}"]
         store.close()
         (message,) = caplog.messages
-        assert f"of its collections {NAME} is made anew" in message
+        assert f"of its collections {NAME} is rebuilt" in message
         assert caplog.messages[told:] == []
 
 
@@ -168,7 +168,7 @@ def test_where_the_database_is_damaged_too_no_collection_stays(folder, caplog):
             store.count(name)
     store.close()
     (message,) = caplog.messages
-    assert message.endswith("what it held is rebuilt from the catalog")
+    assert message.endswith("it is rebuilt from the catalog")
 
 
 KILLED = """

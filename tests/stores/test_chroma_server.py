@@ -216,7 +216,7 @@ def test_a_server_that_goes_away_within_a_write_gets_the_rest_later(tmp_path, ch
         url = f"http://127.0.0.1:{port}?database={database}"
         with opened(tmp_path, url) as workspace:
             kb = workspace.create("numbers")
-            with pytest.raises(StoreUnreachableError, match="is kept and searched"):
+            with pytest.raises(StoreUnreachableError, match="is kept and searchable"):
                 kb.ingest(documents)
             assert told == [300, 100]
             assert kb.info().pending == len(kb.chunks) == 400
@@ -421,7 +421,7 @@ def test_what_answers_otherwise_is_told(tmp_path, chroma, database):
         ("ftp://s3cret/", "", "is no address of a server"),
         ("http://s3cret:port", "", "is no address of a server"),
         ("http://", "", "is no address of a server"),
-        ("http://ann:s3cret@db:8000", "", "set what the server wants as KBKIT_CHROMA_TOKEN"),
+        ("http://ann:s3cret@db:8000", "", "set the server's token as KBKIT_CHROMA_TOKEN"),
         ("http://db:8000?token=s3cret", "", "nothing but tenant and database"),
         ("http://db:8000?s3cret", "", "is no address of a server"),
         ("http://db:0/s3cret", "", "is no address of a server"),

@@ -101,7 +101,7 @@ def test_two_open_the_same_file(database, tmp_path):
 @pytest.mark.parametrize(
     ("says", "advice"),
     [
-        ("attempt to write a readonly database", "make the folder writable"),
+        ("attempt to write a readonly database", "make it writable"),
         ("unable to open database file", "may write to it"),
         ("database disk image is malformed", "restore it"),
         ("file is not a database", "not a catalog"),
@@ -129,7 +129,7 @@ def test_a_catalog_that_turns_readonly_is_explained(database):
             connection.execute(sa.text("PRAGMA query_only=ON"))
             make(connection, "one")
 
-    with pytest.raises(WorkspaceError, match="make the folder writable"):
+    with pytest.raises(WorkspaceError, match="make it writable"):
         fail()
 
 

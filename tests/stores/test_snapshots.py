@@ -335,7 +335,7 @@ def test_a_bit_of_the_list_that_flipped_is_noticed(stored, caplog):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         found = fresh(stored).snapshots.get(row)
         assert found is None or json.loads(path.read_bytes()) == json.loads(whole)
-    assert "made anew" in caplog.text
+    assert "rebuilt" in caplog.text
 
 
 def test_a_large_file_is_read_through_once(stored, monkeypatch):

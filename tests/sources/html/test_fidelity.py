@@ -22,7 +22,7 @@ from tests.sources.html.generated_pages import PAGES
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PAGE = """<html><head><title>Guide</title><meta name="generator" content="Sphinx"></head><body>
 <div class="sphinxsidebar"><a href="/">All the chapters</a> <a href="/x">In the text</a></div>
-<div role="main"><h1 id="guide">Guide</h1><p>Text in <a href="/two">the text</a> is kept.</p>
+<div role="main"><h1 id="guide">Guide</h1><p>What stands in <a href="/two">the text</a> is kept.</p>
 <pre>a = 1
 
   b</pre><h2 id="two">Two</h2><table><tr><th>x</th><th>y</th></tr><tr><td>1</td><td>2</td></tr>
