@@ -26,7 +26,7 @@ import kbkit
 
 PAGE = 6_000
 """Characters of a page, about."""
-_LEAST = 80
+_MIN = 80
 """Characters of a docstring that says something."""
 _AT_ONCE = 20_000
 """Chunks that are stored by one run, about."""
@@ -88,7 +88,7 @@ def _sections(tree: ast.AST, module: str) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             said = ast.get_docstring(node, clean=False)
-            if said is not None and len(said) >= _LEAST:
+            if said is not None and len(said) >= _MIN:
                 name = getattr(node, "name", module)
                 yield f"## {name}\n\n{inspect.cleandoc(said)}"
 

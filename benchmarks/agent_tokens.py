@@ -41,9 +41,9 @@ from kbkit.embedding.static import count_tokens
 from kbkit.knowledge_base import handle_of
 
 SETS = ("apache", "django")
-MOST_ANSWERS = 3
+MAX_ANSWERS = 3
 """Answers of a search that are read: the first, and what follows by its cursor."""
-MOST_FILES = 10
+MAX_FILES = 10
 HEAD = 100
 
 
@@ -120,7 +120,7 @@ async def ask_files(
     *,
     tree_known: bool = False,
     head: int = 0,
-    most: int = MOST_FILES,
+    most: int = MAX_FILES,
 ) -> Tally:
     """Look at the tree, and read the files whose names are nearest to the question."""
     tally = Tally()
@@ -196,7 +196,7 @@ async def measured(corpus: Corpus, folder: Path, server: Path | None) -> tuple[l
     kbkit = ("-m", "kbkit.cli", "--workspace", str(folder), "mcp")
     async with client_of(sys.executable, *kbkit) as (client, count, cost):
         said = f"tools of kbkit: {count}, {cost:,} tokens"
-        for most, way in ((1, "kbkit, one answer"), (MOST_ANSWERS, "kbkit, up to three answers")):
+        for most, way in ((1, "kbkit, one answer"), (MAX_ANSWERS, "kbkit, up to three answers")):
             tally = await ask_kbkit(client, corpus, most)
             right = tally.right
             rows.append(tally.row(corpus.name, way))

@@ -14,8 +14,8 @@ from kbkit.regular_files import bytes_of
 
 DEFAULT_USER_AGENT = "kbkit/0.1 (+https://kbkit.github.io/kbkit/)"
 HUB = "https://huggingface.co"
-_LONGEST = 86_400  # a day, in seconds
-_MOST = 1_000  # parts of a context
+_MAX_LENGTH = 86_400  # a day, in seconds
+_MAX = 1_000  # parts of a context
 
 CRAWL_PROVIDERS = ("trafilatura", "browser", "firecrawl")
 """Who can fetch pages of the web; the first is the default."""
@@ -241,9 +241,9 @@ def _on_or_off(label: str, text: str) -> bool:
 
 def _count(least: int) -> Callable[[str, str], int]:
     def read(label: str, text: str) -> int:
-        if not (text.isascii() and text.isdigit() and least <= int(text) <= _MOST):
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= _MAX):
             raise ConfigError(
-                f"{label}: not a whole number from {least} to {_MOST:,}; set it to one, or unset it"
+                f"{label}: not a whole number from {least} to {_MAX:,}; set it to one, or unset it"
             )
         return int(text)
 
@@ -255,9 +255,9 @@ def _seconds(label: str, text: str) -> float:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0 < value <= _LONGEST:  # sockets refuse what is much longer
+    if not 0 < value <= _MAX_LENGTH:  # sockets refuse what is much longer
         raise ConfigError(
-            f"{label}: not a number above 0 and at most {_LONGEST:,}; set it to seconds, "
+            f"{label}: not a number above 0 and at most {_MAX_LENGTH:,}; set it to seconds, "
             "or unset it"
         )
     return value

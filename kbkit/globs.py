@@ -24,8 +24,8 @@ from functools import lru_cache
 
 from kbkit.errors import ConfigError
 
-_LONGEST = 1_000
-_MOST = 64  # patterns that braces may stand for
+_MAX_LENGTH = 1_000
+_MAX = 64  # patterns that braces may stand for
 _BRACES = re.compile(r"\{([^{},]*(?:,[^{},]*)+)\}")
 _MAGIC = re.compile(r"[*?\[{]")
 _NONE = re.compile(r"(?!)")  # fits nothing
@@ -59,8 +59,8 @@ def split_glob(pattern: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=1024)
 def compile_glob(pattern: str) -> tuple[Names, ...]:
-    if len(pattern) > _LONGEST:
-        raise ConfigError(f"{pattern[:40]}…: a glob of more than {_LONGEST:,} characters")
+    if len(pattern) > _MAX_LENGTH:
+        raise ConfigError(f"{pattern[:40]}…: a glob of more than {_MAX_LENGTH:,} characters")
     waiting: list[str] = [pattern]
     found: list[str] = []
     while waiting:
@@ -70,8 +70,8 @@ def compile_glob(pattern: str) -> tuple[Names, ...]:
             waiting += [f"{head}{choice}{tail}" for choice in braces[1].split(",")]
         else:
             found.append(text)
-        if len(waiting) + len(found) > _MOST:
-            raise ConfigError(f"{pattern}: the braces of this glob expand to more than {_MOST}")
+        if len(waiting) + len(found) > _MAX:
+            raise ConfigError(f"{pattern}: the braces of this glob expand to more than {_MAX}")
     return tuple(_names(text) for text in dict.fromkeys(found))
 
 

@@ -25,7 +25,7 @@ from kbkit.workspace import Workspace
 _NICE = 15
 _PATIENCE = 2.0
 """Seconds to wait for the lock, which others hold for a moment to see whether it is free."""
-_RESTS, _LONGEST_REST = 4, 30.0
+_RESTS, _MAX_REST_LENGTH = 4, 30.0
 """How many times as long as it worked it lets documents come before it goes on; most seconds."""
 
 
@@ -44,7 +44,7 @@ def main(address: str) -> None:
                     failed |= {info.id for info in waiting if not _improve(workspace, info)}
                     if _waiting(workspace, failed):
                         worked = time.monotonic() - began
-                        time.sleep(min(_RESTS * worked, _LONGEST_REST))
+                        time.sleep(min(_RESTS * worked, _MAX_REST_LENGTH))
             except ConflictError:
                 return
 

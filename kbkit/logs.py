@@ -17,7 +17,7 @@ from typing import Any
 from kbkit.models.plain import plain
 from kbkit.third_party import without_secrets
 
-_MOST = 2_000
+_MAX = 2_000
 """Characters of a line for a person."""
 
 
@@ -28,7 +28,7 @@ class _Plain(logging.Formatter):
         said = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
             said += f" ({type(record.exc_info[1]).__name__}: {record.exc_info[1]})"
-        return f"kbkit: {plain(without_secrets(said))[:_MOST]}"
+        return f"kbkit: {plain(without_secrets(said))[:_MAX]}"
 
 
 class _Json(logging.Formatter):

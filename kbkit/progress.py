@@ -10,7 +10,7 @@ from kbkit.models import Progress
 
 OnProgress = Callable[[Progress], None]
 
-_LONGEST = 60
+_MAX_LENGTH = 60
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def progress_bar(on_progress: OnProgress | None) -> Iterator[OnProgress | None]:
     with tqdm(unit="", leave=False) as bar:
 
         def tell(progress: Progress) -> None:
-            bar.set_postfix_str(progress.message[-_LONGEST:], refresh=False)
+            bar.set_postfix_str(progress.message[-_MAX_LENGTH:], refresh=False)
             if bar.desc != f"{progress.stage}: ":
                 bar.reset(progress.total)
                 bar.set_description(progress.stage)

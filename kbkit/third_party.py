@@ -23,7 +23,7 @@ SECRET_NAME = re.compile(r"key|token|secret|password|credential|auth", re.IGNORE
 _SECRET_VALUE = re.compile(r"\b(?:sk|pk|hf|gsk|pa)[-_][\w*-]{4,}|(?i:bearer)\s+\S+")
 _IN_ADDRESS = re.compile(r"(?<=://)[^\s/@]+@|(?<=[?&;])[^\s=&#?]*(?:key|token|secret|password|"
                          r"signature)[^\s=&#]*=[^\s&#]+", re.IGNORECASE)  # fmt: skip
-_LEAST_SECRET = 6  # shorter values would blot out ordinary words
+_MIN_SECRET = 6  # shorter values would blot out ordinary words
 
 
 def open_class(
@@ -104,4 +104,4 @@ def _secrets(arguments: Mapping[str, Any]) -> list[str]:
     values = {os.environ.get(name, "") for name in variables(arguments)}
     values |= {str(value) for name, value in arguments.items() if SECRET_NAME.search(name)}
     values |= {value for name, value in os.environ.items() if SECRET_NAME.search(name)}
-    return sorted((value for value in values if len(value) >= _LEAST_SECRET), key=len, reverse=True)
+    return sorted((value for value in values if len(value) >= _MIN_SECRET), key=len, reverse=True)

@@ -61,7 +61,7 @@ def watch(
         time.sleep(max(interval, SHARE * seconds))
 
 
-class Synced(Protocol):
+class SyncedFolder(Protocol):
     """A folder that other programs may change: files, or entries."""
 
     @property
@@ -73,7 +73,7 @@ class Synced(Protocol):
 
 
 def watch_files(
-    files: Synced,
+    files: SyncedFolder,
     *,
     stop: threading.Event,
     on_sync: Callable[[SyncReport], None] = lambda _: None,

@@ -12,7 +12,7 @@ from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
 from kbkit.models import About, Answer, Context, Filters, Hits, Mode, Subject, SubjectKind
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.answering import ask
-from kbkit.retrieval.context import LEAST_TOKENS, SOUGHT, Findings, Leg, build
+from kbkit.retrieval.context import MIN_TOKENS, SOUGHT, Findings, Leg, build
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import search
@@ -129,7 +129,7 @@ class WorkspaceSearches(ABC):
             NotFoundError: A name is not there, or the workspace is empty.
         """
         settings = self._resources.settings
-        most = check_integer("max_tokens", max_tokens, LEAST_TOKENS)
+        most = check_integer("max_tokens", max_tokens, MIN_TOKENS)
         wanted = check_integer("limit", settings.top_k if limit is None else limit, 1)
         asked = Query.of(query, SOUGHT * wanted, filters=filters)
 

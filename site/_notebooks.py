@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 PANEL = "application/vnd.jupyter.widget-view+json"
-LONGEST = 6_000
+MAX_LENGTH = 6_000
 TAGS = {"b", "br", "code", "i", "p", "q", "small", "table", "tbody", "td", "th", "thead", "tr"}
 
 
@@ -100,7 +100,7 @@ def fenced(text: str, language: str) -> str:
 
 def clipped(text: str) -> str:
     """The beginning of a long text."""
-    return text if len(text) <= LONGEST else text[:LONGEST].rstrip() + "\n…"
+    return text if len(text) <= MAX_LENGTH else text[:MAX_LENGTH].rstrip() + "\n…"
 
 
 def without_paths(text: str) -> str:

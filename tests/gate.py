@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "gate"
 FLAKY = ROOT / "build" / "flaky.txt"
-MOST_FLAKY = 5
+MAX_FLAKY = 5
 # programs of which one must be there, and the tests and Debian packages that they stand for
 PROGRAMS = {
     ("chromium", "chromium-browser", "google-chrome"): ("browser tests", "chromium"),
@@ -34,7 +34,7 @@ def main() -> int:
     times: dict[str, float] = {}
     failed = {name: failures(name) for name in parts if not run(name, times)}
     flaky = []
-    if "--second-chance" in sys.argv and sum(map(len, failed.values())) <= MOST_FLAKY:
+    if "--second-chance" in sys.argv and sum(map(len, failed.values())) <= MAX_FLAKY:
         for name, tests in list(failed.items()):
             if tests and run(name, times, again=True):
                 flaky += failed.pop(name)

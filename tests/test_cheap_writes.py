@@ -11,7 +11,7 @@ from kbkit.entries import yaml_reader
 from kbkit.errors import NotFoundError
 from kbkit.knowledge_base import handle, handle_of, improving
 from kbkit.retrieval import retriever
-from kbkit.stores.vector_index import Later
+from kbkit.stores.vector_index import WriteBatcher
 from kbkit.workspace import stores_of
 
 
@@ -115,7 +115,7 @@ def test_a_server_makes_cards_and_annotations_a_moment_later_for_all_that_came(
 
 
 def test_what_waits_a_moment_is_done_though_other_work_fails():
-    later, done = Later(), threading.Event()
+    later, done = WriteBatcher(), threading.Event()
 
     def fail():
         raise NotFoundError("it was deleted")
@@ -152,13 +152,13 @@ def test_long_texts_are_not_kept(size):
 
 
 def test_who_computes_waits_for_a_place_and_leaves_it(monkeypatch):
-    monkeypatch.setattr(retriever, "_MOST_SECONDS", 5.0)
+    monkeypatch.setattr(retriever, "_MAX_SECONDS", 5.0)
     inside, most, mutex = [], [], threading.Lock()
     all_there = threading.Barrier(6)
 
     def compute():
         all_there.wait(10)
-        with retriever.computing():
+        with retriever.search_slot():
             with mutex:
                 inside.append(1)
                 most.append(len(inside))

@@ -21,7 +21,7 @@ import kbkit
 from kbkit.access import Tokens
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="kills a process, and inherits a pipe")
-LONGEST = 60
+MAX_LENGTH = 60
 """Seconds that an end may take."""
 
 PARENT = """
@@ -90,7 +90,7 @@ class Started:
     @property
     def is_gone(self):
         """Whether the server ends, within the time that it may take."""
-        return bool(select.select([self._gone], [], [], LONGEST)[0])
+        return bool(select.select([self._gone], [], [], MAX_LENGTH)[0])
 
     def end(self):
         with suppress(ProcessLookupError):
@@ -135,7 +135,7 @@ def test_what_a_server_has_begun_is_done_when_its_parent_is_gone(folder):
         def body():
             yield b"# Late\n"
             # by now the request is known
-            httpx.get(f"{url}/health", timeout=LONGEST).raise_for_status()
+            httpx.get(f"{url}/health", timeout=MAX_LENGTH).raise_for_status()
             server.kill_parent()
             with suppress(httpx.HTTPError):  # it takes none from some time on
                 while True:
@@ -143,7 +143,7 @@ def test_what_a_server_has_begun_is_done_when_its_parent_is_gone(folder):
             yield b"written while the server ends"
 
         late = f"{url}/api/files/late.md"
-        put = httpx.put(late, content=body(), headers=headers, timeout=LONGEST)
+        put = httpx.put(late, content=body(), headers=headers, timeout=MAX_LENGTH)
         assert put.is_success
         assert server.is_gone
     with kbkit.open(folder) as workspace:
@@ -157,7 +157,7 @@ def test_nobodys_server_ends_unasked(folder, stdin):
     with started(folder, "serve", "--port", "0", stdin=stdin) as server:
         url = server.says(r"at (http://\S+)")[1]
         server.kill_parent()
-        assert httpx.get(f"{url}/health", timeout=LONGEST).is_success
+        assert httpx.get(f"{url}/health", timeout=MAX_LENGTH).is_success
         os.kill(server.pid, signal.SIGTERM)
         assert server.is_gone
 
@@ -194,7 +194,7 @@ def test_a_site_that_is_served_ends_when_it_is_told_to(folder):
         with subprocess.Popen(shell, stderr=subprocess.PIPE, text=True) as process:
             assert "serving" in process.stderr.readline()
             process.send_signal(number)
-            assert process.wait(LONGEST) == 0
+            assert process.wait(MAX_LENGTH) == 0
 
 
 def test_a_terminal_is_no_input_to_end_with(folder):
@@ -204,7 +204,7 @@ def test_a_terminal_is_no_input_to_end_with(folder):
     try:
         done = subprocess.run(
             [*command, "--until-stdin-closes"],
-            stdin=terminal, capture_output=True, text=True, check=False, timeout=LONGEST,
+            stdin=terminal, capture_output=True, text=True, check=False, timeout=MAX_LENGTH,
         )  # fmt: skip
     finally:
         os.close(master)

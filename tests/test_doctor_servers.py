@@ -148,7 +148,7 @@ def test_a_token_that_cannot_be_read_lets_nobody_in_and_can_be_revoked(folder, d
 def test_codes_of_other_vectors_are_found_and_made_anew(folder, monkeypatch, cards):
     """Whole files that say something else than the vectors beside them."""
     pytest.importorskip("faiss")
-    monkeypatch.setattr(codes, "FEWEST", 2)
+    monkeypatch.setattr(codes, "MIN", 2)
     with kbkit.open(folder) as workspace:
         snapshots, kb = workspace._stores.snapshots, workspace["notes"]
         for n in range(30):

@@ -88,7 +88,7 @@ PREFIX = "kbkit_"
 TOKEN = re.compile(r"kbkit_[0-9a-f]{12}_[A-Za-z0-9_-]{43}")
 """What a token looks like: an id, and 256 random bits."""
 _NAME = re.compile(r"[\w.@+-][\w .@+-]{0,62}", re.ASCII)
-_LONGEST_DAYS = 3650
+_MAX_DAYS = 3650
 _CACHED = 1024
 
 
@@ -126,8 +126,8 @@ class Tokens:
             wanted = Scope(scope)
         except ValueError:
             raise ConfigError(f"scope={scope!r}: choose from {', '.join(Scope)}") from None
-        if days is not None and not 1 <= days <= _LONGEST_DAYS:
-            raise ConfigError(f"days={days}: give 1 to {_LONGEST_DAYS:,}, or nothing for no end")
+        if days is not None and not 1 <= days <= _MAX_DAYS:
+            raise ConfigError(f"days={days}: give 1 to {_MAX_DAYS:,}, or nothing for no end")
         names = [*self._workspace, *BUILT_IN]
         if missing := [kb for kb in kbs if kb not in names]:
             raise NotFoundError(

@@ -22,7 +22,7 @@ from kbkit.annotation.spellings import CODE, Spelling, Spellings
 from kbkit.models import EntityType, SubjectKind
 from kbkit.text.subject_keys import subject_key
 
-LONGEST_NAME = 120
+MAX_NAME_LENGTH = 120
 """Characters of a name that is looked for."""
 WITNESSES = 2
 """Documents that have to give a name that no mark shows to be one."""
@@ -97,7 +97,7 @@ class NameGazetteer:
 
     def _take(self, rules: Spellings, group: _GroupOf, *, curated: bool = False) -> None:
         name = group.name
-        if not 0 < len(name) <= LONGEST_NAME:
+        if not 0 < len(name) <= MAX_NAME_LENGTH:
             return
         self._names[group.key] = name
         self.types[name] = group.type
@@ -106,7 +106,7 @@ class NameGazetteer:
 
     def _alias(self, rules: Spellings, alias: str, name: str) -> None:
         key = subject_key(SubjectKind.ENTITY, alias)
-        if key and len(alias) <= LONGEST_NAME:
+        if key and len(alias) <= MAX_NAME_LENGTH:
             self._names.setdefault(key, name)
             rules.add(alias, name, EntityType.NAME, curated=True)
 
@@ -331,7 +331,7 @@ class _GroupOf:
 def _groups(names: Iterable[GivenName]) -> Iterator[_GroupOf]:
     by_key: defaultdict[str, list[GivenName]] = defaultdict(list)
     for given in names:
-        if 0 < len(given.name) <= LONGEST_NAME:
+        if 0 < len(given.name) <= MAX_NAME_LENGTH:
             key = subject_key(SubjectKind.ENTITY, given.name)
             if key:
                 by_key[key].append(given)

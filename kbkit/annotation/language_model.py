@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _BATCH_LENGTH = 16_000
 """Characters of passages that are sent at once; a longer passage goes alone."""
-_MOST_TOLD = 20
+_MAX_TOLD = 20
 """Problems of an answer that the model is told."""
 _ANSWER_TOKENS = 150
 """What a model answers of a passage, about."""
@@ -149,7 +149,7 @@ class LlmAnnotator:
             left = [str(number) for number in wanted if number not in more]
             if not left:
                 break
-            problem, told = wrong[0], "\n".join(wrong[:_MOST_TOLD])
+            problem, told = wrong[0], "\n".join(wrong[:_MAX_TOLD])
             given += [
                 said.text[:_BATCH_LENGTH] or "(nothing)",
                 f"That was not as asked:\n{told}\n"

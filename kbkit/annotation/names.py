@@ -52,7 +52,7 @@ from kbkit.text.subject_keys import subject_key
 
 REVISION = 4
 """Counts changes of these rules: names of documents are read again."""
-MOST_NAMES = 800
+MAX_NAMES = 800
 """Names of one document; those that it defines come first."""
 _WHOLE_MANUAL = 200_000
 """Characters of a page from which on it is a whole manual."""
@@ -60,9 +60,9 @@ _CHAPTERS = 3
 """Chapters of such a page that have to give a candidate; of others, two pages."""
 _LETTERS_OF_ONE = 150
 """Characters of a document, however long, that have one name more: a whole manual may be a page."""
-LONGEST = 100
+MAX_LENGTH = 100
 """Characters of a name."""
-_MOST_READ = 2_000_000
+_MAX_READ = 2_000_000
 """Characters of a document that are read."""
 _SPHINX = re.compile(
     r"(?:(?P<term>term)|(?P<module>module)|(?P<flag>cmdoption)|(?P<envvar>envvar)|(?P<index>index)"
@@ -96,10 +96,10 @@ def names_of(document: Document) -> list[Name]:
     best: dict[str, Mark] = {}
     seen: dict[str, set[str]] = {}
     whole = len(document.content) >= _WHOLE_MANUAL
-    ordinary = set(_LOWER_WORD.findall(document.content[:_MOST_READ]))
+    ordinary = set(_LOWER_WORD.findall(document.content[:_MAX_READ]))
     for mark in _marks(document):
         text = " ".join(_CONTROL.sub(" ", mark.name.name).split())
-        if not text or len(text) > LONGEST or text.lower() in LITERALS:
+        if not text or len(text) > MAX_LENGTH or text.lower() in LITERALS:
             continue
         if mark.name.type is EntityType.NAME and is_single(text) and text.lower() in ordinary:
             continue  # with a capital for some reason, and without one elsewhere
@@ -115,7 +115,7 @@ def names_of(document: Document) -> list[Name]:
         if key and (known is None or mark.rank < known.rank):
             best[key] = mark
     ranked = sorted(best.values(), key=lambda mark: mark.rank)  # stable: in order of the text
-    most = max(MOST_NAMES, len(document.content) // _LETTERS_OF_ONE)
+    most = max(MAX_NAMES, len(document.content) // _LETTERS_OF_ONE)
     names = dict.fromkeys(mark.name.name for mark in ranked[:most])
     by_name = {mark.name.name: mark.name for mark in reversed(ranked)}
     return [by_name[name] for name in names]
@@ -124,7 +124,7 @@ def names_of(document: Document) -> list[Name]:
 def _marks(document: Document) -> Iterator[Mark]:
     metadata = document.metadata
     yield from _of_metadata(document)
-    content = document.content[:_MOST_READ].replace("\0", "")
+    content = document.content[:_MAX_READ].replace("\0", "")
     if metadata.get("part") == "index" or _is_index(document):
         yield from _of_index(content)
         return

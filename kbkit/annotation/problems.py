@@ -13,8 +13,8 @@ from kbkit.annotation.statements import Reading, Sentence
 from kbkit.annotation.terms import is_error, is_term
 from kbkit.markdown.plain_text import inline_text
 
-_MOST = 5
-_LONGEST = 200
+_MAX = 5
+_MAX_LENGTH = 200
 
 _ERROR_TEXT = re.compile(
     r"^[ \t>]*(?:[\w.]+(?:Error|Exception|Warning): \S[^\n]{3,160}"
@@ -106,7 +106,7 @@ def problems_and_resolutions(
 
 
 def _bounded(found: dict[str, None]) -> tuple[str, ...]:
-    return tuple(one for one in found if one)[:_MOST]
+    return tuple(one for one in found if one)[:_MAX]
 
 
 def _said(text: str, sentence: Sentence) -> str:
@@ -115,13 +115,13 @@ def _said(text: str, sentence: Sentence) -> str:
 
 
 def _short(text: str) -> str:
-    if len(text) <= _LONGEST:
+    if len(text) <= _MAX_LENGTH:
         return text
-    return text[:_LONGEST].rpartition(" ")[0].rstrip(" ,;:") + " …"
+    return text[:_MAX_LENGTH].rpartition(" ")[0].rstrip(" ,;:") + " …"
 
 
-_MOST_CONTEXTS = 8
-_MOST_DOMAINS = 5
+_MAX_CONTEXTS = 8
+_MAX_DOMAINS = 5
 _MAX_LABEL = 80
 
 _NUMBER = re.compile(r"\d\.\d")
@@ -158,7 +158,7 @@ def _platforms() -> tuple[AhoCorasick, list[str]]:
 def contexts_of(text: str, path: Sequence[str]) -> tuple[str, ...]:
     said = "\n".join((*path, text))
     found = dict.fromkeys((*_versions(said), *_platforms_in(said)))
-    kept = list(found)[: _MOST_CONTEXTS - 1]
+    kept = list(found)[: _MAX_CONTEXTS - 1]
     if len(path) > 1:
         leaf = _PREFIX.sub("", path[-1])
         if 0 < len(leaf) <= _MAX_LABEL:
@@ -200,7 +200,7 @@ def domains_of(passage: Passage) -> tuple[str, ...]:
     found = dict.fromkeys(tag for tag in passage.document.tags if len(tag) <= _MAX_LABEL)
     for title in (passage.document.title, *passage.chunk.heading_path[:-1])[:4]:
         found.update(dict.fromkeys(_terms_of(title)))
-    return tuple(found)[:_MOST_DOMAINS]
+    return tuple(found)[:_MAX_DOMAINS]
 
 
 @lru_cache(maxsize=10_000)

@@ -15,10 +15,10 @@ from kbkit.models import Annotation, Frame
 REVISION = 5
 """Counts changes of the rules: what they say of a chunk is said anew."""
 
-_LONGEST = 600
+_MAX_LENGTH = 600
 """Characters of a normalised statement."""
-_MOST_SENTENCES = 3
-_MOST_ENTITIES = 40
+_MAX_SENTENCES = 3
+_MAX_ENTITIES = 40
 _LAST = re.compile(r"[.#]|::")
 _MARKS = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)?", re.MULTILINE)
 
@@ -106,18 +106,18 @@ def _distinct(mentions: Sequence[Mention], first: str = "") -> tuple[str, ...]:
         names = {first: None} | {
             name: None for name in names if name.removesuffix("()") not in {last, first}
         }
-    return tuple(names)[:_MOST_ENTITIES]
+    return tuple(names)[:_MAX_ENTITIES]
 
 
 def _whole(text: str, reading: Reading, frame: Frame | None) -> str:
     if not reading.sentences:
         return _cut(plain_text(text))
-    if len(reading.sentences) <= _MOST_SENTENCES:
+    if len(reading.sentences) <= _MAX_SENTENCES:
         return _said(text, reading.sentences)
     if frame is None:
-        return _said(text, reading.sentences[:_MOST_SENTENCES])
+        return _said(text, reading.sentences[:_MAX_SENTENCES])
     ranked = sorted(reading.sentences, key=lambda one: -one.weights[frame])
-    chosen = {id(one) for one in (*ranked[: _MOST_SENTENCES - 1], reading.sentences[0])}
+    chosen = {id(one) for one in (*ranked[: _MAX_SENTENCES - 1], reading.sentences[0])}
     return _said(text, [one for one in reading.sentences if id(one) in chosen])
 
 
@@ -132,6 +132,6 @@ def _said(text: str, sentences: Sequence[Sentence]) -> str:
 
 
 def _cut(text: str) -> str:
-    if len(text) <= _LONGEST:
+    if len(text) <= _MAX_LENGTH:
         return text
-    return text[:_LONGEST].rpartition(" ")[0].rstrip(" ,;:") + " …"
+    return text[:_MAX_LENGTH].rpartition(" ")[0].rstrip(" ,;:") + " …"

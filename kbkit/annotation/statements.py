@@ -197,7 +197,7 @@ _OF_OPTIONS = 0.6
 """What is left of each score in a list of options: they are described."""
 _OF_CHANGES = 0.4
 """Likewise in a list of changes."""
-_LEAST = 1.6
+_MIN = 1.6
 """Score below which a chunk makes no statement of a kind that can be told."""
 _SECOND = 2.0
 """Weight of a sentence from which its kind of statement has an annotation of its own."""
@@ -229,7 +229,7 @@ class Reading:
     def frames(self) -> list[Frame]:
         """The kinds of statement that it makes, the likeliest first."""
         ranked = sorted(self.scores, key=self.scores.__getitem__, reverse=True)
-        ranked = [frame for frame in ranked if self.scores[frame] >= _LEAST]
+        ranked = [frame for frame in ranked if self.scores[frame] >= _MIN]
         if not ranked:
             return []
         most = {frame: max(one.weights[frame] for one in self.sentences) for frame in Frame}
@@ -242,8 +242,8 @@ class Reading:
         if not self.is_prose:
             return 0.9
         best, second = (*sorted(self.scores.values(), reverse=True), 0.0, 0.0)[:2]
-        if best < _LEAST:
-            return round(0.45 + 0.4 * (_LEAST - best) / _LEAST, 2)
+        if best < _MIN:
+            return round(0.45 + 0.4 * (_MIN - best) / _MIN, 2)
         return round(0.35 + 0.55 / (1 + exp(-1.2 * (best - second - 0.8))), 2)
 
 

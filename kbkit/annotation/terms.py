@@ -9,8 +9,8 @@ from kbkit.models import EntityType, Name
 from kbkit.text.language import stop_words
 from kbkit.text.subject_keys import singular
 
-_LONGEST = 100
-_MOST_WORDS = 5
+_MAX_LENGTH = 100
+_MAX_WORDS = 5
 
 GENERIC = frozenset(
     str.split("""
@@ -63,7 +63,7 @@ _EVERYWHERE = GENERIC | _STOP_WORDS
 
 
 def is_phrase(text: str) -> bool:
-    return 0 < len(text.split()) <= _MOST_WORDS and len(text) <= _LONGEST
+    return 0 < len(text.split()) <= _MAX_WORDS and len(text) <= _MAX_LENGTH
 
 
 def is_term(text: str) -> bool:

@@ -19,9 +19,9 @@ from kbkit.errors import BundleError, FilesError
 from kbkit.files.paths import parts_of
 from kbkit.regular_files import open_file
 
-_LONGEST = 200_000_000
+_MAX_LENGTH = 200_000_000
 """Bytes of one line."""
-_MOST_MEMBERS = 1_000_000
+_MAX_MEMBERS = 1_000_000
 _LARGEST_MANIFEST = 100_000_000
 _RATIO, _FREE = 100, 50_000_000
 """A bundle may unpack to so many times its size, and to so many bytes in any case."""
@@ -93,7 +93,7 @@ class BundleReader:
         for block in self.blocks(name):
             lines = (rest + block).split(b"\n")
             rest = lines.pop()
-            if len(rest) > _LONGEST:
+            if len(rest) > _MAX_LENGTH:
                 raise self._bad(f"{name}: line {number + 1:,} is too long")
             for line in lines:
                 number += 1
@@ -134,7 +134,7 @@ class BundleReader:
         found = {about.filename: about for about in listed}
         if len(found) != len(listed):
             raise self._bad("has two members of one name")
-        if len(found) > _MOST_MEMBERS:
+        if len(found) > _MAX_MEMBERS:
             raise self._bad("has too many members")
         for name, about in found.items():
             if about.orig_filename != name or not _is_known(name):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.models import SyncReport
     from kbkit.progress import OnProgress
-    from kbkit.watching import Synced
+    from kbkit.watching import SyncedFolder
     from kbkit.workspace import Workspace
 
 
@@ -266,7 +266,7 @@ def watch(
 
 
 @contextmanager
-def _watching_files(name: str, synced: Synced) -> Iterator[None]:
+def _watching_files(name: str, synced: SyncedFolder) -> Iterator[None]:
     """Index changes of files or entries within the block."""
     from kbkit.watching import watch_files
 

@@ -9,7 +9,7 @@ import typer
 
 from kbkit.cli.app import AsJson, UntilClosed, app, open_workspace
 from kbkit.mcp.options import USUAL_TOKENS
-from kbkit.replies import LEAST_TOKENS
+from kbkit.replies import MIN_TOKENS
 from kbkit.terminal import print_figures, print_json, say
 
 token_app = typer.Typer(
@@ -62,7 +62,7 @@ def serve(
         ),
     ] = False,
     max_tokens: Annotated[
-        int, typer.Option(min=LEAST_TOKENS, help="Maximum tokens of an MCP answer.")
+        int, typer.Option(min=MIN_TOKENS, help="Maximum tokens of an MCP answer.")
     ] = USUAL_TOKENS,
     max_body: Annotated[
         int, typer.Option(min=1, help="Maximum size of a request in MB.")

@@ -15,7 +15,7 @@ Within = Annotated[
     list[str] | None, typer.Option("--kb", help="Only in this knowledge base (default: all).")
 ]
 
-LONGEST_STATEMENT = 300
+MAX_STATEMENT_LENGTH = 300
 """Characters of what a passage says that are shown of it."""
 
 
@@ -83,7 +83,7 @@ def about(
     for chunk in found.chunks:
         place = plain(" > ".join(filter(None, (chunk.title, chunk.section))))
         kind = f" ({chunk.frame.value})" if chunk.frame else ""
-        said = textwrap.shorten(plain(chunk.statement), LONGEST_STATEMENT, placeholder=" …")
+        said = textwrap.shorten(plain(chunk.statement), MAX_STATEMENT_LENGTH, placeholder=" …")
         typer.echo(f"\n{place}{kind}\n    {said}")
     if found.entities:
         typer.echo(f"\nbeside it: {', '.join(plain(each.name) for each in found.entities)}")

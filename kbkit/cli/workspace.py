@@ -12,7 +12,7 @@ from kbkit.mcp.options import SET_NAMES, USUAL_TOKENS, check_sets
 from kbkit.mcp.stdio import serve
 from kbkit.models import BundleInfo
 from kbkit.models.plain import pluralize
-from kbkit.replies import LEAST_TOKENS
+from kbkit.replies import MIN_TOKENS
 from kbkit.terminal import print_figures, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def mcp(
         bool, typer.Option("--allow-write", help="Include tools that write.")
     ] = False,
     max_tokens: Annotated[
-        int, typer.Option(min=LEAST_TOKENS, help="Maximum tokens of an answer.")
+        int, typer.Option(min=MIN_TOKENS, help="Maximum tokens of an answer.")
     ] = USUAL_TOKENS,
     roots: Annotated[
         list[Path] | None,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MOST = 500
+_MAX = 500
 """Most that is asked for at once."""
 
 
@@ -46,7 +46,7 @@ def reads_part(kind: type[T]) -> Callable[[httpx.Response], Part[T]]:
 
 
 def part_of(
-    kind: type[T], path: str, query: Mapping[str, Any], limit: int = _MOST
+    kind: type[T], path: str, query: Mapping[str, Any], limit: int = _MAX
 ) -> Request[Part[T]]:
     """Asks for the first part of a list."""
     return Request("GET", path, reads_part(kind), {**query, "limit": limit})
@@ -63,8 +63,8 @@ def listed(
     kind: type[T], path: str, query: Mapping[str, Any], limit: int | None = None
 ) -> Steps[list[T]]:
     """Request a list, page by page, up to a limit."""
-    left = _MOST if limit is None else check_integer("limit", limit, 1)
-    request: Request[Part[T]] | None = part_of(kind, path, query, min(left, _MOST))
+    left = _MAX if limit is None else check_integer("limit", limit, 1)
+    request: Request[Part[T]] | None = part_of(kind, path, query, min(left, _MAX))
     found: list[T] = []
     while request is not None:
         part: Part[T] = yield request

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import httpx
 
 _AT = "/api/entries"
-_MOST = 1_000
+_MAX = 1_000
 """Entries that a server gives at once."""
 
 
@@ -74,7 +74,7 @@ class EntriesCalls(Served):
         asked = {"status": status, "category": category, "tag": tag, "text": text, "sort": sort}
         found: builtins.list[EntryInfo] = []
         while True:
-            wanted = _MOST if most is None else min(_MOST, most - len(found))
+            wanted = _MAX if most is None else min(_MAX, most - len(found))
             page = {"limit": wanted, "offset": start + len(found)}
             part = yield Request("GET", _AT, _reads_page, asked | page)
             found += part.entries

@@ -21,8 +21,8 @@ from kbkit.errors import (
 )
 from kbkit.files.paths import joined, parts_of
 
-MOST_FILES = 5_000
-MOST_BYTES = 100_000_000
+MAX_FILES = 5_000
+MAX_BYTES = 100_000_000
 _SKILL = "SKILL.md"
 
 
@@ -46,9 +46,9 @@ def read_folder(folder: Path) -> dict[str, bytes]:
                 if not path.is_file():
                     continue
                 size += path.stat().st_size
-                if size > MOST_BYTES or len(found) >= MOST_FILES:
+                if size > MAX_BYTES or len(found) >= MAX_FILES:
                     raise EntryFormatError(
-                        f"{folder}: has more than {MOST_FILES:,} files or {MOST_BYTES / 1e6:g} MB"
+                        f"{folder}: has more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:g} MB"
                     )
                 found[path.relative_to(folder).as_posix()] = path.read_bytes()
     except OSError as error:

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 ATTEMPTS = 3
 """How often a request that may be repeated is sent."""
-_LONGEST_WAIT = 30.0
+_MAX_WAIT = 30.0
 _REPEATED = frozenset({None, 502, 503, 504})
 _OF_STATUS: dict[int, type[KbkitError]] = {
     401: errors.TokenError, 403: errors.ForbiddenError, 404: errors.NotFoundError,
@@ -239,7 +239,7 @@ def _made(kind: type[KbkitError], message: str, attributes: dict[str, Any]) -> K
 
 def _wanted_wait(response: httpx.Response) -> float:
     try:
-        return min(float(response.headers.get("Retry-After", "0")), _LONGEST_WAIT)
+        return min(float(response.headers.get("Retry-After", "0")), _MAX_WAIT)
     except ValueError:
         return 0.0
 

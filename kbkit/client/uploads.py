@@ -19,11 +19,11 @@ _DOCUMENT_KEYS = frozenset({"text", "text_resource", "metadata", "extra_info", "
 _BATCH_BYTES = 50_000_000
 """Most that is sent at once."""
 _BATCH_FILES = 500
-MOST_BYTES = 90_000_000
+MAX_BYTES = 90_000_000
 """Largest file that is sent; servers take 100 MB by default."""
 
 
-class Sent(NamedTuple):
+class UploadBatch(NamedTuple):
     """Files that are sent at once, and the source that they are.
 
     Attributes:
@@ -35,7 +35,7 @@ class Sent(NamedTuple):
     left_out: list[tuple[str, str]]
 
 
-def batches(source: Mapping[str, Any], base: Path) -> Iterator[Sent]:
+def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
     """Iterate over uploads for a source on disk, in parts.
 
     Hidden files stay here, and so do those that links lead out of the folder to.
@@ -49,20 +49,20 @@ def batches(source: Mapping[str, Any], base: Path) -> Iterator[Sent]:
     for path in found:
         inside = PurePosixPath(name, path.relative_to(root).as_posix()).as_posix()
         try:
-            if path.stat().st_size > MOST_BYTES:
-                left_out.append((inside, f"larger than {MOST_BYTES / 1e6:g} MB"))
+            if path.stat().st_size > MAX_BYTES:
+                left_out.append((inside, f"larger than {MAX_BYTES / 1e6:g} MB"))
                 continue
             data = path.read_bytes()
         except OSError as error:
             left_out.append((inside, f"cannot be read ({error.strerror})"))
             continue
         if files and (size + len(data) > _BATCH_BYTES or len(files) == _BATCH_FILES):
-            yield Sent(told, files, left_out)
+            yield UploadBatch(told, files, left_out)
             files, left_out, size, sent = [], [], 0, True
         files.append((inside, data))
         size += len(data)
     if files or left_out or not sent:
-        yield Sent(told, files, left_out)
+        yield UploadBatch(told, files, left_out)
 
 
 def _found(path: str, base: Path) -> tuple[Path, list[Path]]:

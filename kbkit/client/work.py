@@ -118,7 +118,7 @@ def _error_of(job: Job) -> KbkitError:
 
 _RECORD = ".kbkit-files.json"
 """Names the files of a folder that came out of an archive; MkDocs does not publish it."""
-_MOST_BYTES = 4_000_000_000
+_MAX_BYTES = 4_000_000_000
 
 
 def unpack(archive: BinaryIO, folder: Path) -> tuple[int, int, int]:
@@ -160,7 +160,7 @@ def unpack(archive: BinaryIO, folder: Path) -> tuple[int, int, int]:
 
 def _safe_names(packed: ZipFile) -> Iterator[str]:
     files = [each for each in packed.infolist() if not each.is_dir()]
-    if sum(each.file_size for each in files) > _MOST_BYTES:
+    if sum(each.file_size for each in files) > _MAX_BYTES:
         raise ServerError("the archive that was sent is larger than any site")
     for each in files:
         if not _is_safe(each.filename):

@@ -24,7 +24,7 @@ from kbkit.recipes import (
 
 _SECONDS = 1_800.0
 """Of a thousand texts at most, which slow models embed one or two of in a second."""
-_LEAST = 16
+_MIN = 16
 """Texts that are worth sending to a worker."""
 
 
@@ -79,9 +79,9 @@ class SpreadEmbedder:
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """Embed texts in all workers at once."""
-        if len(texts) < _LEAST:
+        if len(texts) < _MIN:
             return self._embedder.embed_passages(texts)
-        size = max(_LEAST, -(-len(texts) // self._pool.count))
+        size = max(_MIN, -(-len(texts) // self._pool.count))
         made = perform(
             self._pool,
             (

@@ -76,7 +76,7 @@ _USUAL_LAMBDA = 0.8
 """Where there is too little to choose by."""
 _SAMPLE = 2_500
 """Chunks that lambda is chosen with."""
-_FEWEST_HELD_OUT = 20
+_MIN_HELD_OUT = 20
 """Questions that a choice needs."""
 _LEAD = 12
 """First terms of a chunk without headings, asked instead of them."""
@@ -244,7 +244,7 @@ def _choose(
         if terms:
             questions.setdefault(terms, []).append(i)
     held_out = dict(list(questions.items())[: len(questions) // 5])
-    if len(held_out) < _FEWEST_HELD_OUT:
+    if len(held_out) < _MIN_HELD_OUT:
         return _USUAL_LAMBDA, {"questions": 0, "held_out": {}}
     hidden = {i for chunks in held_out.values() for i in chunks}
     kept = [i for i in order if i not in hidden]

@@ -118,13 +118,13 @@ def _fields(message: memoryview) -> Iterator[tuple[int, Any]]:
 
 
 _ZERO, _ONE, _LOW = "kbkit_zero", "kbkit_one", "kbkit_low"
-_STEP, _LEAST = "kbkit_step", "kbkit_least"
+_STEP, _MIN = "kbkit_step", "kbkit_least"
 _CONSTANTS: dict[str, NDArray[Any]] = {
     _ZERO: np.array(128, np.uint8),
     _ONE: np.array(1, np.float32),
     _LOW: np.array(1 / 128, np.float32),  # what a step of the second byte is of one of the first
     _STEP: np.array(1 / 127, np.float32),
-    _LEAST: np.array(1e-12, np.float32),  # a row of zeros is divided by something, too
+    _MIN: np.array(1e-12, np.float32),  # a row of zeros is divided by something, too
 }
 _TYPES = {"float32": 1, "uint8": 2}
 _INT, _INTS = 2, 7
@@ -192,7 +192,7 @@ def _rounded(rows: str) -> Iterable[Any]:
     yield _node("Abs", [rows], f"{rows}:sizes")
     yield _node("ReduceMax", [f"{rows}:sizes"], f"{rows}:largest", axes=[-1], keepdims=1)
     yield _node("Mul", [f"{rows}:largest", _STEP], f"{rows}:step")
-    yield _node("Max", [f"{rows}:step", _LEAST], f"{rows}:scale")
+    yield _node("Max", [f"{rows}:step", _MIN], f"{rows}:scale")
     yield _node("Div", [rows, f"{rows}:scale"], f"{rows}:scaled")
     yield _node("QuantizeLinear", [f"{rows}:scaled", _ONE, _ZERO], f"{rows}:first")
     yield _node("DequantizeLinear", [f"{rows}:first", _ONE, _ZERO], f"{rows}:whole")

@@ -168,7 +168,7 @@ _HEADS = 12
 _ALONE = 4 * 65_536
 """Multiplications of a product that OpenBLAS makes in one thread: with more, others of its threads
 would wait for further ones with the processor in hand, long after."""
-_LEAST = 1e-12
+_MIN = 1e-12
 """Added to variances, as BERT does."""
 _ERF_STEP = 0.3275911
 _ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
@@ -211,7 +211,7 @@ def _product(rows: Matrix, product: Product) -> Matrix:
 
 def _normed(rows: Matrix, norm: Norm) -> Matrix:
     rows = rows - rows.mean(axis=1, keepdims=True)
-    rows /= np.sqrt(np.square(rows).mean(axis=1, keepdims=True) + _LEAST)
+    rows /= np.sqrt(np.square(rows).mean(axis=1, keepdims=True) + _MIN)
     rows *= norm.weights
     rows += norm.biases
     return rows

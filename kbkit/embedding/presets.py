@@ -121,7 +121,7 @@ def read_lock(folder: Path) -> Mapping[str, Any] | None:
 Pooling = Literal["mean", "cls"]
 
 MODULES = "modules.json"
-_MOST_BYTES = 5_000_000
+_MAX_BYTES = 5_000_000
 _MAX_LENGTH = 8192
 _QUERY_NAMES = ("query", "retrieval.query", "search_query")
 _PASSAGE_NAMES = ("document", "passage", "retrieval.passage", "search_document")
@@ -292,7 +292,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _load(path: Path) -> Any:
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        if path.stat().st_size > _MAX_BYTES:
             raise EmbedderError(f"{path}: too large for a configuration; fetch the model again")
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

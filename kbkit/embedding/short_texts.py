@@ -33,16 +33,16 @@ from kbkit.errors import EmbedderError
 
 TEXTS_REVISION = 1
 """Number of how an encoder is fitted; raised when that changes."""
-MOST_HEADINGS = 2_000
-MOST_WINDOWS = 2_000
+MAX_HEADINGS = 2_000
+MAX_WINDOWS = 2_000
 """Texts that are embedded: 4,000 windows more brought nothing."""
-MOST_WORDS = 10_000
+MAX_WORDS = 10_000
 """Words that are embedded, the commonest."""
-_FEWEST_WORDS, _MOST_WORDS = 4, 10
+_MIN_WORDS, _MAX_WORDS = 4, 10
 """Of a window."""
-_LONGEST = 120
+_MAX_LENGTH = 120
 """Characters of a text; so long a heading is a sentence, and is cut."""
-_MOST_VOCABULARY = 40_000
+_MAX_VOCABULARY = 40_000
 _IDF_POWER = 0.5
 _MEAN_SHARE = 0.6
 _LAMBDA = 1.0
@@ -54,17 +54,17 @@ _SPACE = re.compile(r"\s+")
 def choose_texts(headings: Iterable[str], chunks: Sequence[str]) -> list[str]:
     sample = random.Random(0)  # noqa: S311 - the same texts each time
     distinct = list(dict.fromkeys(filter(None, (_line(heading) for heading in headings))))
-    chosen = sample.sample(distinct, min(len(distinct), MOST_HEADINGS))
-    for text in sample.sample(chunks, min(len(chunks), MOST_WINDOWS)):
+    chosen = sample.sample(distinct, min(len(distinct), MAX_HEADINGS))
+    for text in sample.sample(chunks, min(len(chunks), MAX_WINDOWS)):
         words = text.split()
-        length = min(sample.randint(_FEWEST_WORDS, _MOST_WORDS), len(words))
+        length = min(sample.randint(_MIN_WORDS, _MAX_WORDS), len(words))
         start = sample.randint(0, len(words) - length)
         chosen.append(_line(" ".join(words[start : start + length])))
     return list(dict.fromkeys(filter(None, chosen)))
 
 
 def _line(text: str) -> str:
-    return _SPACE.sub(" ", text).strip()[:_LONGEST]
+    return _SPACE.sub(" ", text).strip()[:_MAX_LENGTH]
 
 
 def fit_to_texts(
@@ -80,7 +80,7 @@ def fit_to_texts(
 
     if len(vectors) != len(terms):
         raise EmbedderError(f"{len(terms)} texts have vectors of shape {vectors.shape}")
-    names, df = build_vocabulary([*chunk_terms, *terms], _MOST_VOCABULARY)
+    names, df = build_vocabulary([*chunk_terms, *terms], _MAX_VOCABULARY)
     if not names:
         raise EmbedderError("no text contains a term to fit a query encoder to")
     vocabulary = {term: row for row, term in enumerate(names)}

@@ -44,8 +44,8 @@ _TOKENIZER = "l2_supercat_tokenizer_config.json"
 _MEND = "reinstall it: pip install --force-reinstall --no-deps 'wordllama<0.5'"
 _BATCH = 256
 _SLAB = 1024  # tokens summed at once: 1 MB, which stays in the processor's cache
-_MOST_REMEMBERED = 200_000
-_LONGEST_REMEMBERED = 40
+_MAX_REMEMBERED = 200_000
+_MAX_REMEMBERED_LENGTH = 40
 # No token of this vocabulary but single characters has a digit or a line end in it, none has a
 # word mark (a space) behind another character, and none joins letters and other signs. So text cut
 # at those places gives the tokens of the whole, and the pieces are few enough to be remembered.
@@ -172,7 +172,7 @@ class _Tokens(dict[str, tuple[int, ...]]):
 
     def __missing__(self, piece: str) -> tuple[int, ...]:
         ids = tuple(token.id for token in self._model.tokenize(piece.replace(" ", "▁")))
-        if len(piece) <= _LONGEST_REMEMBERED and len(self) < _MOST_REMEMBERED:
+        if len(piece) <= _MAX_REMEMBERED_LENGTH and len(self) < _MAX_REMEMBERED:
             self[piece] = ids
         return ids
 

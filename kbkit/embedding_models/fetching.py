@@ -136,7 +136,7 @@ def _file(entry: Mapping[str, Any]) -> HubFile:
     )
 
 
-_MOST_BYTES = 600_000_000
+_MAX_BYTES = 600_000_000
 """Bytes of a model in all; small ones have a tenth."""
 _WEIGHTS = (
     "onnx/model_quantized.onnx", "onnx/model_int8.onnx", "model_quantized.onnx", "model_int8.onnx",
@@ -155,7 +155,7 @@ def fetch_model(
     revision: str = "",
     file: str = "",
     sha256: str = "",
-    max_bytes: int = _MOST_BYTES,
+    max_bytes: int = _MAX_BYTES,
     allow_private: bool = False,
     on_progress: OnProgress | None = None,
     settings: Settings | None = None,

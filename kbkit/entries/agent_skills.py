@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kbkit.entries.learning import read_folder
-from kbkit.entries.skill_file import MOST_TAGS, NAME, new_skill, scalar
+from kbkit.entries.skill_file import MAX_TAGS, NAME, new_skill, scalar
 from kbkit.entries.slugs import slug_fault, slug_of, unique
 from kbkit.entries.store import PROMPT, README, StoredEntry
 from kbkit.entries.yaml_reader import YamlMapping, read_yaml
@@ -26,13 +26,13 @@ from kbkit.stores.locks import Locks
 
 FILE = "SKILL.md"
 _FILES = (FILE, FILE.lower())
-LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_COMPATIBILITY = 64, 1024, 500
+MAX_NAME_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_COMPATIBILITY_LENGTH = 64, 1024, 500
 """Characters, as the specification has it."""
-MOST_SKILLS = 1_000
+MAX_SKILLS = 1_000
 """Skills that are taken in at once."""
-_LONGEST_BODY = 20_000
+_MAX_BODY_LENGTH = 20_000
 """Characters of instructions; longer ones are a file of their own, read when they are needed."""
-_LONGEST_VALUE = 5_000
+_MAX_VALUE_LENGTH = 5_000
 _FOLDERS = (("code/", "scripts/"), ("artifacts/", "assets/"))
 """What is called otherwise in a skill."""
 _LONG = "references/prompt.md"
@@ -71,7 +71,7 @@ def skill_files(stored: StoredEntry, title: str) -> dict[str, bytes]:
         renamed[path] = name
     body = _with_names(_text(stored.files.get(PROMPT, b"")), renamed)
     metadata = _metadata(stored, title)
-    if len(body) > _LONGEST_BODY:
+    if len(body) > _MAX_BODY_LENGTH:
         found[_LONG] = body.encode()
         metadata["prompt"] = _LONG
         body = f"# {title}\n\nRead [how it is done]({_LONG}) first.\n"
@@ -84,10 +84,10 @@ def skill_files(stored: StoredEntry, title: str) -> dict[str, bytes]:
 def _front_matter(stored: StoredEntry, title: str, metadata: Mapping[str, str]) -> str:
     skill = stored.skill
     extra = {key: _line(value) for key, value in skill.extra.items() if isinstance(value, str)}
-    compatibility = extra.get("compatibility", "")[:LONGEST_COMPATIBILITY].strip()
+    compatibility = extra.get("compatibility", "")[:MAX_COMPATIBILITY_LENGTH].strip()
     said = {
         "name": stored.slug,
-        "description": _cut(_line(skill.description) or title, LONGEST_DESCRIPTION),
+        "description": _cut(_line(skill.description) or title, MAX_DESCRIPTION_LENGTH),
         "license": extra.get("license", ""),
         "compatibility": compatibility,
         "allowed-tools": extra.get("allowed-tools", ""),
@@ -132,8 +132,8 @@ def find_skills(folder: Path) -> list[Path]:
         raise FilesError(f"{folder}: cannot be read ({error.strerror})") from None
     if not found:
         raise MissingPathError(f"{folder}: has no {FILE}, nor a folder with one")
-    if len(found) > MOST_SKILLS:
-        raise EntryFormatError(f"{folder}: has more than {MOST_SKILLS:,} skills; take in some")
+    if len(found) > MAX_SKILLS:
+        raise EntryFormatError(f"{folder}: has more than {MAX_SKILLS:,} skills; take in some")
     return found
 
 
@@ -175,8 +175,8 @@ def _checked_name(at: Path, found: YamlMapping, folder: str) -> str:
     why = ""
     if not name:
         why = "is missing"
-    elif len(name) > LONGEST_NAME:
-        why = f"has more than {LONGEST_NAME} characters"
+    elif len(name) > MAX_NAME_LENGTH:
+        why = f"has more than {MAX_NAME_LENGTH} characters"
     elif not _NAME.fullmatch(name) or name != name.lower():
         why = "must consist of lower-case letters, digits and single hyphens"
     elif fault(name):
@@ -192,11 +192,11 @@ def _values(at: Path, found: YamlMapping, name: str) -> tuple[dict[str, Any], di
     description = _said(at, found, "description")
     if not description:
         raise _fault(at, found, "description", "is missing")
-    if len(description) > LONGEST_DESCRIPTION:
-        why = f"has more than {LONGEST_DESCRIPTION:,} characters"
+    if len(description) > MAX_DESCRIPTION_LENGTH:
+        why = f"has more than {MAX_DESCRIPTION_LENGTH:,} characters"
         raise _fault(at, found, "description", why)
-    if len(_said(at, found, "compatibility")) > LONGEST_COMPATIBILITY:
-        why = f"has more than {LONGEST_COMPATIBILITY} characters"
+    if len(_said(at, found, "compatibility")) > MAX_COMPATIBILITY_LENGTH:
+        why = f"has more than {MAX_COMPATIBILITY_LENGTH} characters"
         raise _fault(at, found, "compatibility", why)
     metadata = found.values.get("metadata") or {}
     if not isinstance(metadata, dict):
@@ -209,7 +209,7 @@ def _values(at: Path, found: YamlMapping, name: str) -> tuple[dict[str, Any], di
     values = {
         "title": rest.pop("title", "") or name.replace("-", " ").capitalize(),
         "description": description,
-        "tags": list(dict.fromkeys(filter(None, tags)))[:MOST_TAGS],
+        "tags": list(dict.fromkeys(filter(None, tags)))[:MAX_TAGS],
         "category": rest.pop("category", ""),
         "status": status,
     }
@@ -275,8 +275,8 @@ def _said(at: Path, found: YamlMapping, key: str) -> str:
     if isinstance(value, dict):
         raise _fault(at, found, key, "is to be a text")
     text = _flat(value)
-    if len(text) > _LONGEST_VALUE:
-        raise _fault(at, found, key, f"has more than {_LONGEST_VALUE:,} characters")
+    if len(text) > _MAX_VALUE_LENGTH:
+        raise _fault(at, found, key, f"has more than {_MAX_VALUE_LENGTH:,} characters")
     return text
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from kbkit.entries.skill_file import LONGEST_DESCRIPTION, LONGEST_TITLE, MOST_TAGS, NAME
+from kbkit.entries.skill_file import MAX_DESCRIPTION_LENGTH, MAX_TAGS, MAX_TITLE_LENGTH, NAME
 from kbkit.entries.store import PROMPT, README, StoredEntry
 from kbkit.errors import ConfigError, InvalidPathError
 from kbkit.files.paths import joined, parts_of
@@ -23,16 +23,16 @@ from kbkit.models import (
 from kbkit.stores.catalog.entries import EntryRecord
 from kbkit.validation import check_text
 
-_LONGEST_TEXT = 500_000
+_MAX_TEXT_LENGTH = 500_000
 """Characters of a prompt or a readme."""
-_LONGEST_CODE = 50_000
+_MAX_CODE_LENGTH = 50_000
 """Characters of all code."""
 
 
 def document_of(stored: StoredEntry) -> SourceDocument:
     skill = stored.skill
     title = title_of(stored)
-    texts = [text_of(stored, name)[:_LONGEST_TEXT].strip() for name in (PROMPT, README)]
+    texts = [text_of(stored, name)[:_MAX_TEXT_LENGTH].strip() for name in (PROMPT, README)]
     parts = [f"# {title}", skill.description, *texts, *_code(stored)]
     metadata = {
         "description": skill.description[:300],
@@ -61,7 +61,7 @@ def text_of(stored: StoredEntry, path: str) -> str:
 
 
 def _code(stored: StoredEntry) -> list[str]:
-    parts, room = list[str](), _LONGEST_CODE
+    parts, room = list[str](), _MAX_CODE_LENGTH
     for path in sorted(stored.files):
         if not path.startswith("code/") or room <= 0 or b"\0" in stored.files[path][:8_000]:
             continue
@@ -129,15 +129,15 @@ _OWN = frozenset({NAME, PROMPT.casefold(), README.casefold()})
 def checked(**said: Any) -> dict[str, Any]:
     found = {key: value if key in ("tags", "status") else check_text(key, value)
              for key, value in said.items()}  # fmt: skip
-    for key, most in (("title", LONGEST_TITLE), ("category", LONGEST_TITLE)):
+    for key, most in (("title", MAX_TITLE_LENGTH), ("category", MAX_TITLE_LENGTH)):
         if key in found:
             found[key] = " ".join(found[key].split())
             if len(found[key]) > most:
                 raise ConfigError(f"{key}: has more than {most} characters; say it shorter")
     if found.get("title") == "":
         raise ConfigError("title: is empty; describe the entry in one line")
-    if len(found.get("description", "")) > LONGEST_DESCRIPTION:
-        raise ConfigError(f"description: has more than {LONGEST_DESCRIPTION:,} characters; say "
+    if len(found.get("description", "")) > MAX_DESCRIPTION_LENGTH:
+        raise ConfigError(f"description: has more than {MAX_DESCRIPTION_LENGTH:,} characters; say "
                           "more in the prompt or the readme")  # fmt: skip
     if "description" in found:
         found["description"] = found["description"].strip()
@@ -152,9 +152,9 @@ def _tags(tags: Any) -> tuple[str, ...]:
     if isinstance(tags, str) or not isinstance(tags, Sequence):
         raise ConfigError(f"tags={tags!r}: give a list of words, such as ['logs', 'python']")
     said = (" ".join(check_text("tags", each).split()).removeprefix("#") for each in tags)
-    found = tuple(dict.fromkeys(each[:LONGEST_TITLE] for each in said if each))
-    if len(found) > MOST_TAGS:
-        raise ConfigError(f"tags: more than {MOST_TAGS}")
+    found = tuple(dict.fromkeys(each[:MAX_TITLE_LENGTH] for each in said if each))
+    if len(found) > MAX_TAGS:
+        raise ConfigError(f"tags: more than {MAX_TAGS}")
     return found
 
 

@@ -41,7 +41,7 @@ from kbkit.models import (
     Vote,
 )
 from kbkit.progress import OnProgress, progress_bar
-from kbkit.retrieval.context import LEAST_TOKENS, Findings
+from kbkit.retrieval.context import MIN_TOKENS, Findings
 from kbkit.stores.catalog.knowledge_bases import ENTRIES
 from kbkit.stores.stores import Stores
 from kbkit.validation import check_integer, check_text, explained
@@ -413,7 +413,7 @@ class Entries:
         if not asked:
             raise ConfigError("prompt: is empty; describe the task")
         most = self._settings.max_entries if limit is None else check_integer("limit", limit, 1)
-        tokens = check_integer("max_tokens", max_tokens, LEAST_TOKENS)
+        tokens = check_integer("max_tokens", max_tokens, MIN_TOKENS)
         self._index.level(on_progress=lambda _: None)
         return self._lookup.context(asked, most, tokens)
 

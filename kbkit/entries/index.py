@@ -36,7 +36,7 @@ _BATCH = 100
 _FEW = 3
 
 
-_MOST_WATCHED = 500
+_MAX_WATCHED = 500
 """Entries whose files are looked at for whether other programs changed them."""
 
 
@@ -55,7 +55,7 @@ class EntryIndex:
         with self._database.read() as transaction:
             found = [knowledge_bases.state(transaction, ENTRIES)]
         with suppress(OSError):
-            for folder in sorted(self._store.root.iterdir())[:_MOST_WATCHED]:
+            for folder in sorted(self._store.root.iterdir())[:_MAX_WATCHED]:
                 with suppress(OSError):
                     about = (folder / NAME).lstat()
                     found.append(f"{folder.name} {about.st_mtime_ns} {about.st_size}")

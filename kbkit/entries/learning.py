@@ -77,9 +77,9 @@ def find_credential(data: bytes) -> Credential | None:
     return Credential(kind, text.count("\n", 0, at) + 1)
 
 
-MOST_FILES = 500
+MAX_FILES = 500
 """Files of a folder that is taken in."""
-MOST_BYTES = 20_000_000
+MAX_BYTES = 20_000_000
 """Bytes of all of them."""
 
 
@@ -102,9 +102,9 @@ def read_folder(folder: Path, locks: Locks) -> dict[str, bytes]:
         if item.is_folder:
             continue
         size += item.about.st_size
-        if size > MOST_BYTES or len(found) >= MOST_FILES:
+        if size > MAX_BYTES or len(found) >= MAX_FILES:
             raise EntryFormatError(
-                f"{folder}: has more than {MOST_FILES} files or {MOST_BYTES / 1e6:g} MB; leave out "
+                f"{folder}: has more than {MAX_FILES} files or {MAX_BYTES / 1e6:g} MB; leave out "
                 "files that the task does not need"
             )
         try:

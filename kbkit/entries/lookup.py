@@ -25,12 +25,12 @@ _SOUGHT = 4
 """Passages that are sought for each entry."""
 _WEIGHT = 0.5
 """By how much of its score the best rating raises an entry, and the worst lowers it."""
-_LEAST_SHARE, _LEAST_COSINE = 0.1, 0.35
+_MIN_SHARE, _MIN_COSINE = 0.1, 0.35
 """What fits at all: so much of the best score, and words in common or that much in meaning."""
 _DESCRIPTION_TOKENS = 60
 _FILES_TOKENS = 60
 _TITLE_TOKENS = 60
-_MOST_FILES = 12
+_MAX_FILES = 12
 
 
 class Found(NamedTuple):
@@ -71,9 +71,9 @@ class EntryLookup:
         )
         scores: dict[str, float] = {}
         for hit in hits:
-            if hit.uri in usable and (hit.parts.bm25 > 0 or hit.parts.cosine >= _LEAST_COSINE):
+            if hit.uri in usable and (hit.parts.bm25 > 0 or hit.parts.cosine >= _MIN_COSINE):
                 scores[hit.uri] = max(scores.get(hit.uri, 0.0), _relevance(hit))
-        least = _LEAST_SHARE * max(scores.values(), default=0.0)
+        least = _MIN_SHARE * max(scores.values(), default=0.0)
         rated = {
             slug: score * (1 + _WEIGHT * rating_prior(usable[slug]))
             for slug, score in scores.items()
@@ -118,11 +118,11 @@ class EntryLookup:
             for item in self._store.walk(record.slug)
             if not item.is_folder and not item.path.endswith(f"/{NAME}")
         ]
-        more = f" and {len(files) - _MOST_FILES} more" if len(files) > _MOST_FILES else ""
+        more = f" and {len(files) - _MAX_FILES} more" if len(files) > _MAX_FILES else ""
         lines = [
             head,
             cut(one_line(record.description), _DESCRIPTION_TOKENS),
-            cut(f"files: {one_line(', '.join(files[:_MOST_FILES]))}{more}", _FILES_TOKENS)
+            cut(f"files: {one_line(', '.join(files[:_MAX_FILES]))}{more}", _FILES_TOKENS)
             if files
             else "",
         ]

@@ -26,10 +26,10 @@ from kbkit.errors import EntryFormatError
 from kbkit.models import EntryRating, EntrySource, EntryStatus
 
 NAME = "skill.yaml"
-LONGEST_TITLE = 300
+MAX_TITLE_LENGTH = 300
 """Characters."""
-LONGEST_DESCRIPTION = 5_000
-MOST_TAGS = 100
+MAX_DESCRIPTION_LENGTH = 5_000
+MAX_TAGS = 100
 
 _PLAIN = re.compile(r"[A-Za-z_][\w ./()-]*(?<! )")
 _WORDS = frozenset(["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"])
@@ -92,10 +92,10 @@ def _read(text: str) -> SkillFile:
     return SkillFile(
         text=with_votes(text, rating.votes),
         id=_text(found, "id", 200),
-        title=_text(found, "title", LONGEST_TITLE),
-        description=_text(found, "description", LONGEST_DESCRIPTION, lines=True),
+        title=_text(found, "title", MAX_TITLE_LENGTH),
+        description=_text(found, "description", MAX_DESCRIPTION_LENGTH, lines=True),
         tags=_tags(found),
-        category=_text(found, "category", LONGEST_TITLE),
+        category=_text(found, "category", MAX_TITLE_LENGTH),
         status=_choice(found, "status", EntryStatus.ACTIVE),
         rating=rating,
         source=_choice(found, "source", EntrySource.MANUAL),
@@ -126,10 +126,10 @@ def _tags(found: YamlMapping) -> tuple[str, ...]:
         return ()
     if not isinstance(value, list) or any(isinstance(each, dict | list) for each in value):
         raise found.fault(("tags",), "must be a list of words")
-    if len(value) > MOST_TAGS:
-        raise found.fault(("tags",), f"has more than {MOST_TAGS}")
+    if len(value) > MAX_TAGS:
+        raise found.fault(("tags",), f"has more than {MAX_TAGS}")
     said = (str(each).strip() for each in value if each is not None)
-    return tuple(dict.fromkeys(each[:LONGEST_TITLE] for each in said if each))
+    return tuple(dict.fromkeys(each[:MAX_TITLE_LENGTH] for each in said if each))
 
 
 def _choice(found: YamlMapping, key: str, default: _Choice) -> _Choice:

@@ -10,15 +10,15 @@ from kbkit.errors import InvalidPathError
 from kbkit.files.paths import fault
 from kbkit.validation import check_text
 
-LONGEST = 64
+MAX_LENGTH = 64
 """Characters of a slug."""
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def slug_fault(slug: str) -> str:
     """Return why a name cannot be a slug; ``""`` if it can."""
-    if len(slug) > LONGEST:
-        return f"is longer than {LONGEST} characters"
+    if len(slug) > MAX_LENGTH:
+        return f"is longer than {MAX_LENGTH} characters"
     if not _SLUG.fullmatch(slug):
         return "is no slug; use lower-case letters, digits and single hyphens between them"
     return fault(slug)
@@ -33,8 +33,8 @@ def check_slug(slug: str) -> str:
 def slug_of(title: str, taken: Container[str] = ()) -> str:
     plain = unicodedata.normalize("NFKD", title.casefold())
     letters = "".join(each for each in plain if not unicodedata.combining(each))
-    words = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:LONGEST].strip("-")
-    made = words if words and not slug_fault(words) else f"entry-{words}".strip("-")[:LONGEST]
+    words = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:MAX_LENGTH].strip("-")
+    made = words if words and not slug_fault(words) else f"entry-{words}".strip("-")[:MAX_LENGTH]
     return unique(made.strip("-"), taken)
 
 
@@ -43,5 +43,5 @@ def unique(slug: str, taken: Container[str]) -> str:
     found, number = slug, 2
     while found in taken:
         end = f"-{number}"
-        found, number = slug[: LONGEST - len(end)].strip("-") + end, number + 1
+        found, number = slug[: MAX_LENGTH - len(end)].strip("-") + end, number + 1
     return found

@@ -22,9 +22,9 @@ from kbkit.files.store import FileStore, Stored, version
 from kbkit.models import FileKind
 
 PROMPT, README = "prompt.md", "README.md"
-MOST_FILES = 1_000
+MAX_FILES = 1_000
 """Of an entry."""
-MOST_BYTES = 100_000_000
+MAX_BYTES = 100_000_000
 """Of all files of an entry."""
 _NEXT = f"{PART}next-"
 """How the names of folders begin that are whole, and are to take the place of an entry."""
@@ -135,9 +135,9 @@ class EntryStore(FileStore):
             stored = self.read(item.path)
             files[item.path.removeprefix(f"{slug}/")] = stored
             size += len(stored.data)
-            if len(files) > MOST_FILES or size > MOST_BYTES:
+            if len(files) > MAX_FILES or size > MAX_BYTES:
                 raise EntryFormatError(
-                    f"{slug}: has more than {MOST_FILES:,} files or {MOST_BYTES / 1e6:g} MB"
+                    f"{slug}: has more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:g} MB"
                 )
         if NAME not in files:
             raise EntryFormatError(_NO_SKILL.format(slug))
@@ -165,9 +165,9 @@ class EntryStore(FileStore):
         check_slug(slug)
         paths = {parts_of(path): data for path, data in files.items()}
         size = sum(map(len, paths.values()))
-        if len(paths) > MOST_FILES or size > MOST_BYTES:
+        if len(paths) > MAX_FILES or size > MAX_BYTES:
             raise EntryFormatError(
-                f"{slug}: has more than {MOST_FILES:,} files or {MOST_BYTES / 1e6:g} MB"
+                f"{slug}: has more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:g} MB"
             )
         self._require_room(slug, size)
         with self.locked(), self._root(make=True) as root:

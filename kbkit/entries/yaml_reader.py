@@ -16,12 +16,12 @@ import yaml
 from kbkit.errors import EntryFormatError
 from kbkit.sources.json_yaml import scalar_value
 
-MOST_BYTES = 4_000_000
+MAX_BYTES = 4_000_000
 """Of a text: that are some 40,000 votes."""
 _KEPT = 200_000
 """Characters of a text whose values are kept."""
 _DEEPEST = 30
-_MOST = 500_000
+_MAX = 500_000
 
 Path = tuple[str | int, ...]
 
@@ -60,8 +60,8 @@ class YamlMapping:
 
 def read_yaml(text: str, *, as_texts: bool = False) -> YamlMapping:
     """Parse a mapping, cached; callers must not change it."""
-    if len(text) > MOST_BYTES:
-        raise EntryFormatError(f"has more than {MOST_BYTES / 1e6:g} MB")
+    if len(text) > MAX_BYTES:
+        raise EntryFormatError(f"has more than {MAX_BYTES / 1e6:g} MB")
     return (_read_once if len(text) <= _KEPT else _read)(text, as_texts)
 
 
@@ -116,8 +116,8 @@ class _Reader:
 
     def _value(self, event: Any, path: Path) -> Any:
         self._count += 1
-        if self._count > _MOST:
-            raise _fault(event, f"more than {_MOST:,} values")
+        if self._count > _MAX:
+            raise _fault(event, f"more than {_MAX:,} values")
         if len(path) > _DEEPEST:
             raise _fault(event, f"nested more than {_DEEPEST} deep")
         if isinstance(event, yaml.AliasEvent) or event.anchor:

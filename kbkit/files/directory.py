@@ -38,7 +38,7 @@ RELATIVE = (
 """Whether names are looked up in open directories."""
 PART = ".kbkit-"
 """How the names of files begin that are half written."""
-MOST_BYTES = 50_000_000
+MAX_BYTES = 50_000_000
 """Bytes of a file that is read or written."""
 
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -111,9 +111,9 @@ class Directory:
     def read(self, name: str, shown: str) -> tuple[bytes, os.stat_result]:
         with self.open_file(name, shown) as file:
             about = os.fstat(file.fileno())
-            data = file.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise FilesError(f"{shown}: is larger than {MOST_BYTES / 1e6:g} MB")
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise FilesError(f"{shown}: is larger than {MAX_BYTES / 1e6:g} MB")
         return data, about
 
     def open_file(self, name: str, shown: str) -> BinaryIO:

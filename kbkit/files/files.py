@@ -13,7 +13,7 @@ from kbkit.errors import ConfigError, IsFolderError, MissingPathError, NotTextEr
 from kbkit.files.index import FileIndex, saying_done
 from kbkit.files.memory_tool import MemoryTool, inserted, numbered, replaced, with_newline
 from kbkit.files.paths import DiskLook, joined, parts_of
-from kbkit.files.prompt import MOST as MOST_FOLDERS
+from kbkit.files.prompt import MAX as MAX_FOLDERS
 from kbkit.files.prompt import prompt
 from kbkit.files.shown import ROOT, ShownKnowledgeBases
 from kbkit.files.store import FileStore, Item, Stored, version
@@ -449,8 +449,8 @@ def root_folders(files: Files) -> Findings:
     names = [f"{info.name}/" for info in files.roots() if not info.read_only]
     if not names:
         return Findings()
-    shown = ", ".join(names[:MOST_FOLDERS])
-    more = f" and {len(names) - MOST_FOLDERS} more" if len(names) > MOST_FOLDERS else ""
+    shown = ", ".join(names[:MAX_FOLDERS])
+    more = f" and {len(names) - MAX_FOLDERS} more" if len(names) > MAX_FOLDERS else ""
     return Findings(facts=[Fact(FOLDER, (f"folders of files: {shown}{more}",), kind="folders")])
 
 

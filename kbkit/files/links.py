@@ -24,12 +24,12 @@ SUFFIXES = (".md", ".markdown", ".txt")
 _BRACKETS = re.compile(r"\[\[[^\[\]\n]{0,2000}\]\]")
 _TAG = re.compile(r"(?<![^\s(\[{,;:>\"'])#([\w][\w/-]{0,99})(?![\w#])")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
-_LONGEST_FILE = 2_000_000
+_MAX_FILE_LENGTH = 2_000_000
 """Characters that are searched for links and tags."""
 
 
 def prose(content: str) -> str:
-    text = content[:_LONGEST_FILE]
+    text = content[:_MAX_FILE_LENGTH]
     kept, at = [], 0
     for block in blocks(text):
         if block.is_verbatim:

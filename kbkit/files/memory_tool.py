@@ -100,7 +100,7 @@ def with_newline(data: bytes) -> bytes:
 
 ROOT = "/memories"
 """What paths begin with."""
-MOST_LINES = 999_999
+MAX_LINES = 999_999
 """Lines of a file that is shown: more do not fit into six places."""
 
 _DEPTH = 2
@@ -257,7 +257,7 @@ class MemoryTool:
         if is_folder:
             return self._listing(path, shown)
         lines = lines_of(self._files.read(path))
-        if len(lines) > MOST_LINES:
+        if len(lines) > MAX_LINES:
             raise _RefusedError(f"File {shown} exceeds maximum line limit of 999,999 lines.")
         wanted = given.get("view_range")
         try:

@@ -18,11 +18,11 @@ from threading import Lock
 
 from kbkit.errors import InvalidPathError, PathOutsideError
 
-MOST_NAME = 255
+MAX_NAME = 255
 """Bytes of a name; file systems allow no more."""
-MOST_PATH = 3_000
+MAX_PATH = 3_000
 """Bytes of a path: an operating system takes 4,096 with the folder of the workspace in front."""
-MOST_DEPTH = 50
+MAX_DEPTH = 50
 """Folders within one another."""
 
 _PLAIN = re.compile(r"\w(?:[\w \-.,+@()]*[\w\-,+@()])?", re.ASCII)
@@ -52,10 +52,10 @@ def parts_of(path: str | PurePath) -> tuple[str, ...]:
     if any(part.strip(". ") == "" and part.count(".") > 1 for part in re.split(r"[/\\]", text)):
         raise PathOutsideError(f"{_shown(text)}: a path may not go up ('..')")
     found = tuple(_normal(part, text) for part in parts)
-    if len(found) > MOST_DEPTH:
-        raise InvalidPathError(f"{_shown(text)}: has more than {MOST_DEPTH} folders")
-    if len("/".join(found).encode()) > MOST_PATH:
-        raise InvalidPathError(f"{_shown(text)}: is longer than {MOST_PATH:,} bytes")
+    if len(found) > MAX_DEPTH:
+        raise InvalidPathError(f"{_shown(text)}: has more than {MAX_DEPTH} folders")
+    if len("/".join(found).encode()) > MAX_PATH:
+        raise InvalidPathError(f"{_shown(text)}: is longer than {MAX_PATH:,} bytes")
     return found
 
 
@@ -69,7 +69,7 @@ def _normal(name: str, path: str) -> str:
 @lru_cache(maxsize=50_000)
 def fault(name: str) -> str:
     """Return why a name is invalid on some system; ``""`` if it is valid."""
-    if _PLAIN.fullmatch(name) and len(name) <= MOST_NAME and not _RESERVED.fullmatch(name):
+    if _PLAIN.fullmatch(name) and len(name) <= MAX_NAME and not _RESERVED.fullmatch(name):
         return ""
     if any(unicodedata.category(each) == "Cs" for each in name):
         return "a name is not valid Unicode"
@@ -86,8 +86,8 @@ def fault(name: str) -> str:
         return f"a name may not begin with a space, or end with a space or a dot ({name!r})"
     if _RESERVED.fullmatch(bare) or _RESERVED.fullmatch(unicodedata.normalize("NFKC", bare)):
         return f"{name} is reserved by some systems; choose another name"
-    if len(unicodedata.normalize("NFC", name).encode()) > MOST_NAME:
-        return f"a name may have {MOST_NAME} bytes at most ({name[:20]}...)"
+    if len(unicodedata.normalize("NFC", name).encode()) > MAX_NAME:
+        return f"a name may have {MAX_NAME} bytes at most ({name[:20]}...)"
     return "" if bare else "a name may not be empty"
 
 
@@ -117,7 +117,7 @@ def _shown(path: str) -> str:
     return text if text.isprintable() and text else ascii(os.fsdecode(text))
 
 
-_MOST = 10_000
+_MAX = 10_000
 """Places that are remembered."""
 
 
@@ -135,7 +135,7 @@ class DiskLook:
         for path in paths:
             now = self._stat(self._root.joinpath(*parts_of(path)))
             with self._lock:
-                if len(self._known) >= _MOST:
+                if len(self._known) >= _MAX:
                     self._known.clear()
                 before = self._known.setdefault(path, now)
                 self._known[path] = now

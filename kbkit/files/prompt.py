@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kbkit.models.plain import pluralize
 
-MOST = 30
+MAX = 30
 """Folders, and knowledge bases, that are named."""
 
 
@@ -20,16 +20,16 @@ def prompt(folders: Mapping[str, int], knowledge_bases: Sequence[str]) -> str:
         "",
         *(
             f"- `{name}/` ({pluralize(count, 'file')})"
-            for name, count in list(folders.items())[:MOST]
+            for name, count in list(folders.items())[:MAX]
         ),
     ]
     if not folders:
         lines.append("- none yet")
-    elif len(folders) > MOST:
-        lines.append(f"- and {len(folders) - MOST} more")
+    elif len(folders) > MAX:
+        lines.append(f"- and {len(folders) - MAX} more")
     if knowledge_bases:
-        names = ", ".join(f"`kb/{name}/`" for name in knowledge_bases[:MOST])
-        more = len(knowledge_bases) - MOST
+        names = ", ".join(f"`kb/{name}/`" for name in knowledge_bases[:MAX])
+        more = len(knowledge_bases) - MAX
         rest = f" and {more} more" if more > 0 else ""
         lines.append(f"- `kb/` (read-only: documentation, one Markdown file a page): {names}{rest}")
     lines += [

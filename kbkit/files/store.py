@@ -28,8 +28,8 @@ from kbkit.errors import (
     ReadOnlyPathError,
     VersionConflictError,
 )
-from kbkit.files.directory import MOST_BYTES, TRASH, Directory, Trash, refuse_link
-from kbkit.files.paths import MOST_DEPTH, collision_key, fault, joined, parts_of
+from kbkit.files.directory import MAX_BYTES, TRASH, Directory, Trash, refuse_link
+from kbkit.files.paths import MAX_DEPTH, collision_key, fault, joined, parts_of
 from kbkit.models import DeletedFile, FileKind
 from kbkit.stores.locks import Locks
 
@@ -146,8 +146,8 @@ class FileStore:
             if not item.is_folder:
                 continue
             below = tuple(item.path.split("/"))
-            if len(below) >= MOST_DEPTH:
-                skipped(item.path, f"has more than {MOST_DEPTH} folders above")
+            if len(below) >= MAX_DEPTH:
+                skipped(item.path, f"has more than {MAX_DEPTH} folders above")
                 continue
             name, _ = folder.find(below[-1], exact=self._exact)
             if name is not None:
@@ -232,8 +232,8 @@ class FileStore:
             if if_match is not None:
                 _check_version(shown, before, if_match)
             data = edit(before)
-            if len(data) > MOST_BYTES:
-                raise FilesError(f"{shown}: a file may have {MOST_BYTES / 1e6:g} MB at most")
+            if len(data) > MAX_BYTES:
+                raise FilesError(f"{shown}: a file may have {MAX_BYTES / 1e6:g} MB at most")
             self._require_room(shown, len(data))
             about = folder.write(found or parts[-1], data, new=found is None, shown=shown)
         return Stored(shown, data, about, before is None)

@@ -43,7 +43,7 @@ _CHUNKS = 250
 _END = re.compile(r"[.!?](?= )")
 _SHORTEST_SENTENCE = 20
 _IDENTIFIER = re.compile(r"[A-Za-z]\w*_\w+")
-_LONGEST_DESCRIPTION = 300
+_MAX_DESCRIPTION_LENGTH = 300
 _BOILERPLATE = 4  # documents that have a heading which is no definition, then
 _DEFINES = 1_000  # a definition says more of a type than mentions do
 
@@ -295,4 +295,6 @@ def first_sentence(markdown: str) -> str:
         None,
     )
     text = text[:end] if end else text
-    return text if len(text) <= _LONGEST_DESCRIPTION else text[: _LONGEST_DESCRIPTION - 1] + "…"
+    return (
+        text if len(text) <= _MAX_DESCRIPTION_LENGTH else text[: _MAX_DESCRIPTION_LENGTH - 1] + "…"
+    )

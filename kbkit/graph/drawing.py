@@ -30,7 +30,7 @@ _PIVOTS = 40
 _ROUNDS = 90
 _GRAVITY = 0.08
 _ROWS = 256
-_MOST_WORK = 2e8  # of pairs of nodes
+_MAX_WORK = 2e8  # of pairs of nodes
 _WIDTH = 1.35  # of the whole, of its height: pictures lie
 _ANGLE = np.pi * (3 - 5**0.5)
 
@@ -143,7 +143,7 @@ def _relaxed(spread: Floats, weights: sparse.csr_matrix) -> Floats:
     # in units of which two nodes with one edge rest at a distance of some
     spread = (spread * count**0.5 * 2).astype(np.float32)
     heavy = mass.astype(np.float32)
-    rounds = int(np.clip(_MOST_WORK / count**2, 40, 4 * _ROUNDS))
+    rounds = int(np.clip(_MAX_WORK / count**2, 40, 4 * _ROUNDS))
     step = 0.25 * count**0.5
     for number in range(rounds):
         square = np.einsum("ij,ij->i", spread, spread)
@@ -236,8 +236,8 @@ def _packed(drawn: Sequence[Floats], sizes: Sequence[Floats]) -> list[Floats]:
 SMALLEST, LARGEST = 4.0, 18.0
 """Radii of nodes."""
 _EDGES = 4
-"""Relations of a node that are drawn at least, and of few nodes as many as make `_MOST_EDGES`."""
-_MOST_EDGES = 1_200
+"""Relations of a node that are drawn at least, and of few nodes as many as make `_MAX_EDGES`."""
+_MAX_EDGES = 1_200
 
 
 def drawing(
@@ -298,7 +298,7 @@ def _near(
 
 
 def _strongest(edges: Sequence[Edge], nodes: int) -> list[Edge]:
-    most = max(_EDGES, _MOST_EDGES // max(nodes, 1))
+    most = max(_EDGES, _MAX_EDGES // max(nodes, 1))
     drawn: dict[Target, int] = {}
     kept = []
     for edge in sorted(edges, key=lambda each: (-each.weight, each.id)):

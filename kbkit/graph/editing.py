@@ -19,7 +19,7 @@ from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.stores import Stores
 from kbkit.validation import check_integer, check_text, explained, is_share
 
-_LONGEST = 500
+_MAX_LENGTH = 500
 """Characters of a name."""
 
 _PREFIXES = frozenset(TargetKind)
@@ -338,8 +338,8 @@ def _own_id(entity: str | Entity) -> str:
 
 def _named(name: str) -> SubjectName:
     found = named(name)
-    if not found.key or len(found.name) > _LONGEST:
-        raise ImpossibleError(f"name={name!r}: give a name of 1 to {_LONGEST} characters")
+    if not found.key or len(found.name) > _MAX_LENGTH:
+        raise ImpossibleError(f"name={name!r}: give a name of 1 to {_MAX_LENGTH} characters")
     return found
 
 

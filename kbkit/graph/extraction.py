@@ -49,8 +49,8 @@ _KIND_WORD = re.compile(
 )
 _MARKS = str.maketrans("", "", "`*_\\")
 API_PARTS = ("endpoint", "webhook", "schema")
-_MOST_OWNERS = 2
-_MOST_REFERRED = 15  # a section with more links is a list of them
+_MAX_OWNERS = 2
+_MAX_REFERRED = 15  # a section with more links is a list of them
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class DocumentNames:
         if (part := self._part()) is not None:
             return part
         if anchor and anchor in self._by_anchor:
-            return self._by_anchor[anchor][:_MOST_OWNERS]
+            return self._by_anchor[anchor][:_MAX_OWNERS]
         found = self.of_heading(heading_path[-1]) if heading_path else None
         return [found] if found else []
 
@@ -173,7 +173,7 @@ def facts_of(
     links = list(links_of(text))
     yield from _links(section, links, document, uris, new_id)
     referred = {names.of_link(found[1], resolved(document.uri, found[2])[1]) for found in links}
-    if len(referred) <= _MOST_REFERRED:
+    if len(referred) <= _MAX_REFERRED:
         for known in sorted(each for each in referred if each is not None):
             for topic in topics:
                 if topic != known:
@@ -284,7 +284,7 @@ def _of_sentence(
                 yield _fact(section, known, relation, found[target], kind)
 
 
-MOST_IN_SECTION = 40
+MAX_IN_SECTION = 40
 """Names of a section that counts; one with more is a list."""
 _IN_EXAMPLES = re.compile(r"-\w$|/|[A-Za-z]:[\\/]")
 """Flags of one letter and paths stand beside each other in examples, whatever those are of."""
@@ -305,7 +305,7 @@ def co_occurrence(
         sorted({known for seq in seqs for known in mentions.get(seq, ())}) for seqs in sections
     ]
     counted = [
-        (index, found) for index, found in enumerate(found_in) if 0 < len(found) <= MOST_IN_SECTION
+        (index, found) for index, found in enumerate(found_in) if 0 < len(found) <= MAX_IN_SECTION
     ]
     single = Counter(known for _, found in counted for known in found)
     common = {

@@ -31,7 +31,7 @@ MIN_CHUNKS = 3
 MIN_LENGTH = 3
 """Chunks of a document that names nothing, for that to matter."""
 
-_LONGEST_HEADING = 8
+_MAX_HEADING_LENGTH = 8
 """Words of a heading that names what its section is about."""
 _PLACEHOLDERS = frozenset(
     str.split("""
@@ -57,7 +57,7 @@ def undescribed(
     headed = {
         known
         for heading in bare
-        if len(heading.split()) <= _LONGEST_HEADING
+        if len(heading.split()) <= _MAX_HEADING_LENGTH
         for known in named_in(heading, by_id)
     }
     last = {_last(heading) for heading in bare}

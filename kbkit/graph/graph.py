@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from kbkit.stores.catalog.relations import Edge
 
-MOST_DRAWN = 2_000
+MAX_DRAWN = 2_000
 """Nodes of a picture."""
 
 
@@ -290,7 +290,7 @@ class Graph(Editing):
             NotFoundError: There is no such target or knowledge base.
         """
         check_integer("depth", depth, 1, 5)
-        check_integer("limit", limit, 1, MOST_DRAWN)
+        check_integer("limit", limit, 1, MAX_DRAWN)
         starts = [around] if isinstance(around, str | Target | Entity) else around
         types = (type,) if isinstance(type, str) else tuple(type)
         names = (relation,) if isinstance(relation, str) else tuple(relation)

@@ -232,7 +232,7 @@ def _denied(sentence: str, found: re.Match[str]) -> bool:
 
 _SEPARATOR = re.compile(r"\.|::|->|#|/")
 _LITERALS = frozenset({"true", "false", "none", "null", "nil", "self", "this", "undefined"})
-_MOST_NAMES = 60
+_MAX_NAMES = 60
 
 
 class SectionNames:
@@ -253,7 +253,7 @@ class SectionNames:
                 if len(name) > 3 and _stands_alone(name)
             ),
             key=lambda pair: (-len(pair[0]), pair),
-        )[:_MOST_NAMES]
+        )[:_MAX_NAMES]
 
     def may(self, source: str, relation: str, target: str) -> bool:
         if relation != "returns":

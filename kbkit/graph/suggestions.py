@@ -11,7 +11,7 @@ from kbkit.text.language import stop_words
 
 MIN_SPELLING = 90.0
 """Similarity of two spellings, 0 to 100 (normalized Indel similarity of rapidfuzz)."""
-_MOST_COMPARED = 5_000
+_MAX_COMPARED = 5_000
 _ACRONYM = re.compile(r"[A-Z][A-Za-z]*[A-Z]s?|[A-Z]{2,8}")
 _LONG_DESCRIPTION = 40
 _DIGITS = re.compile(r"\d+")
@@ -88,7 +88,7 @@ def _spellings(entities: Sequence[NamedEntity]) -> Iterator[MergeSuggestion]:
             and entity.chunks
         ),
         key=lambda entity: (-entity.chunks, entity.id),
-    )[:_MOST_COMPARED]
+    )[:_MAX_COMPARED]
     names = [" ".join(re.split(r"[\s\-_]+", entity.name.lower())) for entity in phrases]
     for start in range(0, len(phrases), 500):
         scores = process.cdist(

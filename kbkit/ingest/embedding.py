@@ -16,7 +16,7 @@ from kbkit.embedding.base import Embedder, batch_size
 from kbkit.engine import Engine, LocalEngine
 from kbkit.models import Document, IngestReport, Labels, Problem, SourceDocument
 from kbkit.models.fidelity import POOR, fidelity_score, losses, poor_site
-from kbkit.models.ingest_report import MOST_DOCUMENTS
+from kbkit.models.ingest_report import MAX_DOCUMENTS
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.sources.base import SourceEvent
 from kbkit.stores.catalog import packing, pending_vectors
@@ -201,7 +201,7 @@ class RunCounters:
 
     def read(self, document_ids: Iterable[str]) -> None:
         """Note documents that are stored now as their source has them."""
-        self.documents += islice(document_ids, MOST_DOCUMENTS - len(self.documents))
+        self.documents += islice(document_ids, MAX_DOCUMENTS - len(self.documents))
 
     def measured(self, document: SourceDocument) -> None:
         if document.note:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _WINDOW = 65_536  # characters that a sentence splitter sees at once, which bounds its memory
-_LEAST_ROOM = 50  # characters; a smaller rest of a chunk is not worth filling
+_MIN_ROOM = 50  # characters; a smaller rest of a chunk is not worth filling
 _SHORT_CHAPTER = 200  # characters: a line or two
 _SENTENCE = re.compile(r"[.!?…]+[\"')\]’”]*\s+(?![a-z]|\{#)|[。！？]+[」』”’）]*\s*|\n\s*\n")
 _CLAUSE = re.compile(r"[,;:]\s+|\n")
@@ -271,7 +271,7 @@ def _pack(content: str, pieces: Iterator[Piece], limit: int, size: int) -> Itera
                 queue.appendleft(piece)
                 continue
             room = limit - (piece.start - start)
-            if piece.cut in {Cut.SENTENCES, Cut.ITEMS} and room >= _LEAST_ROOM:
+            if piece.cut in {Cut.SENTENCES, Cut.ITEMS} and room >= _MIN_ROOM:
                 queue.extendleft(reversed(list(_cut(content, piece, room, size))))
                 continue
             yield start, end

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_MOST_POINTS = 5000
+_MAX_POINTS = 5000
 
 
 @explained
@@ -107,8 +107,8 @@ class Chunks:
         Raises:
             ConfigError: The limit is out of range.
         """
-        if not 1 <= limit <= _MOST_POINTS:
-            raise ConfigError(f"limit={limit}: give 1 to {_MOST_POINTS:,} chunks")
+        if not 1 <= limit <= _MAX_POINTS:
+            raise ConfigError(f"limit={limit}: give 1 to {_MAX_POINTS:,} chunks")
         with self._database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self._handle.id)
             found, vectors = corpus.sample(transaction, row.id, row.dimensions, limit, seed)

@@ -14,7 +14,7 @@ from markdown_it.token import Token
 _FORMULA = re.compile(r"\$\$(?=[^$])[^$]{1,4000}\$\$|\$(?=[^\s$])[^$\n]{0,500}(?<=[^\s\\])\$(?!\w)")
 _TEX = re.compile(r"\\[A-Za-z]|[\^_]\{")
 _WORD = re.compile(r"[A-Za-z]{3}|\s[A-Za-z]{2}\s")
-_MOST_BRACES = 200
+_MAX_BRACES = 200
 _UNSEEN = re.compile(r"\\(?:(?:label|tag\*?)\{[^{}]*\}|nonumber\b|notag\b)")
 _ENVIRONMENTS = re.compile(
     r"\\(?P<place>begin|end)\{(?P<name>align|alignat|eqnarray|flalign|split|gather|multline|equation"
@@ -79,7 +79,7 @@ def mathml(text: str) -> str:
     from docutils.utils.math.latex2mathml import tex2mathml
 
     tex = text.strip("$").strip()
-    if max(tex.count("{"), tex.count("\\left")) > _MOST_BRACES:
+    if max(tex.count("{"), tex.count("\\left")) > _MAX_BRACES:
         return ""
     tex = _ENVIRONMENTS.sub(_environment, _UNSEEN.sub("", tex))
     try:

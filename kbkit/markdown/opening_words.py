@@ -17,7 +17,7 @@ from kbkit.markdown.structure import split_anchor
 
 _END = 48
 """Characters of a beginning or an end, as `assets/snippet.js` has them."""
-LONGEST = 80
+MAX_LENGTH = 80
 """Characters of the words."""
 NEAR = 400
 """Characters between an anchor and words that a reader sees without scrolling."""
@@ -63,7 +63,7 @@ def opening_words(markdown: str, *, from_top: bool = False) -> str:
             return ""
         for line in _lines(block, said):
             words = _shortened(line)
-            if len(words.split()) >= _ENOUGH or len(words) > LONGEST // 2:
+            if len(words.split()) >= _ENOUGH or len(words) > MAX_LENGTH // 2:
                 return words
             first = first or words
     return first or heading
@@ -103,12 +103,12 @@ def _plain(line: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """At most `LONGEST` characters that end where a word does."""
+    """At most `MAX_LENGTH` characters that end where a word does."""
     text = _SPACE.sub(" ", text).strip()
-    if len(text) <= LONGEST:
+    if len(text) <= MAX_LENGTH:
         return text
-    end = text.rfind(" ", 0, LONGEST + 1)
+    end = text.rfind(" ", 0, MAX_LENGTH + 1)
     if end > 0:
         return text[:end]
-    pauses = [found.end() for found in _PAUSE.finditer(text[:LONGEST])]
-    return text[: pauses[-1]] if pauses else text[:LONGEST]
+    pauses = [found.end() for found in _PAUSE.finditer(text[:MAX_LENGTH])]
+    return text[: pauses[-1]] if pauses else text[:MAX_LENGTH]

@@ -54,7 +54,7 @@ _ATTRIBUTES = {
 }
 _STYLES = {f"text-align:{side}" for side in ("left", "right", "center")}
 
-_LONGEST_TITLE = 200
+_MAX_TITLE_LENGTH = 200
 _SIGNATURE = re.compile(r"(?:[a-z]+ ){0,3}[\w.]*\w\(.*\)(?: (?:→|->) .{1,200})?$")
 """What functions and classes are called with, as headings of an API name it."""
 _PICTURE = re.compile(r'<span class="kb-picture-(\d+)"></span>')
@@ -197,7 +197,7 @@ def _callouts(state: StateCore) -> None:
 def _bold(inline: Token) -> str:
     children = [child for child in inline.children or [] if child.nesting or child.content]
     marks = [child.type for child in children if child.type.startswith("strong_")]
-    if marks != ["strong_open", "strong_close"] or len(inline.content) > _LONGEST_TITLE:
+    if marks != ["strong_open", "strong_close"] or len(inline.content) > _MAX_TITLE_LENGTH:
         return ""
     whole = children[0].type == "strong_open" and children[-1].type == "strong_close"
     return _name(inline) if whole else ""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from kbkit.markdown.blocks import Block, Kind, blocks, text_anchor
 from kbkit.markdown.plain_text import inline_text
 
-LONGEST_TITLE = 200
+MAX_TITLE_LENGTH = 200
 """Characters of a heading that a heading path keeps."""
 
 PAGE_MARK = re.compile(r"\s*(<!--[ \t]*page[ \t]+(\d{1,9})[ \t]*-->)", re.IGNORECASE)
@@ -116,10 +116,10 @@ def document_title(content: str) -> str:
 
 
 def heading_text(title: str) -> str:
-    """A heading's Markdown as plain text on one line, at most `LONGEST_TITLE` characters."""
-    text = inline_text(" ".join(title[: LONGEST_TITLE * 4].split()), tags=False)
+    """A heading's Markdown as plain text on one line, at most `MAX_TITLE_LENGTH` characters."""
+    text = inline_text(" ".join(title[: MAX_TITLE_LENGTH * 4].split()), tags=False)
     text = " ".join(text.split())
-    return text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 1].rstrip() + "…"
+    return text if len(text) <= MAX_TITLE_LENGTH else text[: MAX_TITLE_LENGTH - 1].rstrip() + "…"
 
 
 def split_anchor(title: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from kbkit.mcp.options import USUAL_TOKENS
-from kbkit.replies import LEAST_TOKENS
+from kbkit.replies import MIN_TOKENS
 
 Cursor = Annotated[str, Field(description="next_cursor of the answer before.")]
 Limit = Annotated[int, Field(ge=1, le=50)]
@@ -15,7 +15,7 @@ MaxTokens = Annotated[
     int,
     Field(
         ge=0,
-        description=f"Of the answer: {LEAST_TOKENS} to the server's most (usual: "
+        description=f"Of the answer: {MIN_TOKENS} to the server's most (usual: "
         f"{USUAL_TOKENS:,}); 0: that.",
     ),
 ]

@@ -58,7 +58,7 @@ Given = Annotated[
 ]
 """Has a schema of its own, and is checked by `kbkit.mcp.submissions`, so that what is wrong is said
 once."""
-_MOST_IDS = 1_000
+_MAX_IDS = 1_000
 
 
 class CollectionDocument(TypedDict):
@@ -178,7 +178,7 @@ def add(tools: Tools) -> None:
         ids: Annotated[
             list[str],
             Field(
-                description="Ids or sources of its documents.", min_length=1, max_length=_MOST_IDS
+                description="Ids or sources of its documents.", min_length=1, max_length=_MAX_IDS
             ),
         ],
     ) -> Annotated[CallToolResult, DeletedDocuments]:

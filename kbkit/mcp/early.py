@@ -108,7 +108,7 @@ def _with_version(result: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-class Wire:
+class EarlyStdio:
     """Standard input and output, shared by early answers and the server.
 
     Both are taken at once: what else reads or prints finds nothing, and the log.

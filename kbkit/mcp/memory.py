@@ -17,7 +17,7 @@ _SHOWING = ("view", "str_replace")
 """Commands whose answers show what files hold."""
 
 
-class MemorySaid(TypedDict):
+class MemoryReply(TypedDict):
     """Answer of the tool."""
 
     note: str
@@ -52,7 +52,7 @@ def add(tools: Tools) -> None:
         new_path: Annotated[str | None, Field(description="rename")] = None,
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
-    ) -> Annotated[CallToolResult, MemorySaid]:
+    ) -> Annotated[CallToolResult, MemoryReply]:
         """Your notes, files below /memories that last: view, create, change, delete, rename."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         given = {

@@ -33,7 +33,7 @@ INDEX = "llms.txt"
 """Of each knowledge base: what it holds. It is no document."""
 PAGE = 50
 """Resources of one page of the list."""
-LONGEST = 4_000
+MAX_LENGTH = 4_000
 """Characters of an address."""
 _CURSOR = re.compile(r"(.+?)(?:\?cursor=(next-\d{1,9}))?", re.DOTALL)
 _MARKDOWN = "text/markdown"

@@ -45,7 +45,7 @@ from kbkit.mcp.resources import Page, Resources, current_page, usage
 from kbkit.mcp.skills import Skills
 from kbkit.mcp.tools import (
     LOCAL,
-    MOST_TOKENS,
+    MAX_TOKENS,
     Caller,
     LazyWorkspace,
     Searches,
@@ -127,7 +127,7 @@ _WHOLE_LISTS = ("tools/list", "prompts/list", "resources/templates/list")
 """Methods that give no cursors, so that none can be one of theirs."""
 _COMPLETIONS = 100
 """Values that a completion may have."""
-_LEAST_ERROR = 20
+_MIN_ERROR = 20
 """Tokens of an error, however little was asked for: fewer would not say how to mend it."""
 
 
@@ -194,7 +194,7 @@ class WorkspaceServer(MCPServer[Any]):
                 raise ToolError(f"{name}: the answer does not fit; ask with a larger max_tokens")
             return answer
         except ToolError as error:
-            most = max(min(self._most_of(arguments), MOST_TOKENS), _LEAST_ERROR)
+            most = max(min(self._most_of(arguments), MAX_TOKENS), _MIN_ERROR)
             raise ToolError(explained(name, error, self._declared, most)) from error
 
     def _no_tool(self, name: str) -> str:
@@ -232,7 +232,7 @@ class WorkspaceServer(MCPServer[Any]):
     ) -> Iterable[ReadResourceContents]:
         """A document, a list of documents, or a file of a skill."""
         address = str(uri)
-        if len(address) > resources.LONGEST:
+        if len(address) > resources.MAX_LENGTH:
             raise ResourceNotFoundError(f"{address[:80]}: is too long for an address")
         for scheme, read in (
             (resources.SCHEME, self._documents.read), (skills.SCHEME, self._skills.read),
@@ -305,7 +305,7 @@ def server(
 ) -> WorkspaceServer:
     """An MCP server for a workspace, which it opens when a tool first needs it."""
     wanted = check_sets(tools)
-    most = check_integer("max_tokens", max_tokens, replies.LEAST_TOKENS)
+    most = check_integer("max_tokens", max_tokens, replies.MIN_TOKENS)
     collected = Tools(
         LazyWorkspace(open_workspace), most=most, allow_write=allow_write, roots=roots,
         searches=searches,

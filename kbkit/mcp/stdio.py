@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbkit.extras import missing
-from kbkit.mcp.early import EarlyAnswers, Wire
+from kbkit.mcp.early import EarlyAnswers, EarlyStdio
 from kbkit.mcp.options import USUAL_TOKENS
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def serve(
     """Serve until the input ends."""
     if find_spec("mcp") is None:  # before anything is answered
         raise missing("mcp", "mcp", "Serving MCP")
-    wire = Wire(EarlyAnswers(sets, allow_write=allow_write))
+    wire = EarlyStdio(EarlyAnswers(sets, allow_write=allow_write))
     import anyio
 
     from kbkit.mcp.server import server

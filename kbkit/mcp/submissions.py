@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from kbkit.workspace import Workspace
 
 
-MOST_DOCUMENTS = 2_000
+MAX_DOCUMENTS = 2_000
 """Documents that one call adds; more are work for ``kbkit add``."""
-MOST_CHARACTERS = 50_000_000
+MAX_CHARACTERS = 50_000_000
 """Characters of them all: they are held in memory until all were read."""
-_LONGEST_PATH = 1_000
+_MAX_PATH_LENGTH = 1_000
 _TITLE = 80
 _HEADING = re.compile(r"\s*#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*(?:\n|\Z)")
 _LIST = re.compile(r"""\s*\[\s*["{\[\]]""")
@@ -80,9 +80,9 @@ class Submission:
                 f"documents: two of them have the source {document.uri[:200]!r}; give each its own"
             )
         self._characters += len(document.content)
-        if len(self.documents) > MOST_DOCUMENTS or self._characters > MOST_CHARACTERS:
+        if len(self.documents) > MAX_DOCUMENTS or self._characters > MAX_CHARACTERS:
             raise ConfigError(
-                f"documents: more than {MOST_DOCUMENTS:,} or {MOST_CHARACTERS:,} characters in one "
+                f"documents: more than {MAX_DOCUMENTS:,} or {MAX_CHARACTERS:,} characters in one "
                 "call; add some at a time, or have a person run `kbkit add`"
             )
 
@@ -104,7 +104,7 @@ def read(given: Any, tools: Tools, work: LongWork) -> Submission:
 
 
 def _is_there(line: str, tools: Tools) -> bool:
-    if len(line) > _LONGEST_PATH or " " in line:
+    if len(line) > _MAX_PATH_LENGTH or " " in line:
         return False
     try:
         tools.rooted_path(line)
@@ -195,7 +195,7 @@ def _mark(text: str) -> str:
 
 
 def _is_path(line: str) -> bool:
-    if len(line) > _LONGEST_PATH or _ADDRESS.fullmatch(line):
+    if len(line) > _MAX_PATH_LENGTH or _ADDRESS.fullmatch(line):
         return False
     return bool(_PATH.fullmatch(line) or _FILE_NAME.fullmatch(line))
 
@@ -210,7 +210,7 @@ def _read_files(path: str, tools: Tools, work: LongWork, found: Submission) -> N
         place, root = tools.rooted_path(path)
     except PathOutsideError as error:
         raise PathOutsideError(f"{error}; put plain text into an object with content") from None
-    reader = open_reader(FilesSource(path=str(place), limit=MOST_DOCUMENTS))
+    reader = open_reader(FilesSource(path=str(place), limit=MAX_DOCUMENTS))
     context = SourceContext(stop=work.cancelled, base=root.parent)
     for event in reader.events(context):
         if event.document is not None:

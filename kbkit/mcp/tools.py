@@ -263,7 +263,7 @@ def _without_titles(schema: Any) -> Any:
     }
 
 
-MOST_TOKENS = 400
+MAX_TOKENS = 400
 """Of an error: more would only repeat what was given."""
 
 
@@ -272,7 +272,7 @@ def reason(error: BaseException) -> str:
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KbkitError):
         cause = cause.__cause__
-    return replies.problem_text(cause or error, MOST_TOKENS)
+    return replies.problem_text(cause or error, MAX_TOKENS)
 
 
 def explained(name: str, error: ToolError, declared: Mapping[str, Declared], most: int) -> str:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from kbkit.models.files import SyncReport
 from kbkit.models.values import Value
 
-MOST_STARS = 5
+MAX_STARS = 5
 """The best score."""
 
 
@@ -70,7 +70,7 @@ class EntryRating(Value):
     def stars(self) -> str:
         """The average as five stars, full or not; ``""`` without votes."""
         full = int(self.average + 0.5)
-        return "★" * full + "☆" * (MOST_STARS - full) if self.count else ""
+        return "★" * full + "☆" * (MAX_STARS - full) if self.count else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 POOR = 0.9
 """Kept share of words, or of code, headings and table rows, below which a page is poorly read."""
-_LEAST = {"words": 0.99, "surplus": 0.97, "headings": 0.97, "code": 0.97, "rows": 0.97}
+_MIN = {"words": 0.99, "surplus": 0.97, "headings": 0.97, "code": 0.97, "rows": 0.97}
 """Kept shares below which a site is poorly read; of ``surplus``, the share that is content."""
 
 _COUNTED = ("code", "headings", "rows")
@@ -39,11 +39,11 @@ def losses(figures: Mapping[str, tuple[int, int]]) -> str:
 
 def poor_site(figures: Mapping[str, tuple[int, int]]) -> str:
     """Describe how badly a site's pages were read, in one line; ``""`` if all is well."""
-    shares = {kind: _share(figures.get(kind, (0, 0))) for kind in _LEAST}
+    shares = {kind: _share(figures.get(kind, (0, 0))) for kind in _MIN}
     return ", ".join(
         f"{1 - share:.1%} of the text is not content" if kind == "surplus"
         else f"{1 - share:.1%} of the {kind} {'is' if kind == 'code' else 'are'} missing"
-        for kind, share in shares.items() if share < _LEAST[kind]
+        for kind, share in shares.items() if share < _MIN[kind]
     )  # fmt: skip
 
 

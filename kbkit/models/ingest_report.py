@@ -10,7 +10,7 @@ from kbkit.models.problems import Problem, by_reason
 from kbkit.models.reports import Improvement
 from kbkit.models.values import Value
 
-MOST_DOCUMENTS = 1_000
+MAX_DOCUMENTS = 1_000
 """Documents that a report of an ingest names."""
 _POOR_SHOWN = 10
 """Poorly read pages that a report names."""

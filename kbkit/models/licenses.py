@@ -25,7 +25,7 @@ TEXT_LENGTH = 300
 URL_LENGTH = 500
 """Longer addresses are left out."""
 
-_MOST = 4_000  # characters that are looked at
+_MAX = 4_000  # characters that are looked at
 
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`{}|\\^]+", re.IGNORECASE)
 _ACTIVE = re.compile(r"(?:javascript|vbscript|data|file|blob)\s*:", re.IGNORECASE)
@@ -93,7 +93,7 @@ class License(Value):
         """
         values = (name, url, attribution)
         # cut before they are kept by the cache
-        return _stated(*(value[:_MOST] if isinstance(value, str) else "" for value in values))
+        return _stated(*(value[:_MAX] if isinstance(value, str) else "" for value in values))
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> License:

@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_LONGEST_NAME = 200
+_MAX_NAME_LENGTH = 200
 """Characters of an unknown name that are compared."""
 _MAX_NAMES = 20
 """Names that an error lists."""
@@ -42,7 +42,7 @@ def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str
     from difflib import get_close_matches
 
     names = list(known)
-    if near := get_close_matches(str(name)[:_LONGEST_NAME], names, 1):
+    if near := get_close_matches(str(name)[:_MAX_NAME_LENGTH], names, 1):
         return f"did you mean {near[0]!r}?"
     if otherwise:
         return otherwise

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_LONGEST = 300
+_MAX_LENGTH = 300
 """Characters of a field that a person is shown."""
 
 
@@ -80,7 +80,7 @@ def _shown(value: Any) -> str:
         text = ", ".join(map(_shown, value))
     else:
         text = str(value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
 
 
 def to_json(value: Any) -> Any:

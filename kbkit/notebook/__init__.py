@@ -23,7 +23,7 @@ _PARAMETERS = "parameters"
 _TITLE = "title"
 _MARKUP = re.compile(r"[\\`*_\[\]<>&#|!]")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_LONGEST = 300
+_MAX_LENGTH = 300
 
 
 def write_notebook(
@@ -141,8 +141,8 @@ def _write(notebook: NotebookNode, path: Path) -> None:
 
 def _failure(path: Path, index: int, name: str, message: str) -> str:
     said = " ".join(_ANSI.sub("", message).split())
-    if len(said) > _LONGEST:
-        said = said[:_LONGEST] + "…"
+    if len(said) > _MAX_LENGTH:
+        said = said[:_MAX_LENGTH] + "…"
     return (
         f"{path}: cell {index + 1} failed: {name}: {said}. Open the notebook to see it; "
         "the output of earlier cells is kept there"

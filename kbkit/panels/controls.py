@@ -72,7 +72,7 @@ class StatusLine(widgets.HTML):  # type: ignore[misc]  # ipywidgets has no types
         self.value = self._first if html == self._first else self._first + html
 
 
-class Muted:
+class MutedUpdates:
     """True while Python itself changes controls, so that their observers leave that aside.
 
     ::

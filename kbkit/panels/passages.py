@@ -7,7 +7,7 @@ from typing import Any
 from kbkit.models import Chunk, Hit
 from kbkit.panels import render
 
-LONGEST = 20_000
+MAX_LENGTH = 20_000
 """Most characters of a passage that are shown."""
 
 
@@ -31,7 +31,7 @@ def html(chunk: Chunk) -> str:
     """The text of a chunk as sanitised HTML without images, its links to the web only."""
     from kbkit.markdown.rendering import render as render_markdown  # not before somebody asks
 
-    cut = len(chunk.text) - LONGEST
+    cut = len(chunk.text) - MAX_LENGTH
     more = f"\n\n… and {cut:,} characters more" if cut > 0 else ""
-    text = render.lines(chunk.text[:LONGEST], LONGEST) + more
+    text = render.lines(chunk.text[:MAX_LENGTH], MAX_LENGTH) + more
     return render_markdown(text, lambda _link: None).html

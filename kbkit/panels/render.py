@@ -20,7 +20,7 @@ TITLE_LENGTH = 160
 PATH_LENGTH = 240
 ABOUT_LENGTH = 240
 SNIPPET_LENGTH = 480
-_LONGEST_ADDRESS = 2000
+_MAX_ADDRESS_LENGTH = 2000
 
 # Categories of characters that have no place in one line of text: controls, and formats, which
 # include those that reverse the direction of what follows.
@@ -53,7 +53,7 @@ def plain(text: str, length: int) -> str:
 
 def web_address(url: str) -> str:
     """The address if a link may lead there (http or https, of sane length), or ``""``."""
-    if len(url) > _LONGEST_ADDRESS or any(c.isspace() or not c.isprintable() for c in url):
+    if len(url) > _MAX_ADDRESS_LENGTH or any(c.isspace() or not c.isprintable() for c in url):
         return ""
     try:
         parts = urlsplit(url)

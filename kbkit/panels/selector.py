@@ -9,7 +9,7 @@ import ipywidgets as widgets
 from traitlets import Bunch
 
 from kbkit.errors import NotFoundError
-from kbkit.panels.controls import Muted, control
+from kbkit.panels.controls import MutedUpdates, control
 from kbkit.panels.homes import AnyTarget, Home, home_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class KnowledgeBaseSelector:
         self.workspace = cast("Workspace", target) if is_workspace else None
         self.home = home_of(target)
         self._offer_all = offer_all
-        self._muted = Muted()
+        self._muted = MutedUpdates()
         self.box: widgets.Dropdown | widgets.Combobox | None = None
         if self.workspace is not None:
             hint = {"placeholder": "Choose one, or name a new one"} if offer_new else {}

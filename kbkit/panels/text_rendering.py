@@ -14,7 +14,7 @@ from kbkit.markdown.structure import slug
 from kbkit.markdown.wiki_links import resolve_wiki_links
 from kbkit.models import FileLink
 
-LONGEST = 200_000
+MAX_LENGTH = 200_000
 """Characters that are shown; rendering more would keep the reader waiting."""
 
 _FILE = "#file-"
@@ -85,16 +85,16 @@ def render_file(path: str, text: str, links: Sequence[FileLink]) -> RenderedFile
             return None
         return address(FileTarget(known[target] or target, unquote(anchor), bool(known[target])))
 
-    shown = _FRONT.sub(lambda match: f"```yaml\n{match[1]}\n```\n\n", text[:LONGEST], count=1)
+    shown = _FRONT.sub(lambda match: f"```yaml\n{match[1]}\n```\n\n", text[:MAX_LENGTH], count=1)
     prepared = prepare(resolve_wiki_links(shown, named), title="", rewrite=resolve)
     html = render(prepared.text, resolve).html
-    return RenderedFile(html, targets, max(0, len(text) - LONGEST))
+    return RenderedFile(html, targets, max(0, len(text) - MAX_LENGTH))
 
 
 def render_text(path: str, text: str) -> RenderedFile:
-    cut = text[:LONGEST]
+    cut = text[:MAX_LENGTH]
     marks = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", cut)), default=0))
     language = posixpath.splitext(path)[1].lstrip(".").lower()
     language = {"markdown": "md", "txt": "", "log": ""}.get(language, language)
     html = render(f"{marks}{language}\n{cut}\n{marks}", lambda _href: None).html
-    return RenderedFile(html, {}, max(0, len(text) - LONGEST))
+    return RenderedFile(html, {}, max(0, len(text) - MAX_LENGTH))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kbkit.export.facts import GraphEdge, GraphFacts, GraphGap, GraphNode, GraphPlace, UndrawnNode
 from kbkit.graph.building import first_sentence
-from kbkit.graph.graph import MOST_DRAWN, Graph
+from kbkit.graph.graph import MAX_DRAWN, Graph
 from kbkit.models import Entity, Gap, GapKind, GraphLayout, LayoutNode, Target, TargetKind
 from kbkit.models.plain import plain
 from kbkit.publishing.entity_mentions import EntityMentions
@@ -35,7 +35,7 @@ EDGES = 10_000
 """Most relations in the picture, the strongest."""
 FURTHER = 100_000
 """Most relations beyond it."""
-_LONGEST = 200
+_MAX_LENGTH = 200
 """Characters of a property's value."""
 
 _Triple = tuple[Target, str, Target]
@@ -55,7 +55,7 @@ class GraphView:
 def look_at_graph(stores: Stores, name: str, state: str = "") -> GraphView | None:
     """Return a knowledge base's graph for drawing, after updating it."""
     whole = Graph(stores, "")
-    layout = whole.layout(kbs=[name], limit=MOST_DRAWN)
+    layout = whole.layout(kbs=[name], limit=MAX_DRAWN)
     if not layout.edges:
         return None
     # questions that people asked are theirs
@@ -155,7 +155,7 @@ def _node(
         radius=node.radius,
         description=plain(description),
         aliases=mentions.aliases[known][:ALIASES],
-        properties=tuple((plain(label), plain(str(value))[:_LONGEST])
+        properties=tuple((plain(label), plain(str(value))[:_MAX_LENGTH])
                          for label, value in properties.items()),
         chunks=int(counts.sum()),
         documents=len(counts),

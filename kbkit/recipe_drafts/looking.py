@@ -40,8 +40,8 @@ _LEFT_OUT = {
     "_includes": "pieces of pages",
 }
 _DESCRIPTIONS = (".yaml", ".yml", ".json")
-_MOST_BYTES = 20_000_000
-_MOST_FILES = 50_000
+_MAX_BYTES = 20_000_000
+_MAX_FILES = 50_000
 _LICENSE = 60  # characters of a license by name; some packages put its whole text there
 
 
@@ -99,7 +99,7 @@ def _package(name: str) -> Draft:
 
 
 def _file(path: Path, base: Path) -> Draft:
-    if path.suffix.lower() in _DESCRIPTIONS and path.stat().st_size <= _MOST_BYTES:
+    if path.suffix.lower() in _DESCRIPTIONS and path.stat().st_size <= _MAX_BYTES:
         values = load_values(path.read_text(encoding="utf-8", errors="replace"))
         if is_openapi(values) or (isinstance(values, dict) and "swagger" in values):
             return draft_of_description(values, {"path": _inside(path, base)}, str(path))
@@ -122,7 +122,7 @@ def _folder(path: Path, base: Path) -> Draft:
     kinds, folders, pages = Counter[str](), Counter[str](), 0
     page = None
     for number, (file, inside) in enumerate(walk(path)):
-        if number >= _MOST_FILES:
+        if number >= _MAX_FILES:
             break
         suffix = file.suffix.lower()
         if suffix in (".html", ".htm"):

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 _OF_THE_WHOLE = ("too_short", "string_type")
 """What pydantic says, too, of a list with something wrong in it, or where a text might stand."""
-_MOST = 100
+_MAX = 100
 """Problems that are told, and keys that are looked at for what they may have been meant to be."""
-_LONGEST = 80
+_MAX_LENGTH = 80
 """Characters of a key or a value that are shown."""
 _QUOTED = re.compile(r"'([^']*)'")
 
@@ -67,7 +67,7 @@ class Problem:
 def find_problems(error: ValidationError, kind: Any) -> list[Problem]:
     """Convert pydantic's errors to problems, each once."""
     items = error.errors()
-    left, items = len(items) - _MOST, items[:_MOST]
+    left, items = len(items) - _MAX, items[:_MAX]
     found = [_problem(item, kind) for item in items]
     misspelt = {(problem.location[:-1], problem.meant) for problem in found if problem.meant}
     told = [
@@ -91,7 +91,7 @@ def _problem(item: Any, kind: Any) -> Problem:
     field, models = _field(kind, location, what == "extra_forbidden")
     message = item["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
-    value = given if isinstance(given, str) and len(given) <= _LONGEST else ""
+    value = given if isinstance(given, str) and len(given) <= _MAX_LENGTH else ""
     meant = ""
     if what == "extra_forbidden":
         keys = [name for model in models for name in model.model_fields]
@@ -102,11 +102,11 @@ def _problem(item: Any, kind: Any) -> Problem:
         message, value = f"is missing; give one of {', '.join(tags)}", ""
         keys = [key for model in models for key in model.model_fields]
         unknown = [key for key in given if key not in keys] if isinstance(given, dict) else []
-        if wrong := next((key for key in unknown[:_MOST] if _likeliest(str(key), ["type"])), ""):
+        if wrong := next((key for key in unknown[:_MAX] if _likeliest(str(key), ["type"])), ""):
             message += f"; {wrong!r} is an unknown key"
     elif what in ("union_tag_invalid", "literal_error", "enum"):
         context = item["ctx"]
-        value = str(context.get("tag", given))[:_LONGEST]
+        value = str(context.get("tag", given))[:_MAX_LENGTH]
         choices = _QUOTED.findall(context.get("expected_tags") or context["expected"])
         message, value = f"{value!r} is unknown{_nearest(value, choices)}", ""
     elif what == "missing":
@@ -114,18 +114,18 @@ def _problem(item: Any, kind: Any) -> Problem:
     elif what in ("too_short", "string_too_short") and not given:
         message, value = f"is empty; give at least {item['ctx']['min_length']}", ""
     elif what in ("model_type", "model_attributes_type"):
-        message, value = f"{given!r:.{_LONGEST}} is no mapping; give keys and their values", ""
+        message, value = f"{given!r:.{_MAX_LENGTH}} is no mapping; give keys and their values", ""
     elif what == "string_pattern_mismatch" and "https?" in item["ctx"]["pattern"]:
         message = "not a web address; begin it with http:// or https://"
         if "@" in str(given).partition("://")[2].partition("/")[0]:
             message, value = "holds a user name or password; leave it out", ""
     elif what == "string_pattern_mismatch":
-        message, value = f"{given!r:.{_LONGEST}} has characters that are not allowed here", ""
+        message, value = f"{given!r:.{_MAX_LENGTH}} has characters that are not allowed here", ""
     return Problem(location, field, message, "" if repr(value) in message else value, meant)
 
 
 def _likeliest(word: str, known: list[str]) -> str:
-    return next(iter(difflib.get_close_matches(word[:_LONGEST].lower(), known, n=1)), "")
+    return next(iter(difflib.get_close_matches(word[:_MAX_LENGTH].lower(), known, n=1)), "")
 
 
 def _nearest(word: str, known: list[str]) -> str:
@@ -147,7 +147,7 @@ def _field(
         elif len(models) > 1 and part in map(_tag, models):
             models = [model for model in models if _tag(model) == part]
         elif known or (is_last and unknown):  # what else pydantic names is a branch of a union
-            field += f".{str(part)[:_LONGEST]}"
+            field += f".{str(part)[:_MAX_LENGTH]}"
             if not is_last:
                 inner = [model.model_fields[str(part)].annotation for model in known]
                 models = [model for annotation in inner for model in _models(annotation)]

@@ -31,7 +31,7 @@ _DEEPEST = 50
 _TIMES = 20
 """How many times as much as was written aliases may make of it, beside `_FREE` values."""
 _FREE = 10_000
-_LONGEST_NUMBER = 100
+_MAX_NUMBER = 100
 _UNREADABLE = re.compile("[\\0\ud800-\udfff]")
 _SMALL = 1_000_000
 """Characters of a wrong text that are read once more, slowly, for the better message."""
@@ -106,8 +106,8 @@ def _check_nodes(root: yaml.Node) -> None:
 def _check_scalar(node: yaml.ScalarNode) -> None:
     if _UNREADABLE.search(node.value):
         raise _refused("a text has a null character, or half of one", node)
-    if node.tag.endswith((":int", ":float")) and len(node.value) > _LONGEST_NUMBER:
-        raise _refused(f"a number has more than {_LONGEST_NUMBER} characters", node)
+    if node.tag.endswith((":int", ":float")) and len(node.value) > _MAX_NUMBER:
+        raise _refused(f"a number has more than {_MAX_NUMBER} characters", node)
 
 
 def _refused(problem: str, where: Any) -> yaml.MarkedYAMLError:
@@ -116,7 +116,7 @@ def _refused(problem: str, where: Any) -> yaml.MarkedYAMLError:
     return yaml.composer.ComposerError(None, None, problem, where.start_mark)
 
 
-_MOST = 20_000_000
+_MAX = 20_000_000
 """Bytes of a recipe or of its questions; 200,000 names take a third of it."""
 
 _TOLD = 100
@@ -255,9 +255,9 @@ def load_questions(path: Path) -> tuple[Question, ...]:
 
 def _read(path: Path) -> str:
     try:
-        data = bytes_of(path, _MOST + 1)
-        if len(data) > _MOST:
-            raise RecipeError([f"{path}: larger than {_MOST / 1e6:g} MB; it is no recipe"])
+        data = bytes_of(path, _MAX + 1)
+        if len(data) > _MAX:
+            raise RecipeError([f"{path}: larger than {_MAX / 1e6:g} MB; it is no recipe"])
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise RecipeError([f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8"]) from (

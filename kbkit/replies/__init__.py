@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         knowledge_bases_reply,
         usage_text,
     )
-    from kbkit.replies.limits import LEAST_TOKENS
+    from kbkit.replies.limits import MIN_TOKENS
     from kbkit.replies.passages import (
         SOUGHT,
         context_reply,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Budget": "reply",
-    "LEAST_TOKENS": "limits",
+    "MIN_TOKENS": "limits",
     "Reply": "reply",
     "SOUGHT": "passages",
     "about_reply": "workspace",
@@ -72,7 +72,7 @@ _HOME = {
 }
 
 __all__ = [
-    "LEAST_TOKENS",
+    "MIN_TOKENS",
     "SOUGHT",
     "Budget",
     "Reply",

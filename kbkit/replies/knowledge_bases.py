@@ -35,7 +35,7 @@ def row_of(info: KnowledgeBaseInfo, quotes: Quotes) -> tuple[str, dict[str, Any]
     }  # fmt: skip
 
 
-_MOST_FOLDERS = 30
+_MAX_FOLDERS = 30
 
 
 def usage_text(
@@ -49,8 +49,8 @@ def usage_text(
     said = "\n".join(f"- `{name}` {use}." for name, use in tools.items())
     head = f"{rules}\n\n{said}\n\n{quotes.note}"
     roots = [cut(one_line(folder), LINE_TOKENS) for folder in folders]
-    named = ", ".join(f"{folder}/" for folder in roots[:_MOST_FOLDERS])
-    left = len(roots) - _MOST_FOLDERS
+    named = ", ".join(f"{folder}/" for folder in roots[:_MAX_FOLDERS])
+    left = len(roots) - _MAX_FOLDERS
     files = f"Root folders: {named or 'none yet'}" + f" and {left} more" * (left > 0)
     budget.take(f"{head}\n\n<{quotes.mark}>\n{files}\nKnowledge bases:\nand 0000000 more\n</>")
     lines: list[str] = []
@@ -67,7 +67,7 @@ def usage_text(
 
 
 _ID_TOKENS = 120
-_MOST_SKIPPED = 5
+_MAX_SKIPPED = 5
 
 
 def collection_reply(
@@ -96,10 +96,10 @@ def collection_reply(
 def added_reply(name: str, report: IngestReport, skipped: list[Problem]) -> Reply:
     left = [*skipped, *report.failed, *report.skipped]
     told = [
-        cut(one_line(f"{each.uri}: {each.reason}"), LINE_TOKENS) for each in left[:_MOST_SKIPPED]
+        cut(one_line(f"{each.uri}: {each.reason}"), LINE_TOKENS) for each in left[:_MAX_SKIPPED]
     ]
-    if len(left) > _MOST_SKIPPED:
-        told.append(f"and {len(left) - _MOST_SKIPPED:,} more")
+    if len(left) > _MAX_SKIPPED:
+        told.append(f"and {len(left) - _MAX_SKIPPED:,} more")
     added = pluralize(report.new, "new document")
     text = f"{name}: {added}, {report.changed:,} changed, {report.same:,} as they were"
     text += f"; {pluralize(report.chunks_added, 'chunk')} to search now."

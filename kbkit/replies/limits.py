@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-LEAST_TOKENS = 400
+MIN_TOKENS = 400
 """Smallest budget of a reply: smaller ones hold no passage with its source."""

@@ -23,7 +23,7 @@ from kbkit.replies.reply import (
     with_cursor,
     write_cursor,
 )
-from kbkit.retrieval.context import LEAST_TOKENS
+from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.retrieval.quoting import (
     LINE_TOKENS,
     NOTHING,
@@ -38,10 +38,10 @@ from kbkit.retrieval.quoting import (
 
 SOUGHT = 4
 """Hits that are sought for each passage that is wanted, since some repeat others or join them."""
-_MOST_NOTES = 3
+_MAX_NOTES = 3
 _SHARES = 3
 """A passage takes at most one part of so many, unless nothing else would fit beside it."""
-_LEAST_LENGTH = 200
+_MIN_LENGTH = 200
 """Characters of a long passage that are worth telling beside its source."""
 
 
@@ -51,7 +51,7 @@ def search_reply(
     """Passages of a search, from one of them on."""
     quotes, now = Quotes(), datetime.now(UTC)
     found = excerpts(hits, start + limit + 1)
-    notes = [cut(one_line(note), LINE_TOKENS) for note in hits.notes[:_MOST_NOTES]]
+    notes = [cut(one_line(note), LINE_TOKENS) for note in hits.notes[:_MAX_NOTES]]
     told = [quotes.text("note", note) for note in notes]
     frame = {
         "note": quotes.note, "results": [], "notes": [quotes.value(note) for note in notes],
@@ -69,7 +69,7 @@ def search_reply(
     share = budget.room // min(limit, _SHARES)
     for passage in passages:
         room = Budget(min(share, budget.room))
-        if not room.holds(*passage.shown(quotes, length=_LEAST_LENGTH)):
+        if not room.holds(*passage.shown(quotes, length=_MIN_LENGTH)):
             if shown:
                 break
             room = budget
@@ -127,7 +127,7 @@ class _Passage:
         """Fit the passage into a budget: shortens its text, and a long source."""
         if budget.holds(*(whole := self.shown(quotes))):
             return whole
-        short = not budget.holds(*self.shown(quotes, length=min(len(self.text), _LEAST_LENGTH)))
+        short = not budget.holds(*self.shown(quotes, length=min(len(self.text), _MIN_LENGTH)))
         low, high = 0, min(len(self.text), budget.room * 4)
         while low < high:
             middle = (low + high + 1) // 2
@@ -144,7 +144,7 @@ _LITTLE = 600
 
 def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
     room = budget.room + CURSOR_TOKENS  # there is no more of it
-    most = max(LEAST_TOKENS, room // 2)
+    most = max(MIN_TOKENS, room // 2)
     while True:
         try:
             found = ask(most)
@@ -161,9 +161,9 @@ def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
         over = size(found.text, values) - room
         if over <= 0:
             return Reply(found.text, values)
-        if most == LEAST_TOKENS:  # notes of services, say
+        if most == MIN_TOKENS:  # notes of services, say
             return Reply(found.text, values | {"pieces": [], "notes": []})
-        most = max(LEAST_TOKENS, most - max(over // 2, 8))
+        most = max(MIN_TOKENS, most - max(over // 2, 8))
 
 
 def _values(piece: ContextPiece, quotes: Quotes, short: bool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 from kbkit.embedding.static import count_tokens
 from kbkit.errors import ConfigError
 from kbkit.models.plain import quotation_mark
-from kbkit.replies.limits import LEAST_TOKENS
+from kbkit.replies.limits import MIN_TOKENS
 from kbkit.retrieval.quoting import cut, fenced, harmless, instructions
 
 CURSOR_TOKENS = 36
@@ -48,8 +48,8 @@ class Budget:
 
     @classmethod
     def of(cls, max_tokens: int, most: int) -> Budget:
-        if max_tokens and max_tokens < LEAST_TOKENS:
-            raise ConfigError(f"max_tokens: {LEAST_TOKENS} or more")
+        if max_tokens and max_tokens < MIN_TOKENS:
+            raise ConfigError(f"max_tokens: {MIN_TOKENS} or more")
         return cls(min(max_tokens or most, most) - CURSOR_TOKENS)
 
     def holds(self, text: str, values: Any = None) -> bool:
@@ -102,7 +102,7 @@ _CHARACTERS = 8
 """Most characters that are told for each token of room: some texts have very long tokens."""
 _LINES = (240, 60, 24, 18)
 """Most tokens of a line around a text, the first of them that leaves room for some of it."""
-_LEAST_TEXT = 60
+_MIN_TEXT = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def part_reply(
             "next_cursor": "",
         }  # fmt: skip
         around = quotes.text(name, f"{quotes.note}\n\n{above(last, last)}\n\n")
-        if budget.room - size(around, frame) >= _LEAST_TEXT:
+        if budget.room - size(around, frame) >= _MIN_TEXT:
             break
     budget.take(around, frame)
     text = _fitting(content[start:], budget)

@@ -11,7 +11,7 @@ from kbkit.models.plain import pluralize
 from kbkit.replies.reply import Budget, Quotes, Reply, listing, part_reply, shortened, size
 from kbkit.retrieval.quoting import LINE_TOKENS, cut, one_line
 
-_MOST_FILES = 12
+_MAX_FILES = 12
 
 
 def entries_reply(found: Iterable[EntryInfo], *, start: int, limit: int, budget: Budget) -> Reply:
@@ -37,8 +37,8 @@ def entries_reply(found: Iterable[EntryInfo], *, start: int, limit: int, budget:
 def entry_reply(entry: Entry, *, start: int, budget: Budget) -> Reply:
     """An entry with its prompt, from a character on."""
     paths = [cut(one_line(file.path), LINE_TOKENS) for file in entry.files]
-    files = cut(", ".join(paths[:_MOST_FILES]), 2 * LINE_TOKENS)
-    left = f" and {len(paths) - _MOST_FILES} more" if len(paths) > _MOST_FILES else ""
+    files = cut(", ".join(paths[:_MAX_FILES]), 2 * LINE_TOKENS)
+    left = f" and {len(paths) - _MAX_FILES} more" if len(paths) > _MAX_FILES else ""
     said = [_line(entry), f"updated: {entry.updated_at:%Y-%m-%d}"]
     said += [f"files: {files}{left}"] if files else []
     return part_reply(
@@ -103,7 +103,7 @@ def memory_reply(answer: str, *, quoted: bool, start: int, budget: Budget) -> Re
     return Reply(said, {"note": "", "text": said, "next_cursor": ""})
 
 
-_MOST_ALIASES = 5
+_MAX_ALIASES = 5
 
 
 def entities_reply(found: Iterable[Entity], *, start: int, limit: int, budget: Budget) -> Reply:
@@ -184,7 +184,7 @@ _QUOTED = ("description", "said", "text")
 
 def _entity(entity: Entity) -> tuple[str, dict[str, Any]]:
     about, name = _short(entity.description), _short(entity.name)
-    aliases = ", ".join(_short(alias) for alias in entity.aliases[:_MOST_ALIASES])
+    aliases = ", ".join(_short(alias) for alias in entity.aliases[:_MAX_ALIASES])
     said = f"- {name} ({_short(entity.type)}, {pluralize(entity.chunks, 'passage')})"
     line = said + f": {about}" * bool(about) + f"; also {aliases}" * bool(aliases)
     return line, {

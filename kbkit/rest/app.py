@@ -20,7 +20,7 @@ from kbkit.access import Access, Tokens
 from kbkit.jobs import Jobs
 from kbkit.rest import problems
 from kbkit.rest.metrics import Metrics
-from kbkit.rest.middleware import WHOLE_TEXTS, Gate
+from kbkit.rest.middleware import WHOLE_TEXTS, Middleware
 from kbkit.rest.openapi import describe
 from kbkit.rest.responses import EVERYWHERE
 from kbkit.rest.routes import annotations as of_annotations
@@ -153,7 +153,9 @@ def application(
         app.router.routes.extend(part.routes)
     describe(app)
     access = Access(tokens, open_to_all=is_loopback(settings.host))
-    app.add_middleware(Gate, access=access, settings=settings, metrics=metrics, closing=closing)
+    app.add_middleware(
+        Middleware, access=access, settings=settings, metrics=metrics, closing=closing
+    )
     if settings.allow_origins:
         app.add_middleware(
             CORSMiddleware,

@@ -8,16 +8,16 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from kbkit.entries.skill_file import LONGEST_DESCRIPTION, LONGEST_TITLE, MOST_TAGS
-from kbkit.entries.slugs import LONGEST
+from kbkit.entries.skill_file import MAX_DESCRIPTION_LENGTH, MAX_TAGS, MAX_TITLE_LENGTH
+from kbkit.entries.slugs import MAX_LENGTH
 from kbkit.errors import ArgumentError, VersionConflictError
 from kbkit.models import Entity, Entry, EntryInfo, EntryStatus, Target, TargetKind
 from kbkit.rest.parameters import Body, whole
 from kbkit.rest.uploads import Content
-from kbkit.retrieval.context import LEAST_TOKENS
+from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.validation import check_text
 
-MOST = 1_000_000
+MAX = 1_000_000
 """Most entries, or tokens, that are asked for."""
 _SLUG = "^(?:[a-z0-9]+(?:-[a-z0-9]+)*)?$"
 
@@ -37,21 +37,21 @@ class EntryList(BaseModel):
 # Python itself says what is wrong with one of these; the schema tells what is right.
 FilePath = Annotated[str, Field(min_length=1)]
 Title = Annotated[
-    Any, WithJsonSchema({"type": "string", "maxLength": LONGEST_TITLE, "pattern": r"\S"})
+    Any, WithJsonSchema({"type": "string", "maxLength": MAX_TITLE_LENGTH, "pattern": r"\S"})
 ]
-Line = Annotated[Any, WithJsonSchema({"type": "string", "maxLength": LONGEST_TITLE})]
-Description = Annotated[Any, WithJsonSchema({"type": "string", "maxLength": LONGEST_DESCRIPTION})]
+Line = Annotated[Any, WithJsonSchema({"type": "string", "maxLength": MAX_TITLE_LENGTH})]
+Description = Annotated[
+    Any, WithJsonSchema({"type": "string", "maxLength": MAX_DESCRIPTION_LENGTH})
+]
 Text = Annotated[Any, WithJsonSchema({"type": "string"})]
 Tags = Annotated[
-    Any, WithJsonSchema({"type": "array", "items": {"type": "string"}, "maxItems": MOST_TAGS})
+    Any, WithJsonSchema({"type": "array", "items": {"type": "string"}, "maxItems": MAX_TAGS})
 ]
 Prompt = Annotated[Any, WithJsonSchema({"type": "string", "pattern": r"[^\s]"})]
-Limit = Annotated[Any, WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MOST})]
-Tokens = Annotated[
-    Any, WithJsonSchema({"type": "integer", "minimum": LEAST_TOKENS, "maximum": MOST})
-]
+Limit = Annotated[Any, WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX})]
+Tokens = Annotated[Any, WithJsonSchema({"type": "integer", "minimum": MIN_TOKENS, "maximum": MAX})]
 Status = Annotated[Any, WithJsonSchema({"type": "string", "enum": list(EntryStatus)})]
-Slug = Annotated[Any, WithJsonSchema({"type": "string", "maxLength": LONGEST, "pattern": _SLUG})]
+Slug = Annotated[Any, WithJsonSchema({"type": "string", "maxLength": MAX_LENGTH, "pattern": _SLUG})]
 
 
 class NewEntry(_Body):
@@ -107,7 +107,7 @@ class NewSlug(_Body):
     to: Slug = Field(description="The new name of its folder.")
 
 
-class Need(_Body):
+class TaskQuery(_Body):
     """A task to look up entries for."""
 
     prompt: Prompt = Field(description="The task.")
@@ -141,7 +141,7 @@ _TARGET = {
         },
     ]
 }
-_MOST_NAMES = 1_000
+_MAX_NAMES = 1_000
 _OF = "Id or name of an entity."
 _BY = "Who does it; by default who asks."
 
@@ -152,8 +152,8 @@ def _integer(low: int, high: int) -> WithJsonSchema:
 
 def _few(names: Any) -> Any:
     """Accept names with repetitions, which count once."""
-    if isinstance(names, list) and len(names) > _MOST_NAMES:
-        raise PydanticCustomError("too_long", f"more than {_MOST_NAMES:,} names")
+    if isinstance(names, list) and len(names) > _MAX_NAMES:
+        raise PydanticCustomError("too_long", f"more than {_MAX_NAMES:,} names")
     return names
 
 
@@ -163,7 +163,7 @@ Name = Annotated[Any, WithJsonSchema(_NAME)]
 Names = Annotated[
     Any,
     BeforeValidator(_few),
-    WithJsonSchema({"type": "array", "items": _NAME, "maxItems": _MOST_NAMES}),
+    WithJsonSchema({"type": "array", "items": _NAME, "maxItems": _MAX_NAMES}),
 ]
 Word = Annotated[Any, WithJsonSchema(_WORD)]
 
@@ -217,7 +217,7 @@ class Pair(Body):
     by: By = ""
 
 
-class Undoing(Body):
+class UndoRequest(Body):
     """A change to revert."""
 
     edit: Number | None = Field(None, description="Number of the edit; by default the last one.")

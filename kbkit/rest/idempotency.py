@@ -23,7 +23,7 @@ from kbkit.workspace import Workspace, stores_of
 _KEPT_HEADERS = ("etag", "location")
 
 
-class OnceOnly:
+class IdempotentRequests:
     """Runs a request once, however often it is sent with one idempotency key."""
 
     def __init__(
@@ -78,9 +78,9 @@ def _once(
             max_length=200,
         ),
     ] = None,
-) -> OnceOnly:
-    return OnceOnly(workspace, request.url.path, caller, idempotency_key)
+) -> IdempotentRequests:
+    return IdempotentRequests(workspace, request.url.path, caller, idempotency_key)
 
 
-Once = Annotated[OnceOnly, Depends(_once)]
+Once = Annotated[IdempotentRequests, Depends(_once)]
 """Parameter of a handler that makes something: has it done once for each key."""

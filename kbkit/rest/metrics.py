@@ -19,7 +19,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 @dataclass(slots=True)
-class Counted:
+class RequestCounter:
     """A request that is being counted.
 
     Attributes:
@@ -51,9 +51,9 @@ class Metrics:
         prometheus.ProcessCollector(registry=self.registry)
 
     @contextmanager
-    def request(self, scope: Scope) -> Iterator[Counted]:
+    def request(self, scope: Scope) -> Iterator[RequestCounter]:
         """Count the request that is answered inside."""
-        began, counted = time.perf_counter(), Counted()
+        began, counted = time.perf_counter(), RequestCounter()
         self._running.inc()
         try:
             yield counted

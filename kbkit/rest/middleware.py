@@ -27,7 +27,7 @@ from kbkit.rest.metrics import Metrics
 from kbkit.rest.problems import METADATA, no_token, problem, problem_of, takes_basic
 from kbkit.rest.settings import ServerSettings
 
-_MOST = 10_000
+_MAX = 10_000
 """Callers that are remembered; those who have been quiet for longest are forgotten."""
 
 
@@ -48,7 +48,7 @@ class Rates:
         now = self._clock()
         left, then = self._left.pop(caller, (self._burst, now))
         left = min(self._burst, left + (now - then) * self._rate)
-        if len(self._left) >= _MOST:
+        if len(self._left) >= _MAX:
             del self._left[next(iter(self._left))]
         self._left[caller] = max(left - 1, 0.0) if left >= 1 else left, now
         if left < 1:
@@ -84,7 +84,7 @@ class _BodyRefusedError(Exception):
     """The body of a request is not read any further."""
 
 
-class Gate:
+class Middleware:
     """Lets requests through to an application that are as they have to be."""
 
     def __init__(

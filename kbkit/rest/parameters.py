@@ -25,9 +25,9 @@ from kbkit.models.scores import MAX_QUERY_LENGTH
 from kbkit.rest.responses import page
 from kbkit.validation import check_integer
 
-MOST = 1_000
+MAX = 1_000
 """Most that a request may ask for of anything that is listed."""
-_MOST_IN_ADDRESS = 100
+_MAX_IN_ADDRESS = 100
 """Values of one condition; an address is no longer than 64 kB."""
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _DECIMAL = re.compile(r"[0-9](?:\.[0-9]{1,18})?")
@@ -113,9 +113,9 @@ def boolean(name: str, description: str) -> Any:
     return Depends(read)
 
 
-Limit = Annotated[int, integer("limit", "Most of them.", 1, MOST, 100)]
+Limit = Annotated[int, integer("limit", "Most of them.", 1, MAX, 100)]
 """Parameter: how many of a list."""
-FewLimit = Annotated[int, integer("limit", "Most of them.", 1, MOST, 10)]
+FewLimit = Annotated[int, integer("limit", "Most of them.", 1, MAX, 10)]
 """Parameter: how many hits."""
 
 
@@ -245,7 +245,7 @@ QUERY_SHAPE = {
 }
 QueryText = Annotated[Any, WithJsonSchema(QUERY_SHAPE)]
 """Field: a query."""
-FewHits = Annotated[Any, _told(type="integer", minimum=1, maximum=MOST, description="Most hits.")]
+FewHits = Annotated[Any, _told(type="integer", minimum=1, maximum=MAX, description="Most hits.")]
 """Field: how many hits."""
 SearchMode = Annotated[
     Any,
@@ -354,8 +354,8 @@ def filters_of(*names: str) -> Any:
     async def read(**given: Any) -> dict[str, Any]:
         told = {name: value for name, value in given.items() if value is not None}
         for name, value in told.items():
-            if isinstance(value, list) and len(value) > _MOST_IN_ADDRESS:
-                raise ConfigError(f"{name}: a URL takes {_MOST_IN_ADDRESS} at most; use POST")
+            if isinstance(value, list) and len(value) > _MAX_IN_ADDRESS:
+                raise ConfigError(f"{name}: a URL takes {_MAX_IN_ADDRESS} at most; use POST")
         return {name: _number(name, value) for name, value in told.items()}
 
     parameters = []
@@ -364,7 +364,7 @@ def filters_of(*names: str) -> Any:
             continue
         about = Query(description=f"Condition: see `{name}` of the filters of a search.")
         kind: Any = list[str] if several else str
-        shown = {**_listed(shape), "maxItems": _MOST_IN_ADDRESS} if several else shape
+        shown = {**_listed(shape), "maxItems": _MAX_IN_ADDRESS} if several else shape
         told = Annotated[kind | None, about, _told(**shown)]
         parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=told))
     read.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # FastAPI reads it

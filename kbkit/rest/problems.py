@@ -64,9 +64,9 @@ def _bearer(request: Scope, settings: ServerSettings, **said: str) -> str:
 log = logging.getLogger("kbkit.rest")
 
 MEDIA_TYPE = "application/problem+json"
-_MOST_FAULTS = 10
+_MAX_FAULTS = 10
 """Of a request, that are told."""
-_LONGEST_NAME = 80
+_MAX_NAME_LENGTH = 80
 """Characters of a name that was sent, and of what is told of it."""
 
 # The first class that an error is of decides.
@@ -162,11 +162,11 @@ def problem_of(error: errors.KbkitError, *, challenge: str = "") -> JSONResponse
 def _told(error: RequestValidationError) -> str:
     faults = error.errors()
     found = []
-    for each in faults[:_MOST_FAULTS]:
-        place = ".".join(str(part)[:_LONGEST_NAME] for part in each["loc"])
+    for each in faults[:_MAX_FAULTS]:
+        place = ".".join(str(part)[:_MAX_NAME_LENGTH] for part in each["loc"])
         found.append(f"{place}: {each['msg']}")
-    if len(faults) > _MOST_FAULTS:
-        found.append(f"and {len(faults) - _MOST_FAULTS:,} more")
+    if len(faults) > _MAX_FAULTS:
+        found.append(f"and {len(faults) - _MAX_FAULTS:,} more")
     return "; ".join(found)
 
 

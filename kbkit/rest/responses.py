@@ -176,7 +176,7 @@ Wait = Annotated[
 """Field: whether somebody waits."""
 
 
-def told_when_done(
+def run_as_job(
     jobs: Jobs, caller: Caller, kind: str, arguments: Mapping[str, Any], *, wait: bool
 ) -> Response:
     """Run a job; respond with its result, or with the job (202)."""

@@ -30,7 +30,7 @@ from kbkit.files.paths import collision_key, joined, parts_of
 from kbkit.rest.problems import problem
 from kbkit.rest.responses import answer, documented, quoted, refused
 
-MOST_FILES = 5_000
+MAX_FILES = 5_000
 """Files of a folder that is sent."""
 
 
@@ -73,8 +73,8 @@ def sent_folder(files: Mapping[str, bytes], name: Literal["sent", ".knowledge"])
         FilesError: A path leads out of the folder, or cannot be one on every system.
         EntryFormatError: There are too many, or two are called the same on some systems.
     """
-    if len(files) > MOST_FILES:
-        raise EntryFormatError(f"a folder may have {MOST_FILES:,} files at most")
+    if len(files) > MAX_FILES:
+        raise EntryFormatError(f"a folder may have {MAX_FILES:,} files at most")
     with TemporaryDirectory(prefix="kbkit-") as temporary:
         root = Path(temporary).resolve() / name
         root.mkdir()
@@ -117,7 +117,7 @@ class Folder(BaseModel):
         dict[Annotated[str, Field(min_length=1)], Content],
         Field(
             min_length=1,
-            max_length=MOST_FILES,
+            max_length=MAX_FILES,
             description="Contents of its files by path: text, or `base64`.",
         ),
     ]
@@ -133,7 +133,7 @@ class Upload(NamedTuple):
 
 async def _upload(request: Request) -> Upload:
     if request.headers.get("content-type", "").startswith("multipart/form-data"):
-        async with request.form(max_files=MOST_FILES, max_fields=10) as form:
+        async with request.form(max_files=MAX_FILES, max_fields=10) as form:
             parts = [each for each in form.getlist("files") if isinstance(each, UploadFile)]
             files = {str(each.filename): await each.read() for each in parts}
             task = form.get("task_id", "")

@@ -29,7 +29,7 @@ from kbkit.retrieval.quoting import (
     source_lines,
 )
 
-LEAST_TOKENS = 100
+MIN_TOKENS = 100
 """Smallest budget: smaller ones hold no passage with its source."""
 SOUGHT = 4
 """Hits that are sought for each excerpt that is wanted, since some repeat others or join them."""
@@ -38,7 +38,7 @@ SAID = "said: "
 """How a line of a fact begins that its passage says too."""
 
 _THREADS = 8
-_LEAST_TEXT = 24
+_MIN_TEXT = 24
 """Tokens of a text that are worth their source, told in short."""
 _FULL_TEXT = 60
 """Tokens of a text that leave room for all that is to be said of its source."""
@@ -152,7 +152,7 @@ def _write(
         length = count_line_tokens(text)
         source, own = _source(citation, mark, number, room - taken - min(_FULL_TEXT, length))
         left = room - taken - own
-        if left < min(_LEAST_TEXT, length):
+        if left < min(_MIN_TEXT, length):
             dearest = max(dearest, own)
             continue
         shown = text if length <= left else cut(text, left)
@@ -165,7 +165,7 @@ def _write(
             return _write(found, (), notes, tokens)
         raise ImpossibleError(
             f"max_tokens={tokens}: too few for a passage with its source; give at least "
-            f"{head + dearest + _LEAST_TEXT}"
+            f"{head + dearest + _MIN_TEXT}"
         )
     quoted = {known: piece for piece in pieces if piece.citation is not None
               for known in piece.citation.chunk_ids}  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 from kbkit.embedding.base import Embedder, Matrix, Vector
 from kbkit.embedding.fitted import FIT_REVISION, PRIOR_BELOW, fit
 from kbkit.embedding.regression import MAX_TERMS
-from kbkit.embedding.short_texts import MOST_WORDS, TEXTS_REVISION, choose_texts, fit_to_texts
+from kbkit.embedding.short_texts import MAX_WORDS, TEXTS_REVISION, choose_texts, fit_to_texts
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.embedding.term_vectors import term_vectors
 from kbkit.errors import EmbedderError, ImpossibleError
@@ -133,7 +133,7 @@ def fit_card_encoder(database: Database, kb_id: str, model: Embedder) -> Mapping
         model.embed_passages(texts),
         [terms_of(text) for text in texts],
         chunk_terms=held.terms,
-        words=term_vectors(model, (chunk.text for chunk in chunks), terms_of, MOST_WORDS),
+        words=term_vectors(model, (chunk.text for chunk in chunks), terms_of, MAX_WORDS),
         embedder=model.fingerprint,
     )
     report = {**fitted.report, "last_seq": held.last_seq, "made_by": _MADE_BY["cards"]}

@@ -32,9 +32,9 @@ _PROMPTED = ("title", "section", "url")
 """Metadata that prompts show, beside the text; the rest would only flood them."""
 _EMBEDDED = ("title", "section")
 """Metadata that rerankers and embedders read, as kbkit's own embedder does."""
-_LONGEST_NAME = 64
+_MAX_NAME_LENGTH = 64
 """Characters of a tool's name that services of language models take."""
-_MOST_PASSAGES = 20
+_MAX_PASSAGES = 20
 
 
 def node_of(hit: Hit, notes: tuple[str, ...] = ()) -> NodeWithScore:
@@ -122,13 +122,13 @@ def search_tool(
 ) -> FunctionTool:
     """Return the search of a knowledge base as a tool, which answers with `quoted` hits."""
     asked = Filters.of(filters)
-    if not 1 <= limit <= _MOST_PASSAGES:
-        raise ConfigError(f"limit={limit}: give 1 to {_MOST_PASSAGES} passages")
+    if not 1 <= limit <= _MAX_PASSAGES:
+        raise ConfigError(f"limit={limit}: give 1 to {_MAX_PASSAGES} passages")
 
     default = limit
 
     def found(query: str, limit: int) -> Any:
-        return search(query, limit=max(1, min(limit, _MOST_PASSAGES)), filters=asked)
+        return search(query, limit=max(1, min(limit, _MAX_PASSAGES)), filters=asked)
 
     def ask(query: str, limit: int = default) -> str:
         return quoted(found(query, limit))
@@ -139,12 +139,12 @@ def search_tool(
     parameters = create_model(
         "Search",
         query=(str, Field(description="A question, or some words that the answer may hold.")),
-        limit=(int, Field(default, description=f"Most passages, 1 to {_MOST_PASSAGES}.")),
+        limit=(int, Field(default, description=f"Most passages, 1 to {_MAX_PASSAGES}.")),
     )
     return FunctionTool.from_defaults(
         fn=None if awaited else ask,
         async_fn=ask_awaited if awaited else None,
-        name=f"search_{kb.replace('-', '_')}"[:_LONGEST_NAME],
+        name=f"search_{kb.replace('-', '_')}"[:_MAX_NAME_LENGTH],
         description=f"Search the knowledge base {kb!r}{about and ': '}{about}\n"
         "Gives passages of its documents, best first, each with its source.",
         fn_schema=parameters,

@@ -88,7 +88,7 @@ def check_weight(name: str, weight: Any) -> float:
     return float(weight)
 
 
-_MOST_WORDS = 5
+_MAX_WORDS = 5
 """Words of a name in a query."""
 _WORDS = 60
 """Words of a query that are looked at."""
@@ -129,7 +129,7 @@ def entities_in(
 
 
 def _spans(words: Sequence[str]) -> Iterator[tuple[tuple[int, int], str]]:
-    for length in range(min(_MOST_WORDS, len(words)), 0, -1):
+    for length in range(min(_MAX_WORDS, len(words)), 0, -1):
         for start in range(len(words) - length + 1):
             text = " ".join(words[start : start + length])
             bare = text.strip(_EDGES)

@@ -42,18 +42,18 @@ from kbkit.stores.snapshots.segments import SegmentedSnapshot
 from kbkit.stores.stores import Stores
 from kbkit.text import REVISION, analyzer
 
-_MOST_SECONDS = 0.25
+_MAX_SECONDS = 0.25
 _places = threading.BoundedSemaphore(2)
 """Two, since products of numpy and models run beside another's Python."""
 
 
 @contextmanager
-def computing() -> Iterator[None]:
+def search_slot() -> Iterator[None]:
     """Hold one of the semaphore's places within the block.
 
     Who waits for long goes on without one: others may wait for an embedder that is a service.
     """
-    has_place = _places.acquire(timeout=_MOST_SECONDS)
+    has_place = _places.acquire(timeout=_MAX_SECONDS)
     try:
         yield
     finally:
@@ -124,7 +124,7 @@ class Retriever:
                 if self._state().encodes_like(seen):
                     raise
                 continue  # another process has changed the embedder
-            with computing():
+            with search_slot():
                 found = self._found(seen, query, encoded, note)
             if found is not None:
                 return found

@@ -44,21 +44,21 @@ _SHIFTS = re.compile(rb"\x1b[$(]|~\{")
 _HEAD = 4096
 _DETECTED = 1_000_000  # bytes that the detector looks at
 _WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
-_MOST_ODD = 0.02
+_MAX_ODD = 0.02
 """Largest share of the characters of a text that are none: unassigned, private, control."""
-_FEWEST_LETTERS = {1: 8, 2: 4}
+_MIN_LETTERS = {1: 8, 2: 4}
 """Letters of another alphabet that make its charset credible, by bytes of each."""
 _DOS = "cp850"
 _DOS_LETTERS = re.compile(rb"(?<=[a-z])[\x81\x82\x84\x94](?=[a-z])")
 """``ü``, ``é``, ``ä``, ``ö`` of DOS, which no detector of browsers knows; Windows has quotation
 marks there, which do not stand within words."""
-_FEWEST_ACCENTS = 2
+_MIN_ACCENTS = 2
 """Letters with accents that make another charset of the Latin alphabet credible."""
 _ROMANIAN = re.compile("(?=.*[ăşţ])(?=.*[Ľľ¤])", re.DOTALL | re.IGNORECASE)
 """What ISO-8859-16, which no detector of browsers knows, reads as in ISO-8859-2: its letters of
 Romanian, among letters of Slovak and the currency sign in place of quotation marks and the euro."""
 _MULTIPLE = frozenset({"cp932", "euc_jp", "iso2022_jp", "gb18030", "big5hkscs", "cp949"})
-_MOST_MIXED = 0.2
+_MAX_MIXED = 0.2
 _LATIN = ("LATIN", "MICRO SIGN", "FEMININE", "MASCULINE")
 _FOREIGN_WORD = re.compile("[al]*f[alf]*")
 _MIXED_WORD = re.compile("[al]+f[alf]*|f+[al][alf]*")
@@ -195,7 +195,7 @@ codecs.register_error(_EXTENDED, _extended)
 
 def _guessed(body: bytes) -> Decoded:
     """The text by the charset that a detector finds, unless Windows-1252 is as likely."""
-    name = _DOS if len(_DOS_LETTERS.findall(body)) >= _FEWEST_ACCENTS else _detected(body)
+    name = _DOS if len(_DOS_LETTERS.findall(body)) >= _MIN_ACCENTS else _detected(body)
     # the five bytes that Windows-1252 leaves out are controls in Latin-1, as browsers have them
     western = "".join(
         part.decode(_WESTERN, errors="replace") if number % 2 == 0 else part.decode("latin-1")
@@ -233,10 +233,10 @@ def _credible(text: str, western: str, name: str) -> bool:
         # languages of ideographs set foreign words right between them, but an ideograph alone in
         # a Latin word is two letters of that
         words, mixed = (_FOREIGN, _LONE) if multiple else (_FOREIGN_WORD, _MIXED_WORD)
-        enough = kinds.count("f") >= _FEWEST_LETTERS[1 + multiple]
-        most = _MOST_MIXED * len(words.findall(kinds))
+        enough = kinds.count("f") >= _MIN_LETTERS[1 + multiple]
+        most = _MAX_MIXED * len(words.findall(kinds))
         return enough and len(mixed.findall(kinds)) <= most
-    if len(text) != len(western) or kinds.count("l") < _FEWEST_ACCENTS:
+    if len(text) != len(western) or kinds.count("l") < _MIN_ACCENTS:
         return False
     # a letter that stands alone is a sign that another charset has in its place
     return not any(not western[found.start()].isalpha() for found in _LONE_LETTER.finditer(kinds))
@@ -268,7 +268,7 @@ def _wide(body: bytes) -> str:
             (unicodedata.category(char) in _NO_TEXT and char not in _CONTROLS) or char == "\ufffd"
             for char in text
         )
-        if not text or odd > _MOST_ODD * len(text):
+        if not text or odd > _MAX_ODD * len(text):
             continue
         plain = sum(char.isascii() for char in text)
         swapped = sum(char in _SWAPPED for char in text)

@@ -115,7 +115,7 @@ _DOTTED = re.compile(r"^`?[A-Za-z_]\w*(?:(?:\.|::)\w+)+`?$|^`[^`\s]+`$")
 _ENDPOINT = re.compile(r"^`?(?:GET|POST|PUT|PATCH|DELETE|HEAD) /[\w{}/.:-]*")
 _STEP = re.compile(r"^(?:step|part|lesson) \d", re.I)
 _READ = 200_000
-_MOST, _FEW = 0.6, 0.25  # shares of headings
+_MAX, _FEW = 0.6, 0.25  # shares of headings
 _QUESTIONS = 5
 _SHORT = 60  # characters of a page that says next to nothing
 
@@ -136,7 +136,7 @@ def detect(
     if template is not None:
         return template
     described = _described(inner)
-    if _MANUAL_PAGE.match(title) or _is_manual_page(headings) or described >= _MOST:
+    if _MANUAL_PAGE.match(title) or _is_manual_page(headings) or described >= _MAX:
         return DocumentType.REFERENCE
     for folder in reversed(folders if len(content) >= _SHORT else []):
         if _UNTYPED.fullmatch(folder):

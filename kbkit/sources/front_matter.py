@@ -15,7 +15,7 @@ from kbkit.markdown.structure import document_title
 from kbkit.sources.markdown import commonmark
 
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_MOST_FRONT = 20_000
+_MAX_FRONT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def title_from_name(name: str) -> str:
 
 def _front_matter(text: str) -> dict[str, Any] | None:
     # aliases can make a small text expand without end
-    if len(text) > _MOST_FRONT or re.search(r"(?m)(?:^|[\s:\[,-])[&*]\w", text):
+    if len(text) > _MAX_FRONT or re.search(r"(?m)(?:^|[\s:\[,-])[&*]\w", text):
         return None
     try:
         loaded = yaml.safe_load(text)

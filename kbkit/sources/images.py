@@ -20,11 +20,11 @@ from lxml import etree
 from kbkit.models import Image
 from kbkit.regular_files import bytes_of
 
-MOST_BYTES = 5_000_000
+MAX_BYTES = 5_000_000
 """Largest picture."""
-MOST_IMAGES = 200
+MAX_IMAGES = 200
 """Most pictures of one document."""
-_MOST_PIXELS = 50_000_000
+_MAX_PIXELS = 50_000_000
 _FORMATS = {"PNG": "png", "JPEG": "jpg", "GIF": "gif", "WEBP": "webp"}
 _IMAGE = re.compile(
     r"!\[(?:\\.|[^\[\]\\\n]){0,1000}\]\(\s*(?:<([^<>\n]*)>|((?:\\.|\([^\s()]*\)|[^\s()\\])+))"
@@ -46,7 +46,7 @@ _FETCHES = re.compile(r"url\(\s*['\"]?(?!#)|@import|@font-face|expression|javasc
 
 def kept_image(data: bytes) -> Image | None:
     """Return a picture as it is stored; ``None`` if it is none or too large."""
-    if not data or len(data) > MOST_BYTES:
+    if not data or len(data) > MAX_BYTES:
         return None
     if b"<svg" in data[:4096].lower():
         drawn = _svg(data)
@@ -65,7 +65,7 @@ def kept_image(data: bytes) -> Image | None:
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Warning,
             Pillow.DecompressionBombError):  # fmt: skip
         return None
-    return _named(data, _FORMATS[form]) if 0 < width * height <= _MOST_PIXELS else None
+    return _named(data, _FORMATS[form]) if 0 < width * height <= _MAX_PIXELS else None
 
 
 def _named(data: bytes, suffix: str) -> Image:
@@ -105,7 +105,7 @@ def _style(element: etree._Element) -> str:
 def image_addresses(markdown: str) -> list[str]:
     """The addresses of the pictures of a document as they are written, each once."""
     found = (match[1] or match[2] or "" for match in _IMAGE.finditer(markdown))
-    return list(dict.fromkeys(filter(None, found)))[:MOST_IMAGES]
+    return list(dict.fromkeys(filter(None, found)))[:MAX_IMAGES]
 
 
 def collect(markdown: str, read: Callable[[str], bytes | None]) -> dict[str, Image]:
@@ -123,7 +123,7 @@ def local_reader(file: Path, root: Path) -> Callable[[str], bytes | None]:
             try:
                 full = path.resolve()
                 if full.is_relative_to(root):
-                    return bytes_of(full, MOST_BYTES + 1)
+                    return bytes_of(full, MAX_BYTES + 1)
             except (OSError, ValueError, RuntimeError):
                 continue
         return None

@@ -17,7 +17,7 @@ import yaml
 from kbkit.models.plain import valid_values
 
 _DEEPEST = 200
-_MOST = 3_000_000  # values in all, those behind aliases counted each time
+_MAX = 3_000_000  # values in all, those behind aliases counted each time
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")  # of a character, as JSON may write it
 
@@ -132,8 +132,8 @@ class _Builder:
         top = self._stack[-1]
         top.size += size
         self._total = max(self._total, top.size)
-        if self._total > _MOST:
-            raise ValueError(f"more than {_MOST:,} values (aliases multiply it?)")
+        if self._total > _MAX:
+            raise ValueError(f"more than {_MAX:,} values (aliases multiply it?)")
         if isinstance(top.value, list):
             top.value.append(value)
         elif not top.has_key:

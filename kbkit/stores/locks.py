@@ -87,7 +87,7 @@ class FolderLocks(Locks):
 
 
 _NAME = "mended.jsonl"
-_LONGEST = 100_000
+_MAX_LENGTH = 100_000
 """Bytes of notes, behind which they begin anew."""
 
 
@@ -96,7 +96,7 @@ def note(folder: Path, part: str, problem: str) -> None:
     path = folder / _NAME
     text = json.dumps([f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", part, problem]) + "\n"
     with contextlib.suppress(OSError):
-        mode = "a" if path.exists() and path.stat().st_size < _LONGEST else "w"
+        mode = "a" if path.exists() and path.stat().st_size < _MAX_LENGTH else "w"
         with path.open(mode, encoding="utf-8") as file:
             file.write(text)
 

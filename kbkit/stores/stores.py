@@ -22,7 +22,7 @@ from kbkit.stores.images import FolderImages, ImageStore, take_images
 from kbkit.stores.locks import FolderLocks, Locks
 from kbkit.stores.snapshots.snapshots import Snapshots, Warmer
 from kbkit.stores.sqlite.database import SqliteDatabase
-from kbkit.stores.vector_index import Later, VectorIndex
+from kbkit.stores.vector_index import VectorIndex, WriteBatcher
 from kbkit.stores.vector_store import CatalogVectors, VectorStore
 
 _CATALOG = "catalog.db"
@@ -101,7 +101,7 @@ class Stores:
     warmer: Warmer
     locks: Locks
     images: ImageStore
-    later: Later
+    later: WriteBatcher
     address: StoresAddress | None = None
     other_home: Callable[[], str] = str
 
@@ -172,7 +172,7 @@ class Stores:
         snapshots = Snapshots(folder / "snapshots", database)
         graphs = GraphTables(database)
         warmer = Warmer(snapshots, vectors)
-        images, later = FolderImages(folder / _IMAGES), Later()
+        images, later = FolderImages(folder / _IMAGES), WriteBatcher()
         return cls(
             folder, database, vectors, snapshots, graphs, warmer, locks, images, later, address
         )
@@ -180,7 +180,7 @@ class Stores:
     def gather(self, *, more: bool = True) -> None:
         """Batch index updates of single writes, as a server does; ``False`` flushes what waits.
 
-        See `VectorIndex.gather` and `Later`.
+        See `VectorIndex.gather` and `WriteBatcher`.
         """
         self.later.gather(more=more)  # first: what waits brings vectors
         self.vectors.gather(more=more)

@@ -303,7 +303,7 @@ class VectorIndex:
 _SECONDS = 1.0
 
 
-class Later:
+class WriteBatcher:
     """Does work at once, or, where a server gathers it, within about a second in a thread.
 
     What waits when the process is killed has to be found again by who needs it.

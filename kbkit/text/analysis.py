@@ -57,8 +57,8 @@ from kbkit.text.language import stop_words
 REVISION = 1
 """Counts changes of these rules, since terms of different ones do not meet."""
 
-_LONGEST_TERM = 64
-_MOST_REMEMBERED = 300_000
+_MAX_TERM_LENGTH = 64
+_MAX_REMEMBERED = 300_000
 
 _UNSEEN = re.compile("[\u00ad\u200c\u200d\u2060\ufeff]")
 _LETTER = r"[^\W\d_]"
@@ -150,7 +150,7 @@ class _Memory(dict[str, tuple[str, ...]]):
 
     def __missing__(self, token: str) -> tuple[str, ...]:
         terms = self._terms_of(token)
-        if len(self) < _MOST_REMEMBERED and len(token) <= _LONGEST_TERM:
+        if len(self) < _MAX_REMEMBERED and len(token) <= _MAX_TERM_LENGTH:
             self[token] = terms
         return terms
 
@@ -202,7 +202,11 @@ class Analyzer:
             return self._word(folded, len(token) > 1 and token.isupper())
         if not token.isascii() and _SPACELESS.search(token):
             return self._spaceless(token)
-        if "'" in folded and len(token) <= _LONGEST_TERM and (cut := _CONTRACTION.fullmatch(token)):
+        if (
+            "'" in folded
+            and len(token) <= _MAX_TERM_LENGTH
+            and (cut := _CONTRACTION.fullmatch(token))
+        ):
             return self._memory[cut[1]]
         body = token.lstrip("-@#$.")
         sign = token[: len(token) - len(body)]
@@ -229,7 +233,7 @@ class Analyzer:
                 terms.append(whole[1:])
         if end:
             terms += [whole + end, whole + end.rstrip("0123456789")]
-        return [term[:_LONGEST_TERM] for term in terms]
+        return [term[:_MAX_TERM_LENGTH] for term in terms]
 
     def _segment(self, segment: str) -> tuple[str, ...]:
         pieces = [fold(piece) for piece in _PIECE.split(segment) if piece]
@@ -237,7 +241,7 @@ class Analyzer:
         terms = []
         joined = _together(segment)
         if (bare := segment.strip("_")) != segment:  # __init__
-            terms.append(segment.replace(bare, joined, 1)[:_LONGEST_TERM])
+            terms.append(segment.replace(bare, joined, 1)[:_MAX_TERM_LENGTH])
         if len(pieces) > 1:
             terms.append(self._stemmed(joined))
         for piece in pieces:
@@ -259,8 +263,8 @@ class Analyzer:
         return (self._stemmed(folded),)
 
     def _stemmed(self, folded: str) -> str:
-        word = folded[:_LONGEST_TERM]
-        return (self._stem(word) or word)[:_LONGEST_TERM]
+        word = folded[:_MAX_TERM_LENGTH]
+        return (self._stem(word) or word)[:_MAX_TERM_LENGTH]
 
 
 def _together(segment: str) -> str:

@@ -61,7 +61,7 @@ _READ = 200_000
 _SHARE = 0.3
 """Share of letters of other scripts above which a text is not English: quotations and names
 have less, Japanese manuals with their many Latin names more."""
-_FEWEST = 20
+_MIN = 20
 """Stop words of another language that count as evidence."""
 _WORD = re.compile(r"[^\W\d_]+")
 _OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
@@ -88,8 +88,7 @@ def is_english(texts: Iterable[str]) -> bool:
     own, others = _lists()
     english = sum(words[word] for word in own)
     return all(
-        (count := sum(words[word] for word in known)) < _FEWEST or count <= english
-        for known in others
+        (count := sum(words[word] for word in known)) < _MIN or count <= english for known in others
     )
 
 

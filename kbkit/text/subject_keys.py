@@ -9,7 +9,7 @@ from functools import lru_cache
 from kbkit.models import SubjectKind
 from kbkit.text.language import stop_words
 
-LONGEST_KEY = 200
+MAX_KEY_LENGTH = 200
 """Characters of a normal form; what is longer is no name."""
 
 _UNSEEN = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
@@ -44,7 +44,7 @@ def subject_key(kind: SubjectKind, name: str) -> str:
       ``connection_pool`` and ``connection pools`` are one.
     """
     text = unicodedata.normalize("NFKC", _UNSEEN.sub("", name))
-    text = " ".join(text.split()).strip(_QUOTES + " ")[:LONGEST_KEY]
+    text = " ".join(text.split()).strip(_QUOTES + " ")[:MAX_KEY_LENGTH]
     if kind is SubjectKind.ENTITY:
         return _entity(text)
     text = text.rstrip(_ENDING)

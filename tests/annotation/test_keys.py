@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbkit.models import SubjectKind
-from kbkit.text.subject_keys import LONGEST_KEY, subject_key
+from kbkit.text.subject_keys import MAX_KEY_LENGTH, subject_key
 
 ENTITY = SubjectKind.ENTITY
 
@@ -60,6 +60,6 @@ def test_kinds_have_normal_forms_of_their_own():
 @given(st.sampled_from(SubjectKind), st.text(max_size=300))
 def test_a_key_is_bounded_and_its_own_key(kind, name):
     key = subject_key(kind, name)
-    assert len(key) <= LONGEST_KEY
+    assert len(key) <= MAX_KEY_LENGTH
     again = subject_key(kind, key)  # as a phrase, of which the last word may be a plural
     assert subject_key(kind, again) == again

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.annotation.names import LONGEST, MOST_NAMES, names_of
+from kbkit.annotation.names import MAX_LENGTH, MAX_NAMES, names_of
 from kbkit.models import EntityType as T
 from tests.annotation.documents import document
 
@@ -132,9 +132,9 @@ def test_a_document_gives_a_bounded_number_of_bounded_names():
         f"`name_{n}` `{'x' * 99}{n}`" for n in range(5000)
     )
     names = names_of(document(text + "\n\n## y.defined() {#y.defined}\n"))
-    assert MOST_NAMES < len(names) < len(text) / 100
+    assert MAX_NAMES < len(names) < len(text) / 100
     assert names[0].name == "y.defined"
-    assert max(len(one.name) for one in names) <= LONGEST
+    assert max(len(one.name) for one in names) <= MAX_LENGTH
 
 
 def test_a_name_of_several_forms_is_given_once():
@@ -145,5 +145,5 @@ def test_a_name_of_several_forms_is_given_once():
 @given(st.text(alphabet="#*`-_[](){}|:. \nabAB\0\x1e\x85é連", max_size=200))
 def test_nothing_is_too_strange(text):
     for one in names_of(document(text)):
-        assert 0 < len(one.name) <= LONGEST
+        assert 0 < len(one.name) <= MAX_LENGTH
         assert one.name.isprintable()

@@ -150,7 +150,7 @@ def test_fingers_drag_pinch_and_tap(chrome, kitchen_address):
 def test_what_is_not_drawn_is_found_and_its_neighbourhood_drawn(
     chrome, tmp_path, monkeypatch, kitchen
 ):
-    monkeypatch.setattr(graph_facts, "MOST_DRAWN", 30)
+    monkeypatch.setattr(graph_facts, "MAX_DRAWN", 30)
     with kbkit.open(kitchen / "kb") as workspace:
         site = workspace["guides"].export(folder=tmp_path / "large").site
     context = chrome.new_context(reduced_motion="reduce")

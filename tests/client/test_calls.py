@@ -32,7 +32,7 @@ class Now:
         return _answer(request)
 
 
-class Later:
+class WriteBatcher:
     async def send(self, request: Request[T]) -> T:
         await asyncio.sleep(0)
         return _answer(request)
@@ -62,7 +62,7 @@ class AsyncRemote(Calls, Awaited):
 
 def test_a_call_gives_its_value_at_once_or_to_who_awaits_it() -> None:
     now = Remote(Now())
-    later = AsyncRemote(Later())
+    later = AsyncRemote(WriteBatcher())
 
     async def main() -> None:
         assert await later.info("x") == INFO
@@ -77,7 +77,7 @@ def test_a_wrong_call_says_how_to_write_it_before_anything_is_sent() -> None:
     with pytest.raises(ArgumentError, match=r"write info\(path, deep=True\)"):
         Remote(Now()).info("x", True)  # type: ignore[call-arg]
     with pytest.raises(ArgumentError, match="did you mean 'deep"):
-        AsyncRemote(Later()).info("x", dep=True)  # type: ignore[call-arg]
+        AsyncRemote(WriteBatcher()).info("x", dep=True)  # type: ignore[call-arg]
 
 
 def test_a_call_has_the_signature_and_the_words_of_its_definition() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kbkit.embedding.short_texts import MOST_HEADINGS, choose_texts, fit_to_texts
+from kbkit.embedding.short_texts import MAX_HEADINGS, choose_texts, fit_to_texts
 from kbkit.errors import EmbedderError
 
 TERMS = [f"t{n}" for n in range(60)]
@@ -64,11 +64,11 @@ def test_equal_input_gives_an_equal_table():
 
 
 def test_texts_are_few_short_and_always_the_same():
-    headings = [f"Heading {n}" for n in range(MOST_HEADINGS + 50)] + ["", "  "]
+    headings = [f"Heading {n}" for n in range(MAX_HEADINGS + 50)] + ["", "  "]
     chunks = ["one two three", "", "word " * 500, "x" * 5_000]
     chosen = choose_texts(headings, chunks)
     assert chosen == choose_texts(headings, chunks)
-    assert len(chosen) == len(set(chosen)) <= MOST_HEADINGS + len(chunks)
+    assert len(chosen) == len(set(chosen)) <= MAX_HEADINGS + len(chunks)
     assert all(0 < len(text) <= 120 for text in chosen)
     assert choose_texts([], []) == []
 

@@ -101,7 +101,7 @@ def test_what_is_not_drawn_is_read_in_parts(workspace, tmp_path, monkeypatch):
     kb.export(folder=tmp_path / "all", pages_only=True)
     whole = data(tmp_path / "all")
     assert (whole["undrawn"], whole["further"]) == ([], [])
-    monkeypatch.setattr(graph_facts, "MOST_DRAWN", 2)
+    monkeypatch.setattr(graph_facts, "MAX_DRAWN", 2)
     monkeypatch.setattr(graph_picture, "_ROWS", 2)
     report = kb.export(folder=tmp_path / "site")
     found = data(tmp_path / "site/docs")

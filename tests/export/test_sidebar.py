@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import re
 
-from kbkit.export.mkdocs.sidebar import MOST_SHOWN, MOST_UNFOLDED, Sidebar
+from kbkit.export.mkdocs.sidebar import MAX_SHOWN, MAX_UNFOLDED, Sidebar
 
 
 def entry(title, children=(), listing=""):
@@ -52,14 +52,14 @@ def test_of_long_sections_a_page_has_what_is_around_it():
     for place in (0, 5_000, 9_999):
         found = links(bar.of(f"p{place}.md", f"p{place}.html"))
         assert f"p{place}.html" in found
-        assert len(found) == 2 + MOST_SHOWN + 1
+        assert len(found) == 2 + MAX_SHOWN + 1
         assert found[-1] == "all-a.html"
 
 
 def test_sections_are_files_of_their_own():
     evil = "</script><b>\u2028"
     inner = entry("inner", parts(2, 5_000))
-    bar = sidebar(entry(evil, [inner, *parts(MOST_UNFOLDED)], listing="all"), *parts(2, 9_000))
+    bar = sidebar(entry(evil, [inner, *parts(MAX_UNFOLDED)], listing="all"), *parts(2, 9_000))
     found = dict(bar.files())
     assert len(found) == 2
     ids = [name.removesuffix(".js") for name in found]

@@ -230,7 +230,7 @@ def test_times_are_told(files):
 
 
 def test_a_file_that_is_too_large_is_refused(files, monkeypatch):
-    monkeypatch.setattr("kbkit.files.store.MOST_BYTES", 10)
+    monkeypatch.setattr("kbkit.files.store.MAX_BYTES", 10)
     with pytest.raises(FilesError, match="at most"):
         files.write("a.md", "x" * 11)
     assert files.list() == []

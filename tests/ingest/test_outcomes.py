@@ -11,7 +11,7 @@ import pytest
 from kbkit.ingest import embedding
 from kbkit.ingest.embedding import RunCounters
 from kbkit.models import DocumentState, PageRecord, Problem, SourceDocument
-from kbkit.models.ingest_report import MOST_DOCUMENTS
+from kbkit.models.ingest_report import MAX_DOCUMENTS
 from kbkit.recipes import JsonlSource, PluginSource
 from kbkit.sources.base import Outcome, SourceEvent
 
@@ -194,9 +194,9 @@ def test_a_report_names_so_many_documents_each_once():
     counters = RunCounters()
     counters.read(["a", "b", "a"])
     assert counters.report().documents == ("a", "b")
-    counters.read(map(str, range(2 * MOST_DOCUMENTS)))
+    counters.read(map(str, range(2 * MAX_DOCUMENTS)))
     counters.read(["late"])
-    assert len(counters.documents) == MOST_DOCUMENTS
+    assert len(counters.documents) == MAX_DOCUMENTS
     assert "late" not in counters.report().documents
 
 

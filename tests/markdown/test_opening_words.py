@@ -1,6 +1,6 @@
 import pytest
 
-from kbkit.markdown.opening_words import LONGEST, opening_words, passage_ends
+from kbkit.markdown.opening_words import MAX_LENGTH, opening_words, passage_ends
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_the_top_of_a_page_needs_no_search():
 def test_long_texts_are_cut_where_a_word_ends():
     words = opening_words("incomprehensible " * 40)
     assert words == " ".join(["incomprehensible"] * 4)
-    assert opening_words("x" * 500) == "x" * LONGEST
+    assert opening_words("x" * 500) == "x" * MAX_LENGTH
     assert opening_words("資料を検索する、" * 30).endswith("、")
     assert opening_words("`" * 5_000 + "[" * 5_000) is not None
 

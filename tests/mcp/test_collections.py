@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 import kbkit
-from kbkit.mcp.submissions import MOST_DOCUMENTS, LongWork
+from kbkit.mcp.submissions import MAX_DOCUMENTS, LongWork
 from tests.mcp.agents import agent_of
 from tests.waiting import until
 
@@ -209,7 +209,7 @@ def test_what_an_agent_stored_is_quoted_like_all_documents(agent, pets):
 
 
 def test_more_documents_than_a_call_takes_are_refused(agent, pets):
-    documents = [f"Document number {number}." for number in range(MOST_DOCUMENTS + 1)]
+    documents = [f"Document number {number}." for number in range(MAX_DOCUMENTS + 1)]
     said = agent.error("add_kb_documents", collection_name=pets, documents=documents)
     assert "kbkit add" in said
     assert len(ids_of(agent, pets)) == 2

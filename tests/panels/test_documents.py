@@ -9,8 +9,8 @@ import pytest
 from kbkit.errors import KbkitError
 from kbkit.markdown.plain_text import plain_text
 from kbkit.panels import DocumentsPanel
-from kbkit.panels.documents.tree import MOST_FOUND, DocumentTree
-from kbkit.panels.text_rendering import LONGEST
+from kbkit.panels.documents.tree import MAX_FOUND, DocumentTree
+from kbkit.panels.text_rendering import MAX_LENGTH
 
 SITE = "https://docs.example.org/en/latest"
 MANY = (
@@ -98,9 +98,9 @@ def test_a_filter_shows_no_more_than_can_be_read(kb):
     (one,) = [each for each in kb.documents.list() if each.title == "CSV"]
     from dataclasses import replace
 
-    many = [replace(one, id=str(n), uri=f"{SITE}/{n}") for n in range(MOST_FOUND + 7)]
+    many = [replace(one, id=str(n), uri=f"{SITE}/{n}") for n in range(MAX_FOUND + 7)]
     rows, count = DocumentTree(many).search("csv")
-    assert (len(rows[0]["rows"]), count) == (MOST_FOUND, MOST_FOUND + 7)
+    assert (len(rows[0]["rows"]), count) == (MAX_FOUND, MAX_FOUND + 7)
 
 
 def test_a_document_is_opened_and_its_links_are_followed(kb):
@@ -164,7 +164,7 @@ def test_hostile_documents_stay_text(kb):
     assert "<script" not in state["html"]
     assert "<img" not in state["html"]
     assert "javascript:" not in state["html"].replace("[click](javascript:boom())", "")
-    assert len(state["html"]) < LONGEST + 2000
+    assert len(state["html"]) < MAX_LENGTH + 2000
     assert "characters at the end are left out" in state["note"]
     assert len(panel._view.state["rows"]) == 3
 

@@ -13,7 +13,7 @@ from kbkit.errors import ConfigError
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import Improvement
 from kbkit.panels import IngestPanel
-from kbkit.panels.ingest.report import MOST_PROBLEMS, problems
+from kbkit.panels.ingest.report import MAX_PROBLEMS, problems
 from kbkit.panels.ingest.source_form import SourceForm, source_models
 from tests.waiting import until
 
@@ -267,7 +267,7 @@ def test_only_some_problems_are_shown():
     from kbkit.models import Problem
 
     many = [Problem(f"u{n}", "r") for n in range(500)]
-    assert problems(many, many).count("<li>") == MOST_PROBLEMS + 1
+    assert problems(many, many).count("<li>") == MAX_PROBLEMS + 1
     assert "900 more" in problems(many, many)
 
 

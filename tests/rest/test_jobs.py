@@ -170,9 +170,9 @@ def test_a_key_of_one_is_none_of_anothers(client, workspace):
 def test_the_same_key_with_another_body_is_refused(workspace):
     from kbkit.access import ALL
     from kbkit.errors import ReusedKeyError
-    from kbkit.rest.idempotency import OnceOnly
+    from kbkit.rest.idempotency import IdempotentRequests
 
-    once_only = OnceOnly(workspace, "/import", ALL, "k")
+    once_only = IdempotentRequests(workspace, "/import", ALL, "k")
     first = once_only({"url": "a"}, lambda: answer({"id": 1}, 201))
     assert once_only({"url": "a"}, lambda: pytest.fail("again")).body == first.body
     with pytest.raises(ReusedKeyError, match="was used for another request"):

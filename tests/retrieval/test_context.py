@@ -25,7 +25,7 @@ from kbkit.models import (
     ScoreParts,
     schema,
 )
-from kbkit.retrieval.context import LEAST_TOKENS, Fact, Findings, build, cut
+from kbkit.retrieval.context import MIN_TOKENS, Fact, Findings, build, cut
 from kbkit.retrieval.quoting import citation_of, count_line_tokens, excerpts, source_of
 
 WORDS = [
@@ -70,7 +70,7 @@ FACTS = st.lists(TEXTS, max_size=6)
 
 
 @settings(max_examples=150, deadline=None)
-@given(HITS, st.integers(LEAST_TOKENS, 900), st.lists(TEXTS, max_size=3), st.integers(1, 9), FACTS)
+@given(HITS, st.integers(MIN_TOKENS, 900), st.lists(TEXTS, max_size=3), st.integers(1, 9), FACTS)
 def test_no_context_takes_more_tokens_than_asked(found, tokens, notes, limit, told):
     hits = [
         made_hit(text, title=title, path=path, document=f"d{n}", number=n, uri=title, days=days)

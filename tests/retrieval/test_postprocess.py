@@ -170,12 +170,12 @@ def test_what_fails_is_one_clear_error(workspace, path, arguments, says):
 def test_they_are_opened_once(workspace):
     opened = []
 
-    class Counted(Shortest):
+    class RequestCounter(Shortest):
         def __init__(self, **arguments):
             super().__init__(**arguments)
             opened.append(1)
 
-    globals()["Counted"] = Counted
+    globals()["Counted"] = RequestCounter
     for _ in range(3):
         asked(workspace, {"path": HERE + "Counted"})
     assert len(opened) == 1

@@ -121,7 +121,7 @@ def test_what_is_kept_of_frequent_terms_has_a_bound(monkeypatch):
     rng = np.random.default_rng(3)
     chunks, postings = table(rng), postings_of(rng, [0.9] * 4)
     there = [len(np.unique(chunks.owners[rows])) for rows, _ in postings.values()]
-    monkeypatch.setattr("kbkit.retrieval.candidates.documents._MOST_KEPT", sum(there[:3]))
+    monkeypatch.setattr("kbkit.retrieval.candidates.documents._MAX_KEPT", sum(there[:3]))
     kept = []
     for term in postings:
         DocumentScores.of_words(chunks, {term: postings[term]})

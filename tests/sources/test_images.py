@@ -13,7 +13,7 @@ from PIL import Image as Pillow
 
 import kbkit
 from kbkit.recipes import FilesSource
-from kbkit.sources.images import MOST_BYTES, image_addresses, kept_image
+from kbkit.sources.images import MAX_BYTES, image_addresses, kept_image
 
 SVG = b"""<?xml version="1.0"?>
 <svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 9 9"
@@ -51,7 +51,7 @@ def test_pictures_are_known_by_what_they_hold(form: str, suffix: str) -> None:
     "data",
     [
         b"", b"<script>alert(1)</script>", b"%PDF-1.7", b"\x89PNG\r\n\x1a\nbroken", bomb(),
-        picture("PNG") + b"\0" * MOST_BYTES, picture("BMP"), b"<html><svg></svg></html>",
+        picture("PNG") + b"\0" * MAX_BYTES, picture("BMP"), b"<html><svg></svg></html>",
         b'<!DOCTYPE svg [<!ENTITY a "aaaa">]><svg xmlns="http://www.w3.org/2000/svg">&a;</svg>',
         b'<svg xmlns="http://www.w3.org/1999/xhtml"></svg>',
     ],

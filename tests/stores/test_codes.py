@@ -49,7 +49,7 @@ def files(tmp_path):
 @pytest.fixture
 def made(files, monkeypatch):
     """Two segments with codes, of which rows have gone, and a small one without."""
-    monkeypatch.setattr(codes, "FEWEST", 2_000)
+    monkeypatch.setattr(codes, "MIN", 2_000)
     monkeypatch.setattr(leg, "_SCAN_LIMIT", 0)
     rng = np.random.default_rng(5)
     vectors = rng.normal(size=(6_300, DIMENSIONS)) * np.linspace(2, 0.2, DIMENSIONS)

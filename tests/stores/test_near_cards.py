@@ -67,7 +67,7 @@ def of(cards, start):
 @pytest.fixture
 def made(tmp_path, monkeypatch):
     """Two segments with codes, a few cards that came behind, documents gone and without cards."""
-    monkeypatch.setattr(codes, "FEWEST", 1_000)
+    monkeypatch.setattr(codes, "MIN", 1_000)
     cards = unit(2 * DOCUMENTS, 5)
     cards[7::50] = 0.0
     segments = [of(cards[:DOCUMENTS], 1), of(cards[DOCUMENTS:], DOCUMENTS + 1)]

@@ -136,7 +136,7 @@ steps = st.lists(
 def test_segments_read_as_the_whole_snapshot(database, tmp_path, steps):
     """Whatever came and went, was embedded anew, merged, and by which process."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(advancing, "MOST", 4)
+        patched.setattr(advancing, "MAX", 4)
         patched.setattr(advancing, "SLICE", 5)
         patched.setattr(making, "_TIER", 2)
         patched.setattr(making, "_SMALLEST", 2)
@@ -198,7 +198,7 @@ def test_a_search_gets_a_new_segment_unless_much_has_changed(stored, monkeypatch
         assert seen.snapshots.get(row) is found
         with seen.database.read() as transaction:
             assert seen.snapshots.table(transaction, row) is found
-    monkeypatch.setattr(advancing, "MOST", 1)
+    monkeypatch.setattr(advancing, "MAX", 1)
     put(stored, "more", "a", "b", "c")
     assert stored.snapshots.get(catalog(stored)[0]) is None
     check(stored)

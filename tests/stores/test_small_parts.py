@@ -11,7 +11,7 @@ from kbkit.errors import ConflictError, WorkspaceError
 from kbkit.stores import vector_index
 from kbkit.stores.copier import copy_folder
 from kbkit.stores.locks import FolderLocks
-from kbkit.stores.vector_index import Later
+from kbkit.stores.vector_index import WriteBatcher
 
 pytestmark = pytest.mark.local
 
@@ -73,7 +73,7 @@ def test_a_lock_that_cannot_be_had_says_why(locks, tmp_path):
 
 
 def test_work_is_done_at_once_unless_it_is_gathered():
-    work, done = Later(), []
+    work, done = WriteBatcher(), []
     work.do("a", lambda: done.append(1))
     assert done == [1]
     work.gather()
@@ -90,7 +90,7 @@ def test_work_is_done_at_once_unless_it_is_gathered():
 
 def test_what_waits_is_done_soon_whatever_fails(monkeypatch):
     monkeypatch.setattr(vector_index, "_SECONDS", 0.01)
-    work = Later()
+    work = WriteBatcher()
     work.gather()
 
     def deleted():

@@ -86,7 +86,7 @@ def picture(name: str, kb: str, assets: str) -> str:
 
 WORDS = 64
 """Tokens whose rows are in one file: 25 kB, of which a query reads some ten."""
-LONGEST = 256
+MAX_LENGTH = 256
 """Tokens of a text that are read."""
 _LICENSE = Path(__file__).parents[1] / "assets" / "minilm-license.txt"
 
@@ -107,8 +107,8 @@ def _files(weights: Weights) -> Iterator[tuple[str, bytes]]:
     yield "LICENSE.txt", _LICENSE.read_bytes()
     yield "vocabulary.txt", "\n".join(minilm_vocabulary()).encode()
     norm = weights.norm
-    numbers = [weights.kind, norm.weights, norm.biases, weights.place_scales[:LONGEST]]
-    yield "embeddings.bin", _packed(numbers, [weights.places[:LONGEST]])
+    numbers = [weights.kind, norm.weights, norm.biases, weights.place_scales[:MAX_LENGTH]]
+    yield "embeddings.bin", _packed(numbers, [weights.places[:MAX_LENGTH]])
     for number, layer in enumerate(weights.layers):
         yield f"layer-{number}.bin", _layer(layer)
     for number, start in enumerate(range(0, len(weights.words), WORDS)):

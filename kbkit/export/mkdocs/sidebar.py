@@ -20,9 +20,9 @@ from kbkit.export.index.packing import encode_call
 from kbkit.export.pages.outline import BROWSE
 from kbkit.export.pages.paths import digest
 
-MOST_SHOWN = 40
+MAX_SHOWN = 40
 """Most entries of one section that a page has, those around its own."""
-MOST_UNFOLDED = 500
+MAX_UNFOLDED = 500
 """Most entries of one section that are unfolded."""
 FOLDER = "contents"
 """Folder of the files of sections, beside the scripts."""
@@ -129,7 +129,7 @@ class Sidebar:
             if entry.children:
                 rows = [
                     [each.title, each.url, *([each.id] if each.children else [])]
-                    for each in entry.children[:MOST_UNFOLDED]
+                    for each in entry.children[:MAX_UNFOLDED]
                 ]
                 if left := len(entry.children) - len(rows):
                     rows.append([f"{left:,} more", entry.listing])
@@ -145,10 +145,10 @@ def _level(
     over: _Entry, branch: Sequence[_Entry], current: _Entry | None, here: str, up: str
 ) -> Iterator[str]:
     entries = over.children
-    if len(entries) > MOST_SHOWN:
+    if len(entries) > MAX_SHOWN:
         place = next((n for n, each in enumerate(entries) if each in branch), 0)
-        first = max(0, min(place - MOST_SHOWN // 2, len(entries) - MOST_SHOWN))
-        entries = entries[first : first + MOST_SHOWN]
+        first = max(0, min(place - MAX_SHOWN // 2, len(entries) - MAX_SHOWN))
+        entries = entries[first : first + MAX_SHOWN]
     for entry in entries:
         link = _link(html.escape(entry.title), up + entry.url)
         if entry is current and entry.url == here:

@@ -22,7 +22,7 @@ SECTIONS = 12
 """Most sections whose first documents the home page names; others it names by their name."""
 FIRST = 5
 """Documents of a section that the home page names."""
-MOST_DOCUMENTS = 40
+MAX_DOCUMENTS = 40
 """Most documents of no section that the home page names."""
 CHANGES = 10
 """Most changes that the home page names."""
@@ -42,8 +42,8 @@ def home_page(info: KnowledgeBaseInfo, outline: Outline) -> dict[str, str]:
     lines += _best(outline)
     if root.documents and not outline.facts.best:
         label = "More documents" if root.sections else "Documents"
-        lines += [f"## {label}", "", *document_list(outline, root.documents[:MOST_DOCUMENTS], HOME)]
-    if len(root.documents) > MOST_DOCUMENTS:
+        lines += [f"## {label}", "", *document_list(outline, root.documents[:MAX_DOCUMENTS], HOME)]
+    if len(root.documents) > MAX_DOCUMENTS:
         path = outline.section_paths[root.key]
         more = section_pages(outline, Section(root.key, items=list(root.documents)), (), path)
         lines += [f"[All {pluralize(len(root.documents))}]({relative(path, HOME)})", ""]
@@ -103,7 +103,7 @@ def _changes(outline: Outline) -> list[str]:
 def _best(outline: Outline) -> list[str]:
     found = [outline.entries[uri] for uri in outline.facts.best if uri in outline.entries]
     rows = []
-    for entry in found[:MOST_DOCUMENTS]:
+    for entry in found[:MAX_DOCUMENTS]:
         line = document_list(outline, [entry.uri], HOME)[0]
         average, people = outline.facts.ratings.get(entry.id, (0.0, 0))
         rated = f" {stars(average)} ({people:,})" if people else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kbkit.export.pages.home_page import MOST_DOCUMENTS
+from kbkit.export.pages.home_page import MAX_DOCUMENTS
 from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, GRAPH, HOME, Outline
 from kbkit.export.pages.sections import Section
 from kbkit.models.plain import plain
@@ -14,7 +14,7 @@ from kbkit.models.plain import plain
 def navigation(outline: Outline) -> Iterator[dict[str, Any]]:
     """Iterate over the pages in the source's order."""
     home = {"title": "Home", "path": HOME}
-    if len(outline.root.documents) > MOST_DOCUMENTS:
+    if len(outline.root.documents) > MAX_DOCUMENTS:
         home["list"] = outline.section_paths[outline.root.key]
     yield home
     yield from _items(outline, outline.root)

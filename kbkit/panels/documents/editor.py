@@ -12,11 +12,11 @@ from traitlets import Bunch
 from kbkit.models import Document, DocumentState, DocumentType, Rating
 from kbkit.models.plain import pluralize
 from kbkit.panels import render
-from kbkit.panels.controls import Muted, button, control, row, show, toggle
+from kbkit.panels.controls import MutedUpdates, button, control, row, show, toggle
 from kbkit.panels.documents.rendering import DocumentLink, DocumentRenderer, RenderedDocument
 from kbkit.panels.events import Topic
 from kbkit.panels.panel import Panel
-from kbkit.panels.text_rendering import LONGEST
+from kbkit.panels.text_rendering import MAX_LENGTH
 from kbkit.panels.view import View
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         self._rendered = RenderedDocument("", {})
         self._given: list[Rating] = []
         self._serial = 0
-        self._muted = Muted()
+        self._muted = MutedUpdates()
         self.document: Document | None = None
         types = [(str(each).replace("_", " "), str(each)) for each in DocumentType]
         self.type_box = control(widgets.Dropdown, "Type", options=types)
@@ -121,7 +121,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             self._view.state = {**_EMPTY, "serial": self._serial}
             return
         current = document.state is DocumentState.CURRENT
-        cut = f"{rendered.cut:,} characters at the end are left out: {LONGEST:,} are shown."
+        cut = f"{rendered.cut:,} characters at the end are left out: {MAX_LENGTH:,} are shown."
         self._view.state = {
             "title": render.plain(document.title, render.TITLE_LENGTH) or "Untitled",
             "about": render.plain(document.description, render.ABOUT_LENGTH),

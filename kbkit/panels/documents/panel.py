@@ -17,7 +17,7 @@ from kbkit.models.plain import pluralize
 from kbkit.panels.controls import button, control, row
 from kbkit.panels.documents.editor import DocumentEditor
 from kbkit.panels.documents.rendering import DocumentRenderer
-from kbkit.panels.documents.tree import MOST_FOUND, DocumentTree
+from kbkit.panels.documents.tree import MAX_FOUND, DocumentTree
 from kbkit.panels.events import Topic
 from kbkit.panels.homes import AnyTarget
 from kbkit.panels.panel import Panel
@@ -198,7 +198,7 @@ class DocumentsPanel(Panel):
         found, count = self._tree.search(text) if text else (None, 0)
         name = self._selector.name
         if text:
-            more = f", the first {MOST_FOUND} are shown" if count > MOST_FOUND else ""
+            more = f", the first {MAX_FOUND} are shown" if count > MAX_FOUND else ""
             self.say(f"{count:,} of {len(self._tree):,} documents{more}")
         else:
             self.say(f"{name}: {pluralize(len(self._tree))}" if name else "No knowledge base yet")

@@ -17,7 +17,7 @@ from kbkit.markdown.disarming import prepare
 from kbkit.markdown.rendering import render as render_markdown
 from kbkit.models import Chunk, Document
 from kbkit.panels.render import PATH_LENGTH, plain
-from kbkit.panels.text_rendering import LONGEST
+from kbkit.panels.text_rendering import MAX_LENGTH
 
 _HREF = re.compile(r'<a href="([^"]+)"')
 _DOCUMENT = "#document-"
@@ -63,19 +63,19 @@ class DocumentRenderer:
 
     def render(self, document: Document, chunks: Sequence[Chunk] | None = None) -> RenderedDocument:
         if chunks is None:
-            html = self._html(document, document.content[:LONGEST])
+            html = self._html(document, document.content[:MAX_LENGTH])
         else:
             html = "".join(self._pieces(document, chunks))
         links = {}
         for found in set(_HREF.findall(html)):
             if link := self._link(unescape(found)):
                 links[unescape(found)] = link
-        return RenderedDocument(html, links, max(0, len(document.content) - LONGEST))
+        return RenderedDocument(html, links, max(0, len(document.content) - MAX_LENGTH))
 
     def _pieces(self, document: Document, chunks: Sequence[Chunk]) -> Iterable[str]:
         end = 0
         for number, chunk in enumerate(chunks, 1):
-            if chunk.start >= LONGEST:
+            if chunk.start >= MAX_LENGTH:
                 return
             yield self._html(document, document.content[end : chunk.start])
             end = max(end, chunk.end)
@@ -87,7 +87,7 @@ class DocumentRenderer:
                 f"<b>{number}</b> <bdi>{escape(path)}</bdi> {len(chunk.text):,} characters{page}"
                 f"</p>{self._html(document, chunk.text)}</section>"
             )
-        yield self._html(document, document.content[end:LONGEST])
+        yield self._html(document, document.content[end:MAX_LENGTH])
 
     def _html(self, document: Document, markdown: str) -> str:
         if not markdown.strip():

@@ -11,7 +11,7 @@ from kbkit.export.pages.sections import natural_key
 from kbkit.models import Document, DocumentState
 from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
 
-MOST_FOUND = 300
+MAX_FOUND = 300
 """Documents that a filter shows."""
 _OPEN = 500
 """A folder that most documents lie in is shown open, unless it has more lines than this."""
@@ -88,7 +88,7 @@ class DocumentTree:
             if all(word in known for word in words)
         ]
         root = _Folder("", "")
-        _insert({"": root}, [self.documents[document_id] for document_id in hits[:MOST_FOUND]])
+        _insert({"": root}, [self.documents[document_id] for document_id in hits[:MAX_FOUND]])
         return _expanded(root), len(hits)
 
 

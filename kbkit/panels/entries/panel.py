@@ -24,14 +24,14 @@ from kbkit.errors import (
 )
 from kbkit.models import Entry, EntryStatus
 from kbkit.panels import render
-from kbkit.panels.controls import Muted, control, row
+from kbkit.panels.controls import MutedUpdates, control, row
 from kbkit.panels.debounce import Debouncer
 from kbkit.panels.entries import content
 from kbkit.panels.events import Topic
 from kbkit.panels.homes import AnyWorkspace, home_of
 from kbkit.panels.panel import Panel
 from kbkit.panels.questions import Answer, AskingView, Message, text_in
-from kbkit.panels.text_rendering import LONGEST, render_text
+from kbkit.panels.text_rendering import MAX_LENGTH, render_text
 from kbkit.panels.watch import Watch
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class EntriesPanel(Panel):
         self._seen: object = None
         self._serial = 0
         self._undo: list[tuple[str, Callable[[], str]]] = []
-        self._muted = Muted()
+        self._muted = MutedUpdates()
         hint = "Words of entries"
         self.find_box = control(widgets.Text, "Find", placeholder=hint).add_class("kbkit-query")
         statuses = [("any", ""), *((each.value, each.value) for each in EntryStatus)]
@@ -176,7 +176,7 @@ class EntriesPanel(Panel):
     def _code(self, message: Message) -> Answer:
         path = text_in(message, "path")
         with self._entries.open(text_in(message, "slug"), path) as file:
-            data = file.read(4 * LONGEST)
+            data = file.read(4 * MAX_LENGTH)
             more = bool(file.read(1))
         try:
             text = data.decode(errors="ignore" if more else "strict")
@@ -187,7 +187,7 @@ class EntriesPanel(Panel):
         rendered = render_text(path, text)
         cut = rendered.cut or more
         return {"html": rendered.html, "text": "" if cut else text,
-                "note": f"The first {LONGEST:,} characters are shown." if cut else ""}  # fmt: skip
+                "note": f"Only the first {MAX_LENGTH:,} characters." if cut else ""}  # fmt: skip
 
     def _download(self, message: Message) -> Answer:
         """A piece of a file; the page asks for one after another."""

@@ -24,11 +24,17 @@ from kbkit.panels import render
 from kbkit.panels.controls import control, row
 from kbkit.panels.debounce import Debouncer
 from kbkit.panels.events import Topic
-from kbkit.panels.files.rows import MOST_FOUND, ancestors, found_rows, rows
+from kbkit.panels.files.rows import MAX_FOUND, ancestors, found_rows, rows
 from kbkit.panels.homes import AnyWorkspace, home_of
 from kbkit.panels.panel import Panel
 from kbkit.panels.questions import Answer, AskingView, Message, text_in
-from kbkit.panels.text_rendering import LONGEST, RenderedFile, is_rendered, render_file, render_text
+from kbkit.panels.text_rendering import (
+    MAX_LENGTH,
+    RenderedFile,
+    is_rendered,
+    render_file,
+    render_text,
+)
 from kbkit.panels.watch import Watch
 from kbkit.stores.catalog.knowledge_bases import FILES
 
@@ -36,7 +42,7 @@ if TYPE_CHECKING:
     from kbkit.workspace import Workspace
 
 _PAUSE = 0.25
-_MOST_WATCHED = 100
+_MAX_WATCHED = 100
 """Folders that are looked at for whether other programs changed them."""
 _CHOOSE = "Choose a file to show it here, or make one with New file."
 _NONE = "No files yet. New file makes one."
@@ -166,7 +172,7 @@ class FilesPanel(Panel):
 
     def _revision(self) -> str:
         opened = [self.file.path] if self.file is not None and not self.file.read_only else []
-        return self._files.revision(["", *sorted(self._open_folders)[:_MOST_WATCHED], *opened])
+        return self._files.revision(["", *sorted(self._open_folders)[:_MAX_WATCHED], *opened])
 
     # What the page asks
 
@@ -337,9 +343,7 @@ class FilesPanel(Panel):
         else:
             self._rendered = render_text(path, text)
         if self._rendered.cut:
-            note = (
-                f"{self._rendered.cut:,} characters at the end are left out: {LONGEST:,} are shown."
-            )
+            note = f"Only the first {MAX_LENGTH:,} characters; {self._rendered.cut:,} are left out."
         if is_text and not text.strip():
             note = "This file is empty."
         return shown | {
@@ -383,7 +387,7 @@ class FilesPanel(Panel):
         if self._documents is None or self._documents[0] != self._seen:
             self._documents = (self._seen, kb.documents.list())
         found = found_rows(text, self._documents[1], list(kb.search(text, limit=50)))
-        few = f", the first {MOST_FOUND} are shown" if len(found) == MOST_FOUND else ""
+        few = f", the first {MAX_FOUND} are shown" if len(found) == MAX_FOUND else ""
         self.say(f"{len(found):,} of {len(self._documents[1]):,} files{few}")
         return found
 

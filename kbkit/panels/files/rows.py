@@ -10,7 +10,7 @@ from kbkit.models import Document, FileInfo, Hit
 from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
 from kbkit.sources.formats import FORMATS, MULTIPLE
 
-MOST_FOUND = 200
+MAX_FOUND = 200
 """Files that a search shows."""
 
 Row = dict[str, Any]
@@ -46,7 +46,7 @@ def found_rows(text: str, documents: Sequence[Document], hits: Sequence[Hit]) ->
             "name": plain(path.rpartition("/")[2], TITLE_LENGTH),
             "about": plain(f"{path.rpartition('/')[0]} · {found[path]}".strip(" ·"), ABOUT_LENGTH),
         }
-        for path in named[:MOST_FOUND]
+        for path in named[:MAX_FOUND]
     ]
 
 

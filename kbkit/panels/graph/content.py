@@ -16,8 +16,8 @@ _NAME = 160
 _DESCRIPTION = 2_000
 _PASSAGE = 400
 _PROPERTY = 240
-_MOST_ALIASES = 40
-_MOST_PROPERTIES = 40
+_MAX_ALIASES = 40
+_MAX_PROPERTIES = 40
 
 
 def target_of(node: str) -> Target:
@@ -99,7 +99,7 @@ def details(
 
 
 def _aliases(entity: Entity) -> list[str]:
-    shown = [render.plain(alias, _NAME) for alias in entity.aliases[:_MOST_ALIASES]]
+    shown = [render.plain(alias, _NAME) for alias in entity.aliases[:_MAX_ALIASES]]
     more = len(entity.aliases) - len(shown)
     return [*shown, f"{more:,} more"] if more else shown
 
@@ -110,7 +110,7 @@ def _facts(entity: Entity) -> list[tuple[str, str]]:
     if entity.made_by and entity.updated_at:
         who = render.plain(entity.made_by, _NAME)
         told.append(("Changed", f"{entity.updated_at:%Y-%m-%d %H:%M} by {who}"))
-    for name, value in list(entity.properties.items())[:_MOST_PROPERTIES]:
+    for name, value in list(entity.properties.items())[:_MAX_PROPERTIES]:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         told.append((render.plain(name, 80), render.plain(text, _PROPERTY)))
     return told

@@ -12,7 +12,7 @@ from traitlets import Bunch
 
 from kbkit.config import Settings
 from kbkit.errors import ConfigError, ConflictError, NotFoundError
-from kbkit.graph.graph import MOST_DRAWN, Graph
+from kbkit.graph.graph import MAX_DRAWN, Graph
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Entity, EntityType, Hit, Relation, Target, TargetKind
 from kbkit.panels import render
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kbkit.client.graph import RemoteGraph
     from kbkit.knowledge_base import KnowledgeBase
 
-_SIZES = (100, 250, 500, 1_000, MOST_DRAWN)
+_SIZES = (100, 250, 500, 1_000, MAX_DRAWN)
 _NEIGHBORS = 60
 _FOUND = 20
 _GAPS = 12  # of each kind

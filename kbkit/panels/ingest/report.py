@@ -9,7 +9,7 @@ from kbkit.models import IngestReport, Problem
 from kbkit.models.plain import pluralize
 from kbkit.panels.render import PATH_LENGTH, TITLE_LENGTH, plain
 
-MOST_PROBLEMS = 100
+MAX_PROBLEMS = 100
 """Problems that are listed."""
 
 
@@ -47,9 +47,9 @@ def problems(failed: Sequence[Problem], skipped: Sequence[Problem]) -> str:
         f'<li><span class="kbkit-badge kbkit-{kind}">{kind}</span> '
         f"<bdi>{escape(plain(problem.uri, TITLE_LENGTH))}</bdi> "
         f'<span class="kbkit-reason">{escape(plain(problem.reason, PATH_LENGTH))}</span></li>'
-        for kind, problem in found[:MOST_PROBLEMS]
+        for kind, problem in found[:MAX_PROBLEMS]
     )
-    more = len(found) - MOST_PROBLEMS
+    more = len(found) - MAX_PROBLEMS
     rest = f"<li>and {more:,} more: see the report</li>" if more > 0 else ""
     return (
         f'<div class="kbkit-problems" role="region" aria-label="Problems" tabindex="0">'

@@ -15,7 +15,7 @@ from traitlets import Bunch
 
 from kbkit.models import DocumentState, DocumentType, Filters, Frame, KnowledgeBaseInfo
 from kbkit.panels import render
-from kbkit.panels.controls import Muted, control, row, show, toggle
+from kbkit.panels.controls import MutedUpdates, control, row, show, toggle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ _DAYS = (
     ("Past year", timedelta(days=365)),
 )
 _STARS = (("Any", 0.0), ("2 or more", 2.0), ("3 or more", 3.0), ("4 or more", 4.0), ("5", 5.0))
-_MOST = 500
+_MAX = 500
 """Most tags and folders that are offered."""
 
 
@@ -49,7 +49,7 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def __init__(self, knowledge_bases: Callable[[], Sequence[KnowledgeBase]]) -> None:
         self._knowledge_bases = knowledge_bases
-        self._muted = Muted()
+        self._muted = MutedUpdates()
         self._age: timedelta | None = None
         self.toggle = toggle(
             "Filters", tooltip="Only some types, tags, folders, subjects, ratings, ages or states"
@@ -82,7 +82,7 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self.controls["path"].options = [f"{folder}/**" for folder in sorted(folders)]
             self.controls["frame"].options = _frame_options(kb.annotations.frames for kb in bases)
             self.controls["subject"].options = _commonest(
-                {each.name: each.chunks for each in kb.annotations.subjects(limit=_MOST)}
+                {each.name: each.chunks for each in kb.annotations.subjects(limit=_MAX)}
                 for kb in bases
             )
             self._show_value()
@@ -246,7 +246,7 @@ def _commonest(counts: Iterator[dict[str, int]]) -> list[str]:
     total: Counter[str] = Counter()
     for found in counts:
         total.update(found)
-    return [render.plain(name, 200) for name, _ in total.most_common(_MOST)]
+    return [render.plain(name, 200) for name, _ in total.most_common(_MAX)]
 
 
 def _choose(box: Any, value: Any, label: Callable[[Any], str]) -> None:

@@ -14,7 +14,7 @@ from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Hit, Hits, Mode
 from kbkit.models.plain import pluralize
 from kbkit.panels import render
-from kbkit.panels.controls import Muted, control, mode_box, row
+from kbkit.panels.controls import MutedUpdates, control, mode_box, row
 from kbkit.panels.debounce import Debouncer
 from kbkit.panels.events import Topic
 from kbkit.panels.homes import AnyTarget
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     pass
 
 _Request = tuple[str, str, str, Filters]
-_LONGEST_QUERY = 1000
+_MAX_QUERY_LENGTH = 1000
 _AT_ONCE = 0.08
 """Seconds that a search may take to be done for every keystroke, without waiting for a pause."""
-_LONGEST_WAIT = 0.4
+_MAX_WAIT = 0.4
 
 
 class SearchPanel(Panel):
@@ -80,7 +80,7 @@ class SearchPanel(Panel):
         self._last: _Request | None = None
         self._before: list[ResultSet] = []
         self._revisions: tuple[object, object] = ((), ())
-        self._muted = Muted()
+        self._muted = MutedUpdates()
         self._selector = KnowledgeBaseSelector(
             target, on_change=self._debouncer.now, offer_all=True
         )
@@ -174,7 +174,7 @@ class SearchPanel(Panel):
 
     def _search(self) -> None:
         """Search with the current controls, and show the result. Never raises."""
-        query = " ".join(self.query_box.value[:_LONGEST_QUERY].split())
+        query = " ".join(self.query_box.value[:_MAX_QUERY_LENGTH].split())
         with self.shown_errors():
             self._selector.offer()
             request = (query, self._selector.name, self.mode_box.value, self.filters)
@@ -203,7 +203,7 @@ class SearchPanel(Panel):
     def _adapt(self, seconds: float) -> None:
         if self._adapts and seconds:
             slow = min(seconds, self._debouncer.delay or seconds) > _AT_ONCE
-            self._debouncer.delay = min(seconds, _LONGEST_WAIT) if slow else 0.0
+            self._debouncer.delay = min(seconds, _MAX_WAIT) if slow else 0.0
 
     def _show(self, results: ResultSet, *, fresh: bool = True) -> None:
         status, notice = self._summary(results)

@@ -25,7 +25,7 @@ from kbkit.rest.parameters import (
     read_cursor,
     write_cursor,
 )
-from kbkit.rest.responses import Wait, answer, documented, documented_work, page, told_when_done
+from kbkit.rest.responses import Wait, answer, documented, documented_work, page, run_as_job
 
 router = APIRouter(prefix="/api/knowledge/bases/{name}", tags=["annotations"])
 
@@ -132,9 +132,7 @@ def annotate_chunks(
     if body.estimate:
         return answer(annotations.make(estimate=True))
     arguments = {"kb": name}
-    return once(
-        arguments, lambda: told_when_done(jobs, caller, "annotate", arguments, wait=body.wait)
-    )
+    return once(arguments, lambda: run_as_job(jobs, caller, "annotate", arguments, wait=body.wait))
 
 
 @router.get(

@@ -14,8 +14,8 @@ from kbkit.models import BundleArchive, Restoration
 from kbkit.rest.access import ADMIN, Caller, JobsOf, WorkspaceOf
 from kbkit.rest.idempotency import Once
 from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.parameters import MOST, Body, KbName, left_out
-from kbkit.rest.responses import Wait, documented_work, told_when_done
+from kbkit.rest.parameters import MAX, Body, KbName, left_out
+from kbkit.rest.responses import Wait, documented_work, run_as_job
 from kbkit.rest.routes.bases import SLUG
 from kbkit.rest.uploads import ConditionsOf, contents, sent
 from kbkit.stores.catalog.knowledge_bases import BUILT_IN
@@ -28,7 +28,7 @@ ArchiveId = Annotated[str, Path(description="Id of a bundle.", min_length=1, max
 class NewBundle(Body):
     """Contents of a bundle."""
 
-    kbs: Annotated[list[KbName], Field(max_length=MOST)] | None = None
+    kbs: Annotated[list[KbName], Field(max_length=MAX)] | None = None
     """Names of knowledge bases; by default all, with files and entries: a backup. With a token that
     is for some only, all of those."""
     wait: Wait = True
@@ -48,9 +48,7 @@ def make_bundle(
     if body.kbs is None and caller.kbs:
         names = [name for name in caller.visible(workspace) if name not in BUILT_IN]
     arguments = {"kbs": names}
-    return once(
-        arguments, lambda: told_when_done(jobs, caller, "bundle", arguments, wait=body.wait)
-    )
+    return once(arguments, lambda: run_as_job(jobs, caller, "bundle", arguments, wait=body.wait))
 
 
 @router.get("/bundles/{archive}", dependencies=[ADMIN], responses=contents(404, 422))
@@ -109,6 +107,6 @@ def restore_bundle(
             "uploads": store_uploads(workspace, files),
             "name": name, "verify": bool(verify), "trust": trust == "true",
         }  # fmt: skip
-        return told_when_done(jobs, caller, "restore", arguments, wait=wait == "true")
+        return run_as_job(jobs, caller, "restore", arguments, wait=wait == "true")
 
     return once([digest, name, verify, trust, wait], done)

@@ -13,7 +13,7 @@ from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf
 from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.lookup import base_of, holder_of
 from kbkit.rest.parameters import (
-    MOST,
+    MAX,
     AnyType,
     Body,
     Cursor,
@@ -35,11 +35,11 @@ router = APIRouter(prefix="/api/knowledge", tags=["documents"], dependencies=[KN
 
 _LENGTH = 1_000_000_000
 """Most characters of a range; more than a request may have."""
-_MOST_CHUNKS = 1_000_000
+_MAX_CHUNKS = 1_000_000
 
 # Python strips titles and texts before it looks whether anything is left
 Words = Annotated[str, WithJsonSchema({"type": "string", "pattern": r"[^\s]"})]
-Tags = Annotated[list[str], Field(max_length=MOST)]
+Tags = Annotated[list[str], Field(max_length=MAX)]
 Name = Annotated[str, Path(description="Id or URI of a document.", min_length=1, max_length=4_000)]
 
 
@@ -142,10 +142,10 @@ def read_document(
     ],
     first: Annotated[
         int | None,
-        integer("first_chunk", "Place of the first chunk, from 0.", 0, _MOST_CHUNKS, None),
+        integer("first_chunk", "Place of the first chunk, from 0.", 0, _MAX_CHUNKS, None),
     ],
     last: Annotated[
-        int | None, integer("last_chunk", "Place of the last chunk.", 0, _MOST_CHUNKS, None)
+        int | None, integer("last_chunk", "Place of the last chunk.", 0, _MAX_CHUNKS, None)
     ],
     kb: SomeKb = None,
     section: Annotated[
@@ -155,7 +155,7 @@ def read_document(
     """Read a document: whole, a section, a range of characters, or of chunks."""
     chunks = None
     if first is not None or last is not None:
-        chunks = first or 0, _MOST_CHUNKS if last is None else last
+        chunks = first or 0, _MAX_CHUNKS if last is None else last
     found = holder_of(workspace, caller, kb, lambda base: base.documents[document])
     part = found.documents.part(document, section=section, start=start, end=end, chunks=chunks)
     return answer(part, version=part.document.content_hash)

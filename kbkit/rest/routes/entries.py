@@ -25,15 +25,15 @@ from kbkit.models import (
 )
 from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf
 from kbkit.rest.bodies import (
-    MOST,
+    MAX,
     EntryChange,
     EntryList,
-    Need,
     NewEntry,
     NewSlug,
     NewVote,
     Rated,
     Task,
+    TaskQuery,
 )
 from kbkit.rest.parameters import check_number
 from kbkit.rest.responses import IfMatch, answer, documented, page
@@ -48,7 +48,7 @@ from kbkit.rest.uploads import (
     told_revision,
     upload_body,
 )
-from kbkit.retrieval.context import LEAST_TOKENS
+from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.stores.catalog.knowledge_bases import ENTRIES
 
 router = APIRouter(prefix="/api/entries", tags=["entries"])
@@ -152,16 +152,16 @@ def sync_entries(entries: EntriesOf) -> Response:
 
 
 @router.post("/find", dependencies=[READ], responses=documented(EntryInfo, many=True))
-def find_entries(entries: EntriesOf, body: Need) -> Response:
+def find_entries(entries: EntriesOf, body: TaskQuery) -> Response:
     """The active entries that fit a task, by relevance and by rating, the best first."""
-    return page(entries.find(body.prompt, limit=check_number("limit", body.limit, 1, MOST)))
+    return page(entries.find(body.prompt, limit=check_number("limit", body.limit, 1, MAX)))
 
 
 @router.post("/context", dependencies=[READ], responses=documented(Context))
 def read_entry_context(entries: EntriesOf, body: Task) -> Response:
     """The active entries that fit a task, as a short numbered list for an agent."""
-    tokens = check_number("max_tokens", body.max_tokens, LEAST_TOKENS, MOST)
-    most = None if body.limit is None else check_number("limit", body.limit, 1, MOST)
+    tokens = check_number("max_tokens", body.max_tokens, MIN_TOKENS, MAX)
+    most = None if body.limit is None else check_number("limit", body.limit, 1, MAX)
     return answer(entries.context(body.prompt, limit=most, max_tokens=tokens))
 
 

@@ -14,7 +14,7 @@ from kbkit.rest.idempotency import Once
 from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.lookup import base_of
 from kbkit.rest.parameters import Body, KbPath, left_out
-from kbkit.rest.responses import Wait, answer, documented, documented_work, told_when_done
+from kbkit.rest.responses import Wait, answer, documented, documented_work, run_as_job
 
 router = APIRouter(
     prefix="/api/knowledge/bases/{name}/expansions",
@@ -35,7 +35,7 @@ class NewExpansion(Body):
     wait: Wait = True
 
 
-class Forgotten(BaseModel):
+class DeletedExpansions(BaseModel):
     """Number of documents whose text was deleted."""
 
     documents: int = Field(description="Those of which a language model had written.")
@@ -58,12 +58,10 @@ def expand_documents(
     if body.estimate:
         return answer(documents.expand(body.llm, questions=body.questions, estimate=True))
     arguments = {"kb": name, "llm": body.llm, "questions": body.questions}
-    return once(
-        arguments, lambda: told_when_done(jobs, caller, "expand", arguments, wait=body.wait)
-    )
+    return once(arguments, lambda: run_as_job(jobs, caller, "expand", arguments, wait=body.wait))
 
 
-@router.delete("", responses=documented(Forgotten, refusals=(404, 409, 503)))
+@router.delete("", responses=documented(DeletedExpansions, refusals=(404, 409, 503)))
 def unexpand_documents(name: KbPath, workspace: WorkspaceOf, caller: Caller) -> Response:
     """Delete text that language models wrote about documents."""
     return answer({"documents": base_of(workspace, caller, name).documents.unexpand()})

@@ -15,7 +15,7 @@ from kbkit.rest.idempotency import Once
 from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.lookup import base_of
 from kbkit.rest.parameters import Body, KbPath, left_out
-from kbkit.rest.responses import Wait, documented_work, told_when_done
+from kbkit.rest.responses import Wait, documented_work, run_as_job
 from kbkit.rest.uploads import ConditionsOf, contents, sent
 from kbkit.stores.catalog.knowledge_bases import ENTRIES, FILES
 
@@ -68,9 +68,7 @@ def export_base(
         if wanted:
             caller.require_kb(known)
     arguments = {"kb": name, **body.model_dump(exclude={"wait"})}
-    return once(
-        arguments, lambda: told_when_done(jobs, caller, "export", arguments, wait=body.wait)
-    )
+    return once(arguments, lambda: run_as_job(jobs, caller, "export", arguments, wait=body.wait))
 
 
 @router.get("/{archive}", dependencies=[READ], responses=contents(404, 422))

@@ -24,10 +24,10 @@ from kbkit.stores.catalog.knowledge_bases import FILES
 router = APIRouter(prefix="/api/files", tags=["files"])
 
 _PATH = "From the root, such as `notes/today.md`."
-_LONGEST = 4_000
-PathOf = Annotated[str, Path(max_length=_LONGEST, description=_PATH)]
-OptionalPath = Annotated[str, Query(max_length=_LONGEST, description=_PATH)]
-BodyPath = Annotated[str, Field(max_length=_LONGEST, description=_PATH)]
+_MAX_LENGTH = 4_000
+PathOf = Annotated[str, Path(max_length=_MAX_LENGTH, description=_PATH)]
+OptionalPath = Annotated[str, Query(max_length=_MAX_LENGTH, description=_PATH)]
+BodyPath = Annotated[str, Field(max_length=_MAX_LENGTH, description=_PATH)]
 _WRONG = (404, 409, 412)
 
 

@@ -22,7 +22,7 @@ from kbkit.rest.bodies import (
     NewEntity,
     NewRelation,
     Pair,
-    Undoing,
+    UndoRequest,
     changed_at,
     stamp,
     target_of,
@@ -253,7 +253,7 @@ def list_graph_edits(
 
 @router.post("/undo", dependencies=[WRITE], responses=documented(GraphEdit, refusals=_WRONG))
 def undo_graph_edit(
-    graph: GraphOf, caller: Caller, body: Annotated[Undoing, left_out(Undoing)]
+    graph: GraphOf, caller: Caller, body: Annotated[UndoRequest, left_out(UndoRequest)]
 ) -> Response:
     """Revert a change of the graph in one step."""
     return answer(graph.undo(body.edit, by=body.by or caller.name))

@@ -25,21 +25,21 @@ from kbkit.rest.access import WRITE, Caller, JobsOf, WorkspaceOf
 from kbkit.rest.idempotency import Once
 from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.lookup import base_of
-from kbkit.rest.parameters import MOST, Body, KbName
-from kbkit.rest.responses import Wait, documented_work, told_when_done
+from kbkit.rest.parameters import MAX, Body, KbName
+from kbkit.rest.responses import Wait, documented_work, run_as_job
 from kbkit.rest.routes.sources import check_source
 from kbkit.sources.web.addresses import resolve
 
 router = APIRouter(prefix="/api/knowledge", tags=["imports"], dependencies=[KNOWN_QUERY])
 
-MOST_FILES = 1_000
+MAX_FILES = 1_000
 """Files that come with one request."""
-_MOST_TAGS = 900
+_MAX_TAGS = 900
 """A form has 1,000 fields at most."""
 _ON_DISK = ("files", "mirror", "jsonl", "parquet", "openapi")
 
 WebAddress = Annotated[HttpUrl, Field(max_length=10_000)]
-Tags = Annotated[list[Annotated[str, Field(max_length=1_000)]], Field(max_length=MOST)]
+Tags = Annotated[list[Annotated[str, Field(max_length=1_000)]], Field(max_length=MAX)]
 
 
 class _Import(Body):
@@ -63,9 +63,9 @@ class UrlImport(_Import):
     """Most pages of a crawl."""
     depth: Annotated[int, Field(ge=0, le=1_000)] | None = None
     """Most links away from the start."""
-    include: Annotated[list[str], Field(max_length=MOST)] = Field(default_factory=list)
+    include: Annotated[list[str], Field(max_length=MAX)] = Field(default_factory=list)
     """Globs of paths to read; by default all."""
-    exclude: Annotated[list[str], Field(max_length=MOST)] = Field(default_factory=list)
+    exclude: Annotated[list[str], Field(max_length=MAX)] = Field(default_factory=list)
     """Globs of paths to leave out."""
     remember: StrictBool = True
     """Whether a refresh reads it again."""
@@ -135,14 +135,14 @@ def import_files(
     once: Once,
     files: Annotated[
         list[UploadFile],
-        File(description="Files; a name may be a path.", min_length=1, max_length=MOST_FILES),
+        File(description="Files; a name may be a path.", min_length=1, max_length=MAX_FILES),
     ],
     kb: Annotated[str, Form(description="Name of a knowledge base.", min_length=1, max_length=200)],
     document_type: Annotated[
         DocumentType | None, Form(description="Type of all documents.")
     ] = None,
     tags: Annotated[
-        list[str] | None, Form(description="Tags of all documents.", max_length=_MOST_TAGS)
+        list[str] | None, Form(description="Tags of all documents.", max_length=_MAX_TAGS)
     ] = None,
     source: Annotated[
         str,
@@ -245,4 +245,4 @@ def _path(name: str) -> str:
 def _imported(
     jobs: Jobs, caller: AccessCaller, arguments: Mapping[str, Any], wait: bool
 ) -> Response:
-    return told_when_done(jobs, caller, "import", arguments, wait=wait)
+    return run_as_job(jobs, caller, "import", arguments, wait=wait)

@@ -10,7 +10,7 @@ from kbkit.models import Health, Run
 from kbkit.rest.access import ADMIN, READ, Caller, JobsOf, WorkspaceOf
 from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.parameters import Body, Cursor, KbsQuery, Limit, left_out, part_of
-from kbkit.rest.responses import Wait, documented, documented_work, told_when_done
+from kbkit.rest.responses import Wait, documented, documented_work, run_as_job
 
 router = APIRouter(prefix="/api/knowledge", tags=["maintenance"], dependencies=[KNOWN_QUERY])
 
@@ -36,4 +36,4 @@ def examine_workspace(
 ) -> Response:
     """Check the workspace by content and list what is wrong; repairs nothing."""
     caller.require_all_kbs()
-    return told_when_done(jobs, caller, "doctor", {}, wait=body.wait)
+    return run_as_job(jobs, caller, "doctor", {}, wait=body.wait)

@@ -35,7 +35,7 @@ from kbkit.rest.parameters import (
     part_of,
     whole,
 )
-from kbkit.rest.responses import Wait, answer, documented, documented_work, told_when_done
+from kbkit.rest.responses import Wait, answer, documented, documented_work, run_as_job
 
 router = APIRouter(
     prefix="/api/knowledge/bases/{name}", tags=["measures"], dependencies=[KNOWN_QUERY]
@@ -44,13 +44,13 @@ router = APIRouter(
 _AT_ONCE = 100
 """Queries that are measured while somebody waits; a job measures more."""
 
-_MOST_SEED = 2**32 - 1
-Seed = Annotated[Any, number(0, _MOST_SEED)]
-_MOST_QUERIES = 100_000
-Questions = Annotated[list[Question], Field(min_length=1, max_length=_MOST_QUERIES)]
+_MAX_SEED = 2**32 - 1
+Seed = Annotated[Any, number(0, _MAX_SEED)]
+_MAX_QUERIES = 100_000
+Questions = Annotated[list[Question], Field(min_length=1, max_length=_MAX_QUERIES)]
 Grade = Annotated[StrictInt, BeforeValidator(whole), Field(ge=0, le=100)]
 ChunkGrades = Annotated[dict[str, Grade], Field(min_length=1)]
-Grades = Annotated[dict[str, ChunkGrades], Field(min_length=1, max_length=_MOST_QUERIES)]
+Grades = Annotated[dict[str, ChunkGrades], Field(min_length=1, max_length=_MAX_QUERIES)]
 
 
 class GroundTruth(Body):
@@ -150,7 +150,7 @@ def pool_candidates(
         body.query,
         limit=whole(body.limit),
         unshown=whole(body.unshown),
-        seed=check_number("seed", body.seed, 0, _MOST_SEED),
+        seed=check_number("seed", body.seed, 0, _MAX_SEED),
         rater=body.rater or caller.name,
     )
     return answer({"query": found.query, "candidates": to_json(found.candidates)})
@@ -177,7 +177,7 @@ def evaluate_search(
     given: Any = body.questions or body.judgements or kb.feedback.judgements().queries
     if len(given) <= _AT_ONCE and not body.improve:
         return answer(evaluated(workspace, arguments, lambda _: None))
-    return once(told, lambda: told_when_done(jobs, caller, "evaluate", arguments, wait=body.wait))
+    return once(told, lambda: run_as_job(jobs, caller, "evaluate", arguments, wait=body.wait))
 
 
 @router.post("/tune", dependencies=[WRITE], responses=documented_work(TuneReport))
@@ -196,8 +196,8 @@ def tune_search(
     if body.keep:
         caller.require(Scope.ADMIN)
     told: Mapping[str, Any] = body.model_dump(mode="json", exclude={"wait"})
-    arguments = {**told, "kb": name, "seed": check_number("seed", body.seed, 0, _MOST_SEED)}
-    return once(told, lambda: told_when_done(jobs, caller, "tune", arguments, wait=body.wait))
+    arguments = {**told, "kb": name, "seed": check_number("seed", body.seed, 0, _MAX_SEED)}
+    return once(told, lambda: run_as_job(jobs, caller, "tune", arguments, wait=body.wait))
 
 
 def _check_settings(caller: AccessCaller, settings: Mode | RetrievalSpec | None) -> None:

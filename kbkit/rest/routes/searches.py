@@ -15,7 +15,7 @@ from kbkit.recipes import RetrievalSpec
 from kbkit.rest.access import READ, Caller, SearchesOf, WorkspaceOf
 from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.parameters import (
-    MOST,
+    MAX,
     QUERY_SHAPE,
     Body,
     FewHits,
@@ -31,7 +31,7 @@ from kbkit.rest.parameters import (
     integer,
 )
 from kbkit.rest.responses import answer, documented, json_answer
-from kbkit.retrieval.context import LEAST_TOKENS
+from kbkit.retrieval.context import MIN_TOKENS
 
 router = APIRouter(prefix="/api/knowledge", tags=["search"], dependencies=[READ, KNOWN_QUERY])
 
@@ -73,13 +73,13 @@ class ContextBody(Asked):
     """A question whose answer needs a context."""
 
     max_tokens: Annotated[
-        Any, WithJsonSchema({"type": "integer", "minimum": LEAST_TOKENS, "maximum": _TOKENS})
+        Any, WithJsonSchema({"type": "integer", "minimum": MIN_TOKENS, "maximum": _TOKENS})
     ] = 2000
     """Most tokens of the text."""
     limit: Annotated[
         Any,
         WithJsonSchema(
-            {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, {"type": "null"}]}
+            {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MAX}, {"type": "null"}]}
         ),
     ] = None
     """Most passages; by default as the server is set."""
@@ -97,7 +97,7 @@ async def search_knowledge(body: SearchBody, searches: SearchesOf, caller: Calle
         "search",
         body.query,
         kbs=body.named(caller),
-        limit=check_number("limit", body.limit, 1, MOST),
+        limit=check_number("limit", body.limit, 1, MAX),
         mode=body.mode,
         filters=body.filters,
         retrieval=body.retrieval,
@@ -134,7 +134,7 @@ async def search_knowledge_by_address(
 @router.post("/ask", responses=documented(Answer, refusals=(404, 422, 503)))
 def ask_knowledge(body: AskBody, workspace: WorkspaceOf, caller: Caller) -> Response:
     """Answer a question from the best passages; without a model, return the passages."""
-    limit = check_number("limit", body.limit, 1, MOST)
+    limit = check_number("limit", body.limit, 1, MAX)
     kbs = body.named(caller)
     return answer(workspace.ask(body.query, kbs=kbs, limit=limit, filters=body.filters))
 
@@ -146,8 +146,8 @@ async def build_context(body: ContextBody, searches: SearchesOf, caller: Caller)
         "context",
         body.query,
         kbs=body.named(caller),
-        max_tokens=check_number("max_tokens", body.max_tokens, LEAST_TOKENS, _TOKENS),
-        limit=None if body.limit is None else check_number("limit", body.limit, 1, MOST),
+        max_tokens=check_number("max_tokens", body.max_tokens, MIN_TOKENS, _TOKENS),
+        limit=None if body.limit is None else check_number("limit", body.limit, 1, MAX),
         filters=body.filters,
     )
     return json_answer(found)
@@ -160,9 +160,9 @@ async def build_context_by_address(
     searches: SearchesOf,
     caller: Caller,
     max_tokens: Annotated[
-        int, integer("max_tokens", "Most tokens of the text.", LEAST_TOKENS, _TOKENS, 2000)
+        int, integer("max_tokens", "Most tokens of the text.", MIN_TOKENS, _TOKENS, 2000)
     ],
-    limit: Annotated[int | None, integer("limit", "Most passages.", 1, MOST, None)],
+    limit: Annotated[int | None, integer("limit", "Most passages.", 1, MAX, None)],
     kb: KbsQuery = None,
 ) -> Response:
     """Collect passages that answer a question, for programs that can only fetch addresses."""

@@ -19,7 +19,7 @@ from kbkit.rest.access import ADMIN, READ, WRITE, Caller, JobsOf, WorkspaceOf
 from kbkit.rest.idempotency import Once
 from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.lookup import base_of
-from kbkit.rest.parameters import MOST, Body, Cursor, KbPath, Limit, boolean, left_out, part_of
+from kbkit.rest.parameters import MAX, Body, Cursor, KbPath, Limit, boolean, left_out, part_of
 from kbkit.rest.responses import (
     IfMatch,
     Wait,
@@ -28,7 +28,7 @@ from kbkit.rest.responses import (
     documented_work,
     no_content,
     refused,
-    told_when_done,
+    run_as_job,
 )
 
 router = APIRouter(prefix="/api/knowledge", tags=["sources"], dependencies=[KNOWN_QUERY])
@@ -55,7 +55,7 @@ SourceValues = Annotated[dict[str, Any], _AsSource()]
 class Ingest(Body):
     """Sources, as recipes have them, and documents, as llama-index's `to_dict` gives them."""
 
-    sources: Annotated[list[SourceValues], Field(max_length=MOST)] = Field(default_factory=list)
+    sources: Annotated[list[SourceValues], Field(max_length=MAX)] = Field(default_factory=list)
     """What to read."""
     documents: Annotated[list[dict[str, Any]], Field(max_length=100_000)] = Field(
         default_factory=list
@@ -101,7 +101,7 @@ class Improve(Body):
 class NewSources(Body):
     """Sources that are to be remembered, without being read now."""
 
-    sources: Annotated[list[SourceValues], Field(min_length=1, max_length=MOST)]
+    sources: Annotated[list[SourceValues], Field(min_length=1, max_length=MAX)]
     """As recipes have them."""
 
 
@@ -155,7 +155,7 @@ def ingest_sources(
     }
     return once(
         body.model_dump(mode="json"),
-        lambda: told_when_done(jobs, caller, "import", arguments, wait=body.wait),
+        lambda: run_as_job(jobs, caller, "import", arguments, wait=body.wait),
     )
 
 
@@ -172,9 +172,7 @@ def refresh_base(
     """Read all sources of a knowledge base again and store changes."""
     base_of(workspace, caller, name)
     arguments = {"kb": name, "local": body.local}
-    return once(
-        arguments, lambda: told_when_done(jobs, caller, "refresh", arguments, wait=body.wait)
-    )
+    return once(arguments, lambda: run_as_job(jobs, caller, "refresh", arguments, wait=body.wait))
 
 
 @router.put(
@@ -199,7 +197,7 @@ def configure_base(
         "description": body.description,
         "if_match": expected,
     }
-    return told_when_done(jobs, caller, "configure", arguments, wait=body.wait)
+    return run_as_job(jobs, caller, "configure", arguments, wait=body.wait)
 
 
 @router.post("/bases/{name}/improve", dependencies=[WRITE], responses=documented_work(Improvement))
@@ -226,7 +224,7 @@ def improve_base(
     if embedding is not None and not isinstance(embedding, str):
         embedding = embedding.model_dump(mode="json")
     arguments = {"kb": name, "embedding": embedding}
-    return told_when_done(jobs, caller, "improve", arguments, wait=body.wait)
+    return run_as_job(jobs, caller, "improve", arguments, wait=body.wait)
 
 
 @router.get(

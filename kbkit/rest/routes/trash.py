@@ -13,7 +13,7 @@ from kbkit.rest.routes.files import FilesOf
 
 router = APIRouter(prefix="/api/trash", tags=["trash"])
 
-_LONGEST = 8_000
+_MAX_LENGTH = 8_000
 
 
 class Restoration(BaseModel):
@@ -21,8 +21,8 @@ class Restoration(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    path: str = Field(max_length=_LONGEST, description="Where it was, or its id in the trash.")
-    to: str = Field("", max_length=_LONGEST, description="Where to; by default where it was.")
+    path: str = Field(max_length=_MAX_LENGTH, description="Where it was, or its id in the trash.")
+    to: str = Field("", max_length=_MAX_LENGTH, description="Where to; by default where it was.")
 
 
 @router.get("/files", dependencies=[READ], responses=documented(DeletedFile, many=True))

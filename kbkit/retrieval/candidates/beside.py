@@ -8,7 +8,7 @@ from functools import cache
 from typing import TypeVar
 
 Found = TypeVar("Found")
-_MOST = 8
+_MAX = 8
 """Threads: two legs of each of the few searches that compute at once."""
 
 
@@ -19,4 +19,4 @@ def beside(find: Callable[[], Found], *, worth: bool) -> Callable[[], Found]:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_MOST, thread_name_prefix="kbkit-legs")
+    return ThreadPoolExecutor(_MAX, thread_name_prefix="kbkit-legs")

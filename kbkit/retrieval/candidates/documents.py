@@ -29,7 +29,7 @@ _FREQUENT = 10_000
 """Chunks that hold a term of which it is kept how often documents do."""
 _DECIMALS = 6
 """Of the mean of all cards: its last digits are those of the order in which documents lie."""
-_MOST_KEPT = 8_000_000
+_MAX_KEPT = 8_000_000
 """Documents of all such terms together: 64 MB."""
 _BEST_DOCUMENTS = 30
 """Documents that bring their best chunk, by their cards and by their words."""
@@ -37,7 +37,7 @@ _ASKED = 20 * _BEST_DOCUMENTS
 """Documents whose cards are near by their codes, and are scored by their vectors."""
 _FEW = 3_000
 """Documents that filters let through whose cards are all scored."""
-_MOST_ASKED = 5_000
+_MAX_ASKED = 5_000
 """Documents that codes are asked for where filters let few of them through."""
 
 
@@ -216,7 +216,7 @@ def _near(cards: NearCards, chunks: ChunkTable, vector: Vector, mask: Mask | Non
         if there <= _FEW:
             return np.flatnonzero(open_)
         asked = asked * len(open_) // there
-        if asked > _MOST_ASKED:
+        if asked > _MAX_ASKED:
             return None
     near = cards.nearest(vector, asked, partial(_score, vector))
     near = near[open_[near]]
@@ -237,7 +237,7 @@ def _per_document(
         kept[term] = found
         sizes = {each: len(held) for each, (held, _) in list(kept.items())}
         for oldest in list(sizes):  # not all at once, or questions that take turns would find none
-            if sum(sizes.values()) <= _MOST_KEPT:
+            if sum(sizes.values()) <= _MAX_KEPT:
                 break
             del sizes[oldest]
             kept.pop(oldest, None)

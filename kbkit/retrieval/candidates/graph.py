@@ -30,7 +30,7 @@ _HOP = 0.5
 """What the entities count that relations lead to, beside the one where those begin."""
 _RELATIONS = 10
 """Relations of an entity that are followed, the strongest."""
-_MOST = 30
+_MAX = 30
 """Chunks that become candidates since they name entities."""
 
 
@@ -52,7 +52,7 @@ class GraphScores:
         return np.asarray(both / (1 + _MENTION_SHARE), np.float64)
 
     def rows(self, mask: Mask | None) -> Rows:
-        best = sorted(self.chunks, key=lambda row: (-self.chunks[row], row))[:_MOST]
+        best = sorted(self.chunks, key=lambda row: (-self.chunks[row], row))[:_MAX]
         rows = np.array(best, np.int64)
         return rows if mask is None else rows[mask[rows]]
 

@@ -11,7 +11,7 @@ from kbkit.retrieval.candidates.base import EncodedQuery, Mask, Rows
 from kbkit.retrieval.candidates.documents import DocumentScores
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 
-_MOST = 30
+_MAX = 30
 """Chunks that become candidates, so that many ratings of one question crowd out nothing."""
 
 
@@ -29,7 +29,7 @@ def learned_scores(query: EncodedQuery, documents: DocumentScores) -> dict[int, 
 
 
 def learned_rows(learned: Mapping[int, float], chunks: ChunkTable, mask: Mask | None) -> Rows:
-    best = sorted(learned, key=lambda seq: (-learned[seq], seq))[:_MOST]
+    best = sorted(learned, key=lambda seq: (-learned[seq], seq))[:_MAX]
     seqs = np.array(best, np.int64)
     rows = np.searchsorted(chunks.seqs, seqs)
     known = rows < len(chunks)

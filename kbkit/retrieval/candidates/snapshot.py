@@ -35,9 +35,9 @@ Of 200,000 chunks, they have 99.95 % of the hundred nearest.
 """
 _FEW = 20_000
 """Chunks that a filter lets through which are scanned at once."""
-_MOST_KEPT = 50_000
+_MAX_KEPT = 50_000
 """Chunks that a filter lets through whose vectors are kept side by side for the next search."""
-_MOST_ASKED = 10_000
+_MAX_ASKED = 10_000
 """Chunks that codes are asked for where a filter lets few of them through."""
 
 
@@ -114,7 +114,7 @@ class SnapshotCorpus:
         if mask is not None:
             open_ = int(np.count_nonzero(mask))
             asked = asked * len(mask) // max(1, open_)
-            if open_ <= _FEW or asked > _MOST_ASKED:
+            if open_ <= _FEW or asked > _MAX_ASKED:
                 return self._scanned(most, mask)
         rows, about = near_chunks.near_chunks(
             chunks, vector, asked, lambda vectors: cosines(vectors, vector)
@@ -145,7 +145,7 @@ class SnapshotCorpus:
             return kept[1], kept[2]
         rows = np.flatnonzero(mask)
         vectors = self.chunks.vectors_of(rows)
-        if len(rows) <= _MOST_KEPT:
+        if len(rows) <= _MAX_KEPT:
             self.chunks.kept["let through"] = mask, rows, vectors
         return rows, vectors
 

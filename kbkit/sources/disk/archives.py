@@ -35,7 +35,7 @@ from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.html.site_extractor import MANY, SiteExtractor
 from kbkit.sources.web.urls import canonical
 
-MOST_BYTES = 50_000_000
+MAX_BYTES = 50_000_000
 """Largest page, decompressed."""
 TOTAL_BYTES = 8_000_000_000
 """Most to decompress of one archive."""
@@ -107,8 +107,8 @@ def _folder_pages(folder: Path, wanted: PathFilter) -> Iterator[StoredPage]:
             elif not path.is_file():
                 yield _skipped(place, "not a file")
             else:
-                body = bytes_of(path, MOST_BYTES + 1)
-                yield StoredPage(place, body) if len(body) <= MOST_BYTES else _too_large(place)
+                body = bytes_of(path, MAX_BYTES + 1)
+                yield StoredPage(place, body) if len(body) <= MAX_BYTES else _too_large(place)
         except (OSError, RuntimeError) as error:
             reason = getattr(error, "strerror", None) or "a circle of links"
             yield StoredPage(place, reason=f"cannot be read ({reason})", outcome=Outcome.FAILED)
@@ -131,19 +131,19 @@ def _zip_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
                 yield _skipped(place, "a link")
             elif member.flag_bits & 1:
                 yield _skipped(place, "encrypted")
-            elif member.file_size > MOST_BYTES:
+            elif member.file_size > MAX_BYTES:
                 yield _too_large(place)
             else:
                 try:
                     with archive.open(member) as stream:
-                        body = stream.read(MOST_BYTES + 1)
+                        body = stream.read(MAX_BYTES + 1)
                 except _DAMAGED as error:
                     reason = f"cannot be read ({_said(error)})"
                     yield StoredPage(place, reason=reason, outcome=Outcome.FAILED)
                     continue
                 total += len(body)
                 _check_total(path, total)
-                yield StoredPage(place, body) if len(body) <= MOST_BYTES else _too_large(place)
+                yield StoredPage(place, body) if len(body) <= MAX_BYTES else _too_large(place)
 
 
 def _tar_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
@@ -166,7 +166,7 @@ def _tar_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
                 yield _skipped(place, reason)
             elif not member.isreg():
                 yield _skipped(place, "a link" if member.issym() or member.islnk() else "no file")
-            elif member.size > MOST_BYTES:
+            elif member.size > MAX_BYTES:
                 yield _too_large(place)
             else:
                 file = archive.extractfile(member)
@@ -186,8 +186,8 @@ def read_warc(path: Path, base: str, wanted: Callable[[str], bool]) -> Iterator[
             continue
         media_type = record.http_headers or record.rec_headers
         content_type = media_type.get_header("Content-Type") or ""
-        body = record.content_stream().read(MOST_BYTES + 1)
-        if len(body) > MOST_BYTES:
+        body = record.content_stream().read(MAX_BYTES + 1)
+        if len(body) > MAX_BYTES:
             yield _too_large(url)
         else:
             yield StoredPage(url, body, charset_of(content_type))
@@ -245,14 +245,14 @@ class _Counted(io.RawIOBase):
 
     def read(self, size: int = -1, /) -> bytes:
         # headers of archives may claim any length for themselves
-        if size < 0 or size > MOST_BYTES * 2:
-            raise SourceError(f"{self._name}: a part larger than {MOST_BYTES * 2 / 1e6:g} MB")
+        if size < 0 or size > MAX_BYTES * 2:
+            raise SourceError(f"{self._name}: a part larger than {MAX_BYTES * 2 / 1e6:g} MB")
         data: bytes = self._file.read(size)
         self._check()
         return data
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        line: bytes = self._file.readline(MOST_BYTES if size is None or size < 0 else size)
+        line: bytes = self._file.readline(MAX_BYTES if size is None or size < 0 else size)
         self._check()
         return line
 
@@ -332,7 +332,7 @@ def _skipped(place: str, reason: str) -> StoredPage:
 
 
 def _too_large(place: str) -> StoredPage:
-    return _skipped(place, f"larger than {MOST_BYTES / 1e6:g} MB")
+    return _skipped(place, f"larger than {MAX_BYTES / 1e6:g} MB")
 
 
 _AHEAD = 64  # pages in memory

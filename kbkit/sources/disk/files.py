@@ -25,7 +25,7 @@ from kbkit.sources.disk.navigation import nav_entries
 from kbkit.sources.disk.positions import CATEGORIES
 from kbkit.sources.doctype import detect
 from kbkit.sources.formats import FORMATS, MULTIPLE, UnreadableError, format_of
-from kbkit.sources.formats.base import MOST_BYTES, Part
+from kbkit.sources.formats.base import MAX_BYTES, Part
 from kbkit.sources.formats.file_parser import FileParser, ParsedFile
 from kbkit.sources.front_matter import title_from_name
 from kbkit.sources.images import collect, local_reader
@@ -147,7 +147,7 @@ class FilesReader:
                 return SourceEvent(uri, Outcome.SKIPPED, reason="not a file")
             format_of(path.name)
             # what a file system says about sizes is not true of all files
-            data = bytes_of(path, MOST_BYTES + 1)
+            data = bytes_of(path, MAX_BYTES + 1)
         except UnreadableError as error:
             return SourceEvent(uri, Outcome.SKIPPED, reason=str(error))
         except (OSError, RuntimeError) as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 DEEPEST = 20
 """Most sections in each other."""
-_MOST = 20_000  # pages
+_MAX = 20_000  # pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class NavEntry:
 def in_order(found: Iterable[tuple[Path, NavEntry]]) -> dict[Path, NavEntry]:
     """Link entries to their successors; the first place of a page counts."""
     entries: dict[Path, NavEntry] = {}
-    for path, entry in islice(found, _MOST):
+    for path, entry in islice(found, _MAX):
         entries.setdefault(path, entry)
     following = dict(pairwise(entries))
     return {path: replace(entry, next=following.get(path)) for path, entry in entries.items()}

@@ -26,7 +26,7 @@ from kbkit.sources.places import DiskPlace, published_uri
 KEYS = ("uri", "title", "content", "document_type", "tags", "metadata", *LICENSE_KEYS)
 TOLD = ("id", "description", "state", "fetched_at", "content_hash")
 """What kbkit tells of a document besides, and finds out anew."""
-_LONGEST = 50_000_000  # bytes of one line
+_MAX_LENGTH = 50_000_000  # bytes of one line
 
 
 class JsonlReader:
@@ -47,14 +47,14 @@ class JsonlReader:
         try:
             with self._opened(path, context) as lines:
                 number = 0
-                while lines is not None and (line := lines.readline(_LONGEST + 1)):
+                while lines is not None and (line := lines.readline(_MAX_LENGTH + 1)):
                     number += 1
                     if context.stop():
                         return
-                    if len(line) > _LONGEST:
+                    if len(line) > _MAX_LENGTH:
                         while line and not line.endswith(b"\n"):
-                            line = lines.readline(_LONGEST)
-                        reason = f"{self._unit} {number}: longer than {_LONGEST / 1e6:g} MB"
+                            line = lines.readline(_MAX_LENGTH)
+                        reason = f"{self._unit} {number}: longer than {_MAX_LENGTH / 1e6:g} MB"
                         yield SourceEvent(f"{place}:{number}", Outcome.SKIPPED, reason=reason)
                         continue
                     if not line.strip():
@@ -165,7 +165,7 @@ def _text(values: dict[str, Any], key: str, *, required: bool = True) -> str:
 
 _MEMORY = 2_500_000_000
 """Most bytes of memory for the process that reads a file."""
-_MOST_BYTES = 8_000_000_000
+_MAX_BYTES = 8_000_000_000
 """Most that the rows of a file may come to: small files can unpack to anything."""
 _ROWS = 100  # at once
 _LOOK_SECONDS = 0.05
@@ -242,8 +242,8 @@ def _write_lines(path: str, lines: str) -> None:
         for batch in file.iter_batches(_ROWS, columns=wanted, use_threads=False):
             for row in batch.to_pylist():
                 stream.write(json.dumps(_told(row), default=_plain).encode() + b"\n")
-            if stream.tell() > _MOST_BYTES:
-                raise ValueError(f"its rows come to more than {_MOST_BYTES / 1e9:g} GB")
+            if stream.tell() > _MAX_BYTES:
+                raise ValueError(f"its rows come to more than {_MAX_BYTES / 1e9:g} GB")
 
 
 def _told(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from kbkit.errors import MissingExtraError
 from kbkit.sources.decode import binary_kind, decoded
-from kbkit.sources.formats.base import MOST_BYTES, MOST_CHARACTERS, Part, UnreadableError
+from kbkit.sources.formats.base import MAX_BYTES, MAX_CHARACTERS, Part, UnreadableError
 
 __all__ = ["FORMATS", "MULTIPLE", "NEED_PROCESS", "Part", "UnreadableError", "format_of", "parse"]
 
@@ -74,8 +74,8 @@ def format_of(name: str) -> str:
 def parse(name: str, data: bytes) -> list[Part]:
     """Read one file, here and now."""
     form = format_of(name)
-    if len(data) > MOST_BYTES:
-        raise UnreadableError(f"larger than {MOST_BYTES / 1e6:g} MB")
+    if len(data) > MAX_BYTES:
+        raise UnreadableError(f"larger than {MAX_BYTES / 1e6:g} MB")
     if not data.strip():
         raise UnreadableError("no text" if form in ("text", "markdown") else "empty file")
     if form not in _BINARY and (kind := binary_kind(data)):
@@ -96,8 +96,8 @@ def parse(name: str, data: bytes) -> list[Part]:
     kept = [part for part in parts if part.content.strip()]
     if not kept:
         raise UnreadableError("no text")
-    if sum(len(part.content) for part in kept) > MOST_CHARACTERS:
-        raise UnreadableError(f"more than {MOST_CHARACTERS / 1e6:g} million characters of text")
+    if sum(len(part.content) for part in kept) > MAX_CHARACTERS:
+        raise UnreadableError(f"more than {MAX_CHARACTERS / 1e6:g} million characters of text")
     if form not in _BINARY and (note := decoded(data, markup=form in _MARKED).note):
         kept[0] = replace(kept[0], note=note)
     return kept

@@ -17,8 +17,8 @@ from collections.abc import Callable
 
 from kbkit.sources.formats.base import UnreadableError
 
-_MOST_MEMBERS = 10_000
-_MOST_UNPACKED = 200_000_000
+_MAX_MEMBERS = 10_000
+_MAX_UNPACKED = 200_000_000
 _STEP = 65_536
 _CFB = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _DOCTYPE = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.IGNORECASE)
@@ -37,10 +37,10 @@ class Archive:
         except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, EOFError):
             raise UnreadableError("broken: not a whole zip archive") from None
         infos = self._zip.infolist()
-        if len(infos) > _MOST_MEMBERS:
-            raise UnreadableError(f"an archive of more than {_MOST_MEMBERS:,} members")
+        if len(infos) > _MAX_MEMBERS:
+            raise UnreadableError(f"an archive of more than {_MAX_MEMBERS:,} members")
         self._infos = {info.filename: info for info in infos if not info.is_dir()}
-        self._left = _MOST_UNPACKED
+        self._left = _MAX_UNPACKED
 
     @property
     def names(self) -> list[str]:
@@ -70,7 +70,7 @@ class Archive:
 
     @staticmethod
     def _too_much() -> str:
-        return f"unpacks to more than {_MOST_UNPACKED / 1e6:g} MB"
+        return f"unpacks to more than {_MAX_UNPACKED / 1e6:g} MB"
 
 
 def office(data: bytes, drop: Callable[[str], bool]) -> bytes:

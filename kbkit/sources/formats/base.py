@@ -8,9 +8,9 @@ from typing import Any
 
 from kbkit.models import DocumentType
 
-MOST_BYTES = 50_000_000
+MAX_BYTES = 50_000_000
 """Largest file."""
-MOST_CHARACTERS = 40_000_000
+MAX_CHARACTERS = 40_000_000
 """Most characters of Markdown that one file may become."""
 GROUP = 900
 """Characters of a table or list that stand under one heading: what a chunk holds by default."""

@@ -15,7 +15,7 @@ from kbkit.markdown.writing import code_span, fence
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.base import GROUP, Part, UnreadableError, one_line
 
-_MOST = 3_000_000  # characters
+_MAX = 3_000_000  # characters
 _LEXED = 500_000  # characters; longer files are cut without names
 _DEFINING = frozenset(
     str.split("""
@@ -30,8 +30,8 @@ def read(data: bytes, name: str) -> list[Part]:
     """Read a source file."""
     path = PurePosixPath(name.replace("\\", "/"))
     text = decode(data).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
-    if len(text) > _MOST:
-        raise UnreadableError(f"source code of more than {_MOST / 1e6:g} million characters")
+    if len(text) > _MAX:
+        raise UnreadableError(f"source code of more than {_MAX / 1e6:g} million characters")
     lines = text.split("\n")
     language = _language(path)
     pieces: list[_Piece] | None = None

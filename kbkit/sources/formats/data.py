@@ -17,8 +17,8 @@ from kbkit.sources.decode import decode
 from kbkit.sources.formats.base import GROUP, Part, UnreadableError, one_line
 
 _DEEPEST = 4  # level of the deepest headings
-_MOST_NESTED = 200
-_MOST_YAML = 5_000_000  # characters; its parser reads about a megabyte in seconds
+_MAX_NESTED = 200
+_MAX_YAML = 5_000_000  # characters; its parser reads about a megabyte in seconds
 
 
 def read(data: bytes, name: str) -> list[Part]:
@@ -122,8 +122,8 @@ def _heading(key: object) -> str:
 def _yaml(text: str) -> Iterator[str]:
     import yaml
 
-    if len(text) > _MOST_YAML:
-        raise UnreadableError(f"YAML of more than {_MOST_YAML / 1e6:g} million characters")
+    if len(text) > _MAX_YAML:
+        raise UnreadableError(f"YAML of more than {_MAX_YAML / 1e6:g} million characters")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     lines = text.split("\n")
     try:
@@ -158,7 +158,7 @@ def _check_depth(events: Iterator[Any]) -> None:
         name = type(event).__name__
         if name in ("MappingStartEvent", "SequenceStartEvent"):
             depth += 1
-            if depth > _MOST_NESTED:
+            if depth > _MAX_NESTED:
                 raise UnreadableError("nested too deeply to be read")
         elif name in ("MappingEndEvent", "SequenceEndEvent"):
             depth -= 1

@@ -12,11 +12,11 @@ from kbkit.markdown.structure import document_title
 from kbkit.models import License
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import Archive
-from kbkit.sources.formats.base import MOST_CHARACTERS, Part, UnreadableError, one_line
+from kbkit.sources.formats.base import MAX_CHARACTERS, Part, UnreadableError, one_line
 from kbkit.sources.html.extract import markdown_of
 from kbkit.sources.html.licenses import rights_license
 
-_MOST_CHAPTERS = 5_000
+_MAX_CHAPTERS = 5_000
 _PAGES = frozenset({"application/xhtml+xml", "text/html", "application/xml"})
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,500})</title>", re.IGNORECASE)
 
@@ -31,8 +31,8 @@ def read(data: bytes, name: str) -> list[Part]:
     book = _xml(archive.read(path))
     folder = posixpath.dirname(path)
     chapters = _spine(book, folder)
-    if len(chapters) > _MOST_CHAPTERS:
-        raise UnreadableError(f"more than {_MOST_CHAPTERS:,} chapters")
+    if len(chapters) > _MAX_CHAPTERS:
+        raise UnreadableError(f"more than {_MAX_CHAPTERS:,} chapters")
     _check_rights(archive, chapters)
     titles = [one_line(node.text) for node in _all(book, "title")]
     authors = [one_line(node.text) for node in _all(book, "creator")]
@@ -53,8 +53,8 @@ def read(data: bytes, name: str) -> list[Part]:
             continue
         content = markdown_of(text)
         size += len(content)
-        if size > MOST_CHARACTERS:
-            raise UnreadableError(f"more than {MOST_CHARACTERS / 1e6:g} million characters")
+        if size > MAX_CHARACTERS:
+            raise UnreadableError(f"more than {MAX_CHARACTERS / 1e6:g} million characters")
         if not content:
             continue
         match = _TITLE.search(text[:5_000])

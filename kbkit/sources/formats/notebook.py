@@ -13,8 +13,8 @@ from kbkit.sources.decode import decode
 from kbkit.sources.formats.base import Part, UnreadableError, one_line
 from kbkit.sources.markdown import commonmark
 
-_MOST_CELLS = 20_000
-_MOST_OUTPUT = 5_000  # characters of each output
+_MAX_CELLS = 20_000
+_MAX_OUTPUT = 5_000  # characters of each output
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -35,8 +35,8 @@ def read(data: bytes, name: str) -> list[Part]:
         ]
     if not isinstance(cells, list):
         raise UnreadableError("broken: no notebook (it has no cells)")
-    if len(cells) > _MOST_CELLS:
-        raise UnreadableError(f"more than {_MOST_CELLS:,} cells")
+    if len(cells) > _MAX_CELLS:
+        raise UnreadableError(f"more than {_MAX_CELLS:,} cells")
     language = _language(notebook)
     blocks: list[str] = []
     for cell in cells:
@@ -85,7 +85,7 @@ def _output(output: dict[str, Any]) -> list[str]:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _MOST_OUTPUT else text[:_MOST_OUTPUT].rstrip() + "\n…"
+    return text if len(text) <= _MAX_OUTPUT else text[:_MAX_OUTPUT].rstrip() + "\n…"
 
 
 def _language(notebook: dict[str, Any]) -> str:

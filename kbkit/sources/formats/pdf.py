@@ -21,18 +21,18 @@ from typing import Any
 from kbkit.extras import extra
 from kbkit.markdown.writing import escape, guard
 from kbkit.models import License
-from kbkit.sources.formats.base import MOST_CHARACTERS, PAGE_BREAK, Part, UnreadableError, one_line
+from kbkit.sources.formats.base import MAX_CHARACTERS, PAGE_BREAK, Part, UnreadableError, one_line
 from kbkit.sources.formats.xmp import xmp_license
 from kbkit.sources.html.licenses import rights_license
 
 _LARGER = 1.12  # times the height of most letters
 _SMALLER = 0.95
-_LONGEST = 160  # characters
-_MOST_LINES = 3
-_FEWEST_LETTERS = 3
-_MOST_BOLD = 0.3  # share of letters; where more are bold, that marks no heading
-_MOST_HEADINGS = 0.34  # share of a document's lines
-_MOST_STEP = 1.15  # times what is usual for letters so high, within a heading
+_MAX_LENGTH = 160  # characters
+_MAX_LINES = 3
+_MIN_LETTERS = 3
+_MAX_BOLD = 0.3  # share of letters; where more are bold, that marks no heading
+_MAX_HEADINGS = 0.34  # share of a document's lines
+_MAX_STEP = 1.15  # times what is usual for letters so high, within a heading
 _ALIKE = 1.04  # heights that differ less are one
 _SENTENCE = re.compile(r"[.,;:][\"'”’)\]]?$")
 _BULLET = re.compile(r"\s*[•‣◦▪●–-]\s")
@@ -72,15 +72,15 @@ def printed_headings(
         line.step / line.height for lines in pages for line in lines
         if line.height and line.step > 0 and not line.begins
     ]  # fmt: skip
-    spacing = _MOST_STEP * (median(steps) if steps else 1.2)
-    weighs = bold <= _MOST_BOLD * letters.total()
+    spacing = _MAX_STEP * (median(steps) if steps else 1.2)
+    weighs = bold <= _MAX_BOLD * letters.total()
     found = [
         (index, round(run[0].height, 1), " ".join(line.text.strip() for line in run))
         for index, lines in enumerate(pages)
         for run in _paragraphs(lines, body, spacing)
         if _is_heading(run, body, weighs)
     ]
-    if len(found) > _MOST_HEADINGS * sum(map(len, pages)):
+    if len(found) > _MAX_HEADINGS * sum(map(len, pages)):
         return {}, ""
     level = _levels({height for _, height, _ in found}, body)
     headings: dict[int, list[tuple[int, str]]] = defaultdict(list)
@@ -115,9 +115,9 @@ def _is_heading(run: Sequence[Line], body: float, weighs: bool) -> bool:
     return (
         (larger or bolder)
         and not any(line.spread for line in run)
-        and len(run) <= _MOST_LINES
-        and len(text) <= _LONGEST
-        and sum(map(str.isalpha, text)) >= _FEWEST_LETTERS
+        and len(run) <= _MAX_LINES
+        and len(text) <= _MAX_LENGTH
+        and sum(map(str.isalpha, text)) >= _MIN_LETTERS
         and not _SENTENCE.search(text)
         and not _BULLET.match(text)
     )
@@ -135,8 +135,8 @@ def _levels(heights: set[float], body: float) -> dict[float, int]:
     return levels
 
 
-_MOST_PAGES = 5_000
-_MOST_ENTRIES = 20_000
+_MAX_PAGES = 5_000
+_MAX_ENTRIES = 20_000
 _REPEATED = 4  # pages on which a first or last line makes it a running head or foot
 _HYPHEN = re.compile("[\x02\xad\ufffe]\r?\n?")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
@@ -173,8 +173,8 @@ def read(data: bytes, name: str) -> list[Part]:
 
 def _read(document: Any, name: str) -> Part:
     count = len(document)
-    if count > _MOST_PAGES:
-        raise UnreadableError(f"more than {_MOST_PAGES:,} pages")
+    if count > _MAX_PAGES:
+        raise UnreadableError(f"more than {_MAX_PAGES:,} pages")
     outline, first = _outline(document, count)
     pages: list[list[Line]] = []
     size = bad = 0
@@ -185,8 +185,8 @@ def _read(document: Any, name: str) -> Part:
             bad += 1
             pages.append([])
         size += sum(len(line.text) for line in pages[-1])
-        if size > MOST_CHARACTERS:
-            raise UnreadableError(f"more than {MOST_CHARACTERS / 1e6:g} million characters of text")
+        if size > MAX_CHARACTERS:
+            raise UnreadableError(f"more than {MAX_CHARACTERS / 1e6:g} million characters of text")
     if not size:
         if bad:
             raise UnreadableError("broken: no page can be read")
@@ -223,7 +223,7 @@ def _outline(document: Any, count: int) -> tuple[dict[int, list[tuple[int, str]]
     tops: list[str] = []
     try:
         for number, mark in enumerate(document.get_toc(max_depth=8)):
-            if number >= _MOST_ENTRIES:
+            if number >= _MAX_ENTRIES:
                 break
             title = one_line(_CONTROL.sub("", mark.get_title() or ""))
             target = mark.get_dest()

@@ -14,9 +14,9 @@ from kbkit.sources.formats.base import PAGE_BREAK, Part, UnreadableError, one_li
 from kbkit.sources.formats.docx import license, properties
 from kbkit.sources.html.tables import pipe_table
 
-_MOST_SLIDES = 5_000
-_MOST_SHAPES = 100_000
-_MOST_CELLS = 50_000
+_MAX_SLIDES = 5_000
+_MAX_SHAPES = 100_000
+_MAX_CELLS = 50_000
 _DEEPEST = 20
 
 
@@ -29,8 +29,8 @@ def read(data: bytes, name: str) -> list[Part]:
     if b"ppt/" not in safe:
         raise UnreadableError("broken: not a PowerPoint file")
     slides = Presentation(io.BytesIO(safe)).slides
-    if len(slides) > _MOST_SLIDES:
-        raise UnreadableError(f"more than {_MOST_SLIDES:,} slides")
+    if len(slides) > _MAX_SLIDES:
+        raise UnreadableError(f"more than {_MAX_SLIDES:,} slides")
     about = properties(safe)
     out: list[str] = []
     title = about.get("title", "")
@@ -77,7 +77,7 @@ def _slide(slide: Any) -> tuple[str, list[str]]:
 
 def _shapes(shapes: Any, depth: int) -> Iterator[Any]:
     for number, shape in enumerate(shapes):
-        if number >= _MOST_SHAPES or depth > _DEEPEST:
+        if number >= _MAX_SHAPES or depth > _DEEPEST:
             return
         if hasattr(shape, "shapes"):
             yield from _shapes(shape.shapes, depth + 1)
@@ -99,7 +99,7 @@ def _text(shape: Any) -> list[str]:
 
 
 def _table(table: Any) -> list[str]:
-    if len(table.rows) * len(table.columns) > _MOST_CELLS:
+    if len(table.rows) * len(table.columns) > _MAX_CELLS:
         return []
     rows = [
         [escape(one_line(cell.text)) for cell in row.cells]

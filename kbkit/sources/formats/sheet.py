@@ -15,12 +15,12 @@ from kbkit.extras import extra
 from kbkit.markdown.writing import escape
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import is_media, office
-from kbkit.sources.formats.base import GROUP, MOST_CHARACTERS, Part, UnreadableError, one_line
+from kbkit.sources.formats.base import GROUP, MAX_CHARACTERS, Part, UnreadableError, one_line
 from kbkit.sources.html.tables import pipe_table
 
-MOST_ROWS = 200_000
-MOST_COLUMNS = 500
-MOST_CELLS = 3_000_000
+MAX_ROWS = 200_000
+MAX_COLUMNS = 500
+MAX_CELLS = 3_000_000
 _WIDE = 300  # characters of header; wider tables are written a row at a time
 
 
@@ -33,10 +33,10 @@ def grouped(rows: Iterable[tuple[int, list[str]]], level: int) -> Iterator[str]:
         row = _trimmed(raw)
         count += 1
         cells += len(row)
-        if count > MOST_ROWS or cells > MOST_CELLS or len(row) > MOST_COLUMNS:
+        if count > MAX_ROWS or cells > MAX_CELLS or len(row) > MAX_COLUMNS:
             raise UnreadableError(
-                f"a table of more than {MOST_ROWS:,} rows, {MOST_COLUMNS} columns or "
-                f"{MOST_CELLS:,} cells"
+                f"a table of more than {MAX_ROWS:,} rows, {MAX_COLUMNS} columns or "
+                f"{MAX_CELLS:,} cells"
             )
         if not row:
             continue
@@ -182,7 +182,7 @@ _DIRECTIVES = {
 }  # fmt: skip
 
 
-_MOST_SHEETS = 500
+_MAX_SHEETS = 500
 _EMPTY_RUN = 10_000  # rows without a cell in a row: what follows is formatting, not data
 
 
@@ -228,16 +228,16 @@ def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:
         warnings.simplefilter("ignore")  # about extensions that it does not know
         book = openpyxl.load_workbook(io.BytesIO(safe), read_only=True, data_only=True)
         sheets = book.worksheets
-        if len(sheets) > _MOST_SHEETS:
-            raise UnreadableError(f"more than {_MOST_SHEETS} sheets")
+        if len(sheets) > _MAX_SHEETS:
+            raise UnreadableError(f"more than {_MAX_SHEETS} sheets")
         size = 0
         single = len(sheets) == 1
         for sheet in sheets:
             body = "\n\n".join(grouped(_rows(sheet), 2))
             size += len(body)
-            if size > MOST_CHARACTERS:
+            if size > MAX_CHARACTERS:
                 raise UnreadableError(
-                    f"more than {MOST_CHARACTERS / 1e6:g} million characters of text"
+                    f"more than {MAX_CHARACTERS / 1e6:g} million characters of text"
                 )
             if not body:
                 continue
@@ -256,10 +256,10 @@ def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
     sheet.reset_dimensions()
     empty = 0
     for number, row in enumerate(sheet.iter_rows(), 1):
-        if number > MOST_ROWS * 5:
+        if number > MAX_ROWS * 5:
             raise UnreadableError("a table of more rows than can be read")
-        if len(row) > MOST_COLUMNS:
-            row = row[:MOST_COLUMNS]  # noqa: PLW2901
+        if len(row) > MAX_COLUMNS:
+            row = row[:MAX_COLUMNS]  # noqa: PLW2901
         cells = [cell_text(_shown(cell)) for cell in row]
         if not any(cells):
             empty += 1

@@ -15,8 +15,8 @@ from kbkit.models import License
 from kbkit.sources.html.licenses import rights_license
 
 _BEGIN, _END = b"<x:xmpmeta", b"</x:xmpmeta>"
-_LONGEST = 200_000
-_MOST = 50
+_MAX_LENGTH = 200_000
+_MAX = 50
 _OF_PDF = re.compile(rb"application/pdf|\bpdf:|\bpdfaid:|\bpdfx:")
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _RIGHTS = "{http://ns.adobe.com/xap/1.0/rights/}"
@@ -45,11 +45,11 @@ def xmp_license(data: bytes) -> License:
 
 def _packets(data: bytes) -> Iterator[bytes]:
     place = len(data)
-    for _ in range(_MOST):
+    for _ in range(_MAX):
         place = data.rfind(_BEGIN, 0, place)
         if place < 0:
             return
-        end = data.find(_END, place, place + _LONGEST)
+        end = data.find(_END, place, place + _MAX_LENGTH)
         if end >= 0:
             yield data[place : end + len(_END)]
 

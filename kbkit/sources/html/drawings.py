@@ -9,7 +9,7 @@ from lxml import etree
 from kbkit.models import DocumentType
 from kbkit.models.plain import plain
 from kbkit.sources.html.dom import Element, normalized_text
-from kbkit.sources.images import MOST_BYTES, MOST_IMAGES
+from kbkit.sources.images import MAX_BYTES, MAX_IMAGES
 
 _SVG = "http://www.w3.org/2000/svg"
 _SHAPES = frozenset(str.split("path rect circle ellipse line polyline polygon use text"))
@@ -45,12 +45,12 @@ def take_drawings(body: Element, url: str) -> dict[str, bytes]:
     """
     found: dict[str, bytes] = {}
     for drawing in list(body.iter("svg")):
-        if len(found) >= MOST_IMAGES:
+        if len(found) >= MAX_IMAGES:
             break
         if not _is_content(drawing):
             continue
         data = _written(drawing)
-        if len(data) > MOST_BYTES:
+        if len(data) > MAX_BYTES:
             continue
         address = f"{url}#drawing-{len(found) + 1}.svg"
         picture = etree.Element("img", {"src": address, "alt": _alternative(drawing)})

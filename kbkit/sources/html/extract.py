@@ -39,7 +39,7 @@ from kbkit.sources.html.regions import (
     word_counts,
 )
 from kbkit.sources.html.titles import (
-    LONGEST,
+    MAX_LENGTH,
     affix_keys,
     drop_site_line,
     lead,
@@ -201,7 +201,7 @@ def _read(
         if found:
             lead(region, *found)
         heading, title = page_title(body, region, own_name, common, shared=named)
-    title = title or named[:LONGEST]
+    title = title or named[:MAX_LENGTH]
     content = _RULES.sub("", MarkdownWriter(base, own).write(region)).strip()
     if not re.search(r"\w", content):
         return ExtractedPage(title=title, **{"reason": "no text", **about})

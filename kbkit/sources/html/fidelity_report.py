@@ -25,7 +25,7 @@ from kbkit.sources.web.fetch import Fetcher
 _PAGES = frozenset({".html", ".htm", ".xhtml"})
 _PLACE = "https://pages.invalid/"  # where files are read from, as their links go
 _AHEAD = 64  # pages in memory
-_MOST_BYTES = 50_000_000
+_MAX_BYTES = 50_000_000
 _SURVEYED = 100  # pages by which the texts of a site's template are found
 
 
@@ -221,7 +221,7 @@ def _files(path: Path) -> list[tuple[str, Path]]:
     found = [
         (file.relative_to(path).as_posix(), file)
         for file in sorted(path.rglob("*"))
-        if file.suffix.lower() in _PAGES and file.is_file() and file.stat().st_size < _MOST_BYTES
+        if file.suffix.lower() in _PAGES and file.is_file() and file.stat().st_size < _MAX_BYTES
     ]
     if not found:
         raise SourceError(f"{path}: no HTML pages in this folder")

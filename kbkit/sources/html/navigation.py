@@ -15,9 +15,9 @@ from kbkit.sources.html.dom import Element, classes, joined, normalized_text
 _NEXT = re.compile(r"(?:^|[-_])next(?:$|[-_])")
 _LISTS = ("ul", "ol", "menu")
 _LABELS = frozenset({"a", "span", "p", "summary", "label", "button", "div", "strong"})
-_MOST_LINKS = 20_000
+_MAX_LINKS = 20_000
 """Links of a page that are looked at; beyond, the list is no help to anybody."""
-_FEWEST = 2
+_MIN = 2
 """Other pages that a list of a site's pages names at least."""
 
 
@@ -75,7 +75,7 @@ def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] 
     pages: dict[Element, list[tuple[Element, str]]] = {}
     for number, link in enumerate(root.iter("a")):
         href = link.get("href")
-        if number > _MOST_LINKS or not href:
+        if number > _MAX_LINKS or not href:
             continue
         bare, _, place = href.partition("#")
         if place:
@@ -91,7 +91,7 @@ def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] 
             pages[outer] = [(one, _joined(base, one.get("href"))) for one in outer.iter("a")]
         others = len({_page(target) for _, target in pages[outer]} - {own, ""})
         worth = len(_items_above(link, outer)), others
-        if others >= _FEWEST and (best is None or worth > best[0]):
+        if others >= _MIN and (best is None or worth > best[0]):
             best = worth, outer, link
     if best is None:
         return None, ""

@@ -32,7 +32,7 @@ _LANDMARK_IDS = frozenset(
     {"content", "main-content", "main", "apicontent", "bodycontent", "mw-content-text"}
 )
 _WORD = re.compile(r"\w+")
-_FEWEST = 3  # pages from which something is said of a small site
+_MIN = 3  # pages from which something is said of a small site
 _SHARED, _SHARED_PAGES = 0.5, 4  # share and number of pages that have a text of the template
 _CONTAINERS = frozenset({"div", "section", "article", "main", "header", "footer", "center", "form"})
 _SHORT = 600  # characters up to which a block may be one of the template
@@ -250,7 +250,7 @@ class SiteTemplate:
         return self._closed or len(self._votes) >= LEARNED_FROM
 
     def close(self) -> None:
-        if not self.settled and len(self._votes) >= _FEWEST:
+        if not self.settled and len(self._votes) >= _MIN:
             self._closed = True
             self.count()
 

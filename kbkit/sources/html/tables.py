@@ -14,8 +14,8 @@ from kbkit.sources.html.code import code_text
 from kbkit.sources.html.dom import HEADINGS, Element, classes, drop_tree, normalized_text
 
 _ESCAPED = re.compile(r"\\.|\|")
-_MOST_COLUMNS = 200
-_MOST_CELLS = 50_000
+_MAX_COLUMNS = 200
+_MAX_CELLS = 50_000
 
 
 def grid(table: Element) -> list[list[Element | None]] | None:
@@ -35,11 +35,11 @@ def grid(table: Element) -> list[list[Element | None]] | None:
                 continue
             while column in covered[index]:
                 column += 1
-            width = _span(cell.get("colspan"), _MOST_COLUMNS)
+            width = _span(cell.get("colspan"), _MAX_COLUMNS)
             left = len(sources) - index
             height = left if cell.get("rowspan") == "0" else _span(cell.get("rowspan"), left)
             cells += width * height
-            if cells > _MOST_CELLS or column + width > _MOST_COLUMNS:
+            if cells > _MAX_CELLS or column + width > _MAX_COLUMNS:
                 return None
             for down in range(height):
                 for across in range(width):
@@ -251,7 +251,7 @@ _TITLES = frozenset(
     f"{name}title" for name in ("admonition-", "admonition", "alert-", "callout-", "custom-block-")
 )
 _GENERAL = frozenset({"admonition", "callout", "aside"})
-_LONGEST_TITLE = 80
+_MAX_TITLE_LENGTH = 80
 _FRAMES = frozenset({"table", "tbody", "thead", "tr", "td", "div", "p", "dl"})
 
 
@@ -268,7 +268,7 @@ def admonition_title(element: Element) -> Element | None:
         if names & _TITLES or any("admonitionheading" in name for name in names):
             return child
     first = _first(element)
-    if first is None or len(normalized_text(first)) > _LONGEST_TITLE:
+    if first is None or len(normalized_text(first)) > _MAX_TITLE_LENGTH:
         return None
     return first
 

@@ -16,7 +16,7 @@ from kbkit.sources.html.dom import (
 )
 from kbkit.sources.html.regions import key_of
 
-LONGEST = 500  # characters of a title that are kept
+MAX_LENGTH = 500  # characters of a title that are kept
 _TITLE_CLASS = re.compile(r"(?:title|caption|(?!sub|alt|alert|admonition)[a-z]+[-_]?title)$")
 _TEXTS = frozenset({*HEADINGS, "p", "pre", "ul", "ol", "dl", "table", "blockquote"})
 _LINES_BELOW = 4  # blocks below a heading that are looked at
@@ -63,23 +63,23 @@ def page_title(
             # one that most pages have, that of another section
             first = section is None and not (named and several)
             if text in named or (place is region and (first or _begins(text, bare, several))):
-                return heading, _qualified(text, named, common)[:LONGEST]
+                return heading, _qualified(text, named, common)[:MAX_LENGTH]
     if named:
         title = bare_title(_EDITION.sub("", named), common) or named
-        title = f"{title}{_letter(region)}"[:LONGEST]
+        title = f"{title}{_letter(region)}"[:MAX_LENGTH]
         return _opening_heading(region, title)
     if section is not None and (text := _beneath(section)):
-        return None, text[:LONGEST]
+        return None, text[:MAX_LENGTH]
     if shared and (letter := _letter(region)):
         before = _AFFIXES[-1].match(shared)
         site = before is not None and key_of(f"title {before[0]}") in common
         bare = _AFFIXES[-1].sub("", shared) if site else bare_title(shared, common)
         if bare != shared and bare_title(shared, common) != shared.split(maxsplit=1)[0]:
-            return None, f"{bare}{letter}"[:LONGEST]
+            return None, f"{bare}{letter}"[:MAX_LENGTH]
     for heading in region.iter(*HEADINGS):
         text = normalized_text(heading).rstrip("¶# ")
         if text and key_of(text) not in common:
-            return heading, text[:LONGEST]
+            return heading, text[:MAX_LENGTH]
     return None, ""
 
 
@@ -96,7 +96,7 @@ def _opening_heading(region: Element, named: str) -> tuple[Element | None, str]:
         return first, named
     longer = len(text.split()) - len(named.split())
     if 0 < longer <= _MORE and _folded(named) in _folded(text):
-        return first, text[:LONGEST]
+        return first, text[:MAX_LENGTH]
     return None, named
 
 

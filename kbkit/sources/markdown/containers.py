@@ -32,7 +32,7 @@ _MODULE = re.compile(
     r"(?:import[ \t{*'\"].*|export[ \t]+(?:const|default|let|var|function|async|\{).*)$"
 )
 _BRACKETS = re.compile(r"[({\[]|[)}\]]")
-_LONGEST_MODULE = 500  # lines
+_MAX_MODULE_LENGTH = 500  # lines
 _OPENING = re.compile(r"[ \t]*<(?P<name>[A-Z][\w.]*)(?P<rest>(?:[ \t][^<>]*)?)(?<!/)>[ \t]*$")
 _ATTRIBUTE = r"""\b(?:%s)=(?:"([^"\n]*)"|'([^'\n]*)'|\{[ ]*["'`]([^"'`\n{}]*)["'`][ ]*\})"""
 _TITLE_ATTRIBUTE = re.compile(_ATTRIBUTE % "title|label|header|summary")
@@ -48,11 +48,11 @@ def module_end(lines: list[str], at: int) -> int:
     if not _MODULE.match(lines[at]):
         return 0
     opened = 0
-    for number, line in enumerate(lines[at : at + _LONGEST_MODULE], at):
+    for number, line in enumerate(lines[at : at + _MAX_MODULE_LENGTH], at):
         if not line.strip() and opened <= 0:
             return number
         opened += sum(1 if bracket in "({[" else -1 for bracket in _BRACKETS.findall(line))
-    return len(lines) if opened <= 0 and len(lines) - at <= _LONGEST_MODULE else at + 1
+    return len(lines) if opened <= 0 and len(lines) - at <= _MAX_MODULE_LENGTH else at + 1
 
 
 @dataclass(frozen=True, slots=True)

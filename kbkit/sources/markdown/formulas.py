@@ -8,7 +8,7 @@ _ENVIRONMENT = re.compile(
     r"\\begin\{((?:equation|align|alignat|gather|multline|eqnarray|math|displaymath)\*?)\}"
 )
 _FORMULA_END = re.compile(r"(?P<text>[^$]*\$\$)[ \t]*(?:\([\w:.-]+\))?[ \t]*$")
-_LONGEST = 200  # lines
+_MAX_LENGTH = 200  # lines
 
 
 def formula_block(lines: list[str], at: int) -> tuple[list[str], int] | None:
@@ -18,11 +18,11 @@ def formula_block(lines: list[str], at: int) -> tuple[list[str], int] | None:
     """
     if environment := _ENVIRONMENT.match(lines[at]):
         ending = f"\\end{{{environment[1]}}}"
-        for end in range(at, min(at + _LONGEST, len(lines))):
+        for end in range(at, min(at + _MAX_LENGTH, len(lines))):
             if lines[end].rstrip().endswith(ending):
                 return formula_lines(lines[at : end + 1]), end + 1
     elif lines[at].strip() == "$$":
-        for end in range(at + 1, min(at + _LONGEST, len(lines))):
+        for end in range(at + 1, min(at + _MAX_LENGTH, len(lines))):
             if found := _FORMULA_END.match(lines[end]):
                 return [*lines[at:end], found["text"]], end + 1
     return None

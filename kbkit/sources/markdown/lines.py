@@ -90,7 +90,7 @@ def options_of(body: list[str]) -> tuple[dict[str, str], list[str]]:
 
 
 _ROW = re.compile(r"(?P<lead>[*-][ ]+)(?P<mark>[*-])(?P<text>(?:[ ]+.*)?)$")
-_MOST_COLUMNS = 200
+_MAX_COLUMNS = 200
 
 
 def toctree(body: list[str]) -> list[str]:
@@ -147,7 +147,7 @@ def csv_table(header: str, body: list[str]) -> list[str]:
 
 
 def _table(rows: list[list[str]]) -> list[str]:
-    width = min(max(map(len, rows)), _MOST_COLUMNS)
+    width = min(max(map(len, rows)), _MAX_COLUMNS)
     columns = zip_longest(*(row[:width] for row in rows), fillvalue="")
     head, *rest = [
         " | ".join(cell.replace("|", "\\|") for cell in row) for row in zip(*columns, strict=True)

@@ -116,7 +116,7 @@ def _credentials(scheme: Node) -> tuple[str, str]:
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _PLACES = ("path", "query", "header", "cookie")
-_LONGEST_EXAMPLE = 20_000
+_MAX_EXAMPLE_LENGTH = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +319,7 @@ class Operations:
                 shown = self._schemas.example(schema, leave_out)
             if shown is not None:
                 language = "json" if not isinstance(shown, str) else _language(name)
-                text.append(fence(_text(shown)[:_LONGEST_EXAMPLE], language))
+                text.append(fence(_text(shown)[:_MAX_EXAMPLE_LENGTH], language))
             groups.setdefault("\n\n".join(text), []).append(name)
         return [
             f"{hashes} {', '.join(code_span(name) for name in names)}\n\n{text}".rstrip()
@@ -403,7 +403,7 @@ class Operations:
             return " \\\n  ".join(pairs)
         if "json" not in name.lower() and not isinstance(value, str):
             return "--data-binary @FILE"
-        return f"-d {shlex.quote(_text(value)[:_LONGEST_EXAMPLE])}"
+        return f"-d {shlex.quote(_text(value)[:_MAX_EXAMPLE_LENGTH])}"
 
 
 def _schema_of(holder: Node) -> Node:

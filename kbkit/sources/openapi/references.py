@@ -143,7 +143,7 @@ class References:
         return self._files[path]
 
 
-_LONGEST = 100_000
+_MAX_LENGTH = 100_000
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.|\n(?!\s*\n)){1,2000}?(?<!`)\1(?!`)")
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!(?:https?://|mailto:)[^\s<>]*>)")
@@ -162,7 +162,7 @@ def block_markdown(text: Any, level: int) -> str:
     """
     if not isinstance(text, str) or not text.strip():
         return ""
-    return _described(text[:_LONGEST], level)
+    return _described(text[:_MAX_LENGTH], level)
 
 
 @lru_cache(maxsize=2048)  # fields of one schema are described wherever it is used

@@ -29,7 +29,7 @@ from kbkit.sources.web.fetch import Fetcher
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import canonical
 
-_MOST_BYTES = 50_000_000
+_MAX_BYTES = 50_000_000
 
 
 class OpenApiReader:
@@ -98,11 +98,11 @@ class OpenApiReader:
 
 def _read(path: Path, name: str) -> str:
     try:
-        body = bytes_of(path, _MOST_BYTES + 1)
+        body = bytes_of(path, _MAX_BYTES + 1)
     except OSError as error:
         raise SourceError(f"{name}: cannot be read ({error.strerror})") from None
-    if len(body) > _MOST_BYTES:
-        raise SourceError(f"{name}: larger than {_MOST_BYTES / 1e6:g} MB")
+    if len(body) > _MAX_BYTES:
+        raise SourceError(f"{name}: larger than {_MAX_BYTES / 1e6:g} MB")
     if kind := binary_kind(body):
         raise SourceError(f"{name}: {kind}, not JSON or YAML")
     return decode(body, markup=False)

@@ -19,8 +19,8 @@ from typing import Any, Literal
 from kbkit.sources.places import without_machine
 
 _SECONDS = 120.0
-_LONGEST_DEFAULT = 80
-_MOST_DEEP = 2
+_MAX_DEFAULT_LENGTH = 80
+_MAX_DEEP = 2
 """How deep classes are followed into what was found: an accessor, and a class in it."""
 
 Kind = Literal["class", "function", "property", "accessor"]
@@ -108,7 +108,7 @@ def _attribute(holder: Any, name: str) -> Any:
 
 
 def _members(
-    holder: Any, package: str, public: frozenset[str], depth: int = _MOST_DEEP
+    holder: Any, package: str, public: frozenset[str], depth: int = _MAX_DEEP
 ) -> Iterator[Member]:
     for name in _names(holder):
         static = inspect.getattr_static(holder, name, None)
@@ -209,7 +209,7 @@ def _default(value: Any) -> str:
     text = ""
     with contextlib.suppress(Exception):
         text = without_machine(repr(value))
-    if " at 0x" in text or not text or len(text) > _LONGEST_DEFAULT:
+    if " at 0x" in text or not text or len(text) > _MAX_DEFAULT_LENGTH:
         return "..."
     return text
 

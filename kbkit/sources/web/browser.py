@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from kbkit.errors import SourceError
 from kbkit.extras import extra
-from kbkit.sources.web.page_world import SERIALIZE, STATE, UNFOLD, RenderError, World
+from kbkit.sources.web.page_world import SERIALIZE, STATE, UNFOLD, IsolatedWorld, RenderError
 
 _FLAGS = (
     # there is no way out: no name resolves, and all that is not routed goes to this proxy
@@ -275,7 +275,7 @@ class Browser:
 
     async def _read(self, context: Any, page: Any, visit: _Visit) -> Rendered:
         await page.goto(visit.url, wait_until="commit", timeout=visit.seconds * 1000)
-        world = World(await context.new_cdp_session(page))
+        world = IsolatedWorld(await context.new_cdp_session(page))
         await self._settle(world, visit)
         if await world.call(UNFOLD, _UNFOLDED):
             await self._settle(world, visit)
@@ -284,7 +284,7 @@ class Browser:
             raise RenderError(f"larger than {visit.limit / 1e6:g} MB when it is shown")
         return Rendered(found[0], frozenset(found[1]), visit.leads)
 
-    async def _settle(self, world: World, visit: _Visit) -> None:
+    async def _settle(self, world: IsolatedWorld, visit: _Visit) -> None:
         """Wait until a page neither changes nor waits for anything, or its time is over."""
         state, quiet = "", 0
         while quiet < _QUIET and not visit.overdue():

@@ -20,7 +20,7 @@ from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import decode
 from kbkit.sources.html.applications import is_shell
 from kbkit.sources.html.dom import parse
-from kbkit.sources.images import MOST_BYTES, image_addresses, kept_image
+from kbkit.sources.images import MAX_BYTES, image_addresses, kept_image
 from kbkit.sources.web import page_world
 from kbkit.sources.web.browser import Browser, Rendered, Resource
 from kbkit.sources.web.downloads import PageFetcher, RateLimiter
@@ -33,7 +33,7 @@ _PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
 _KEPT = 50_000_000  # bytes of scripts, styles and shells that are kept
 SHOWN_ALREADY = "shows what"
 """How the reason begins why a route is skipped that is a place in a page."""
-_TURNS, _LONGEST = 20, 300.0  # what a page may ask for at its host's pace; seconds that it adds
+_TURNS, _MAX_LENGTH = 20, 300.0  # what a page may ask for at its host's pace; seconds that it adds
 _PLACES = 3  # routes that show what the page shows already, after which the others are believed to
 _SAME = 0.01  # share of lines by which such a route may differ
 _LEADS = '<meta http-equiv="refresh" content="0; url={}">'
@@ -108,7 +108,7 @@ class BrowserFetcher:
                 decode(shell.body, shell.charset),
                 lambda wanted, kind: self._resource(wanted, kind, own),
                 limit=self._limit,
-                seconds=self._seconds + min(_TURNS * self._own[2].delay(own), _LONGEST),
+                seconds=self._seconds + min(_TURNS * self._own[2].delay(own), _MAX_LENGTH),
             )
         except (RenderError, SourceError) as error:
             return replace(shell, outcome=Outcome.FAILED, reason=str(error), body=b"")
@@ -181,9 +181,9 @@ def _place(url: str, address: str) -> Response:
     return Response(url, Outcome.SKIPPED, f"{SHOWN_ALREADY} {address} shows", status=200)
 
 
-_MOST_REQUESTS = 20_000  # of one run
-_MOST_FETCHED = 1_000_000_000  # bytes of one run
-_MOST_HELD = 50_000_000  # bytes of pictures that other pages may show too
+_MAX_REQUESTS = 20_000  # of one run
+_MAX_FETCHED = 1_000_000_000  # bytes of one run
+_MAX_HELD = 50_000_000  # bytes of pictures that other pages may show too
 
 
 def illustrated(
@@ -222,14 +222,14 @@ class _Pictures:
     def get(self, address: str) -> Image | None:
         if address not in self._known:
             image = self._fetch(address)
-            if image is not None and self._held + len(image.data) > _MOST_HELD:
+            if image is not None and self._held + len(image.data) > _MAX_HELD:
                 return image
             self._held += 0 if image is None else len(image.data)
             self._known[address] = image
         return self._known[address]
 
     def _fetch(self, address: str) -> Image | None:
-        spent = self._requests >= _MOST_REQUESTS or self._fetched >= _MOST_FETCHED
+        spent = self._requests >= _MAX_REQUESTS or self._fetched >= _MAX_FETCHED
         if spent or not address.startswith(("http://", "https://")) or self._context.stop():
             return None
 
@@ -239,7 +239,7 @@ class _Pictures:
         self._requests += 1
         if check(address) is not None or not self._pace.wait(address):
             return None
-        response = self._fetcher.get(address, check=check, max_bytes=MOST_BYTES)
+        response = self._fetcher.get(address, check=check, max_bytes=MAX_BYTES)
         self._fetched += len(response.body)
         return kept_image(response.body) if response.outcome is Outcome.FETCHED else None
 

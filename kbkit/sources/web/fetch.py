@@ -127,7 +127,7 @@ PAGE_SECONDS = 180.0
 """Longest that one page may take with all redirects, retries and waits."""
 _RETRIED = frozenset({429, 502, 503, 504})
 _CONDITIONS = {"if-none-match", "if-modified-since"}
-_MOST_COOKIES = 50
+_MAX_COOKIES = 50
 _REASONS = {
     400: "Bad Request",
     401: "Unauthorized, needs a login",
@@ -325,7 +325,7 @@ class Fetcher:
             reason, again = f"cannot be fetched ({error})", False
         finally:
             self._deadline.at = float("inf")
-            if len(self._client.cookies.jar) > _MOST_COOKIES:
+            if len(self._client.cookies.jar) > _MAX_COOKIES:
                 self._client.cookies.clear()
         return Response(url, Outcome.FAILED, " ".join(reason.split())[:300]), "", again
 

@@ -33,7 +33,7 @@ _CLOUD = "https://api.firecrawl.dev"
 _FORMATS = ["rawHtml", "markdown"]
 _POLL = 2.0  # seconds between two looks at a crawl
 _PATIENCE = 4  # times that a busy service is asked again
-_LONGEST = 6 * 3600.0  # seconds that a crawl may take
+_MAX_LENGTH = 6 * 3600.0  # seconds that a crawl may take
 _T = TypeVar("_T")
 
 
@@ -119,7 +119,7 @@ class FirecrawlCrawler:
 
         one = PaginationConfig(auto_paginate=False)
         given = 0
-        end = time.monotonic() + _LONGEST
+        end = time.monotonic() + _MAX_LENGTH
         while not self._context.stop():
             status = self._ask(lambda: client.get_crawl_status(job, pagination_config=one))
             page, place, seen = status, 0, set[str]()
@@ -141,7 +141,7 @@ class FirecrawlCrawler:
             if status.status != "scraping":
                 raise SourceError(f"Firecrawl: the crawl was {status.status} after {given} pages")
             if time.monotonic() > end:
-                raise SourceError(f"Firecrawl: the crawl did not end within {_LONGEST:.0f} s")
+                raise SourceError(f"Firecrawl: the crawl did not end within {_MAX_LENGTH:.0f} s")
             pause(self._poll, self._context.stop)
 
     def _event(self, item: Any, asked: str, scope: Scope | None) -> SourceEvent:

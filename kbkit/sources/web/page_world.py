@@ -108,7 +108,7 @@ class RenderError(Exception):
     """A page could not be rendered; one line for a person."""
 
 
-class World:
+class IsolatedWorld:
     """JavaScript world on a page that the page's scripts cannot reach."""
 
     def __init__(self, session: Any) -> None:

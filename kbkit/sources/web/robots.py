@@ -16,8 +16,8 @@ from kbkit.sources.base import Outcome
 from kbkit.sources.web.fetch import Fetcher, Response
 from kbkit.sources.web.urls import origin
 
-_MOST_BYTES = 512 * 1024  # RFC 9309 asks for at least 500 KiB
-_LONGEST_DELAY = 60.0
+_MAX_BYTES = 512 * 1024  # RFC 9309 asks for at least 500 KiB
+_MAX_DELAY = 60.0
 _WITH_VALUES = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
 )
@@ -74,7 +74,7 @@ class Robots:
         seconds = float(delay)
         if math.isnan(seconds):
             return 0.0
-        return min(max(seconds, 0.0), _LONGEST_DELAY)
+        return min(max(seconds, 0.0), _MAX_DELAY)
 
     def sitemaps(self, url: str) -> list[str]:
         rules = self._of(origin(url))
@@ -87,7 +87,7 @@ class Robots:
             return self._rules[host]
 
     def _read(self, host: str) -> Any:
-        response = self._fetcher.get(f"{host}/robots.txt", max_bytes=_MOST_BYTES, truncate=True)
+        response = self._fetcher.get(f"{host}/robots.txt", max_bytes=_MAX_BYTES, truncate=True)
         if response.outcome is Outcome.FETCHED:
             from protego import Protego
 
@@ -101,10 +101,10 @@ class Robots:
         return Verdict(Outcome.FAILED, reason)
 
 
-_MOST_FILES = 50
+_MAX_FILES = 50
 _MAX_SITEMAP_BYTES = 50_000_000  # what sitemaps.org permits
-_MOST_URLS = 50_000
-_MOST_SECONDS = 120.0  # for all of them
+_MAX_URLS = 50_000
+_MAX_SECONDS = 120.0  # for all of them
 _LOC = re.compile(r"<(?:\w+:)?loc>\s*(?:<!\[CDATA\[)?\s*([^<\]\s]{1,2000})", re.IGNORECASE)
 _ENTITIES = (("&amp;", "&"), ("&apos;", "'"), ("&quot;", '"'), ("&lt;", "<"), ("&gt;", ">"))
 
@@ -127,8 +127,8 @@ def read_sitemaps(
     seen = set(waiting)
     found: dict[str, None] = {}
     files = 0
-    end = time.monotonic() + _MOST_SECONDS
-    while waiting and files < _MOST_FILES and len(found) < _MOST_URLS and not stop():
+    end = time.monotonic() + _MAX_SECONDS
+    while waiting and files < _MAX_FILES and len(found) < _MAX_URLS and not stop():
         url = waiting.popleft()
         files += 1
         if check(url) is not None:
@@ -146,7 +146,7 @@ def read_sitemaps(
             continue
         else:
             locations = text.split()
-        for location in locations[:_MOST_URLS]:
+        for location in locations[:_MAX_URLS]:
             if nested:
                 # a site's index must not send us to the hosts of others
                 if location not in seen and origin(location) == origin(url):
@@ -154,7 +154,7 @@ def read_sitemaps(
                     waiting.append(location)
             elif page := wants(location):
                 found[page] = None
-    return list(found)[:_MOST_URLS]
+    return list(found)[:_MAX_URLS]
 
 
 def _text(body: bytes) -> str:

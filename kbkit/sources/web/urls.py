@@ -34,7 +34,7 @@ _NOT_PAGES = re.compile(
     r"tiff?|ttf|txt|wasm|wav|webm|webp|whl|woff2?|xlsx?|xml|xz|zip|zst)$",
     re.IGNORECASE,
 )
-_LONGEST = 2000
+_MAX_LENGTH = 2000
 _DEEPEST = 24  # path segments
 _REMEMBERED = 20_000  # refused addresses of one reason; bounds memory
 _FIRST_YEAR = 1970
@@ -57,7 +57,7 @@ def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
         url = url.strip().replace("\t", "").replace("\n", "").replace("\r", "")
         joined = urljoin(base, url) if base else url
         parts = urlsplit(joined)
-        if parts.scheme.lower() not in _PORTS or len(joined) > _LONGEST * 2:
+        if parts.scheme.lower() not in _PORTS or len(joined) > _MAX_LENGTH * 2:
             return ""
         host = (parts.hostname or "").rstrip(".")
         if not host.isascii():
@@ -172,7 +172,7 @@ class Scope:
         if not url or not self.contains(url) or refused_url(url):
             return ""
         path = urlsplit(url).path
-        if _NOT_PAGES.search(path) or len(url) > _LONGEST:
+        if _NOT_PAGES.search(path) or len(url) > _MAX_LENGTH:
             return ""
         return url
 

@@ -19,12 +19,7 @@ from kbkit.stores.catalog import jobs as job_table
 from kbkit.stores.catalog import knowledge_bases, trash
 from kbkit.stores.catalog import tokens as token_table
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.knowledge_bases import (
-    BUILT_IN,
-    MOST_DIMENSIONS,
-    KnowledgeBaseRow,
-    spec_of,
-)
+from kbkit.stores.catalog.knowledge_bases import BUILT_IN, MAX_DIMENSIONS, KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.packing import unpack
 from kbkit.stores.catalog.schema import chunks, documents, metadata, rating_totals, ratings, vectors
 from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
@@ -147,7 +142,7 @@ def _odd() -> Iterator[tuple[sa.Column[Any], sa.ColumnElement[bool]]]:
         (ratings.c.score, 1, 5),
         (rating_totals.c.average, 1, 5),
         (rating_totals.c.raters, 1, None),
-        (knowledge_base_table.c.dimensions, 1, MOST_DIMENSIONS),
+        (knowledge_base_table.c.dimensions, 1, MAX_DIMENSIONS),
         (knowledge_base_table.c.applied_seq, 0, None),
         (chunks.c.start, 0, None),
         (chunks.c.length, 0, (1 << 31) - 1),

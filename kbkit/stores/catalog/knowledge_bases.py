@@ -34,7 +34,7 @@ from kbkit.stores.catalog.schema import (
 )
 from kbkit.text import REVISION
 
-MOST_DIMENSIONS = 100_000
+MAX_DIMENSIONS = 100_000
 """More numbers than the vectors of any embedder have; a damaged catalog may say any number."""
 
 
@@ -69,7 +69,7 @@ class KnowledgeBaseRow:
     deleted_at: datetime | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.dimensions <= MOST_DIMENSIONS:
+        if not 0 < self.dimensions <= MAX_DIMENSIONS:
             raise ValueError(f"{self.name}: vectors of {self.dimensions:,} numbers cannot be")
 
     @property

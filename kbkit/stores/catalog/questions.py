@@ -21,9 +21,9 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.packing import pack, unpack
 from kbkit.stores.catalog.schema import question_vectors, ratings
 
-LEAST_SCORE = 4
+MIN_SCORE = 4
 """Stars from which a question is learned, on average of its raters."""
-MOST = 5_000
+MAX = 5_000
 """Questions that are learned, the last ones asked: what a search compares with stays small."""
 
 
@@ -47,20 +47,20 @@ def learned(transaction: Transaction, kb_id: str) -> dict[str, tuple[int, ...]]:
     4 or better. Chunks that are gone are left out, and come back with them.
     """
     given = rating_log.chunk_scores(transaction, kb_id)
-    if not any(said.score >= LEAST_SCORE for said in given):
+    if not any(said.score >= MIN_SCORE for said in given):
         return {}
     good = {
         fold_query(query): [
             chunk
             for chunk, scores in chunks.items()
-            if sum(scores.values()) >= LEAST_SCORE * len(scores)
+            if sum(scores.values()) >= MIN_SCORE * len(scores)
         ]
         for query, chunks in latest_of(given).items()
     }
     there = corpus.seqs_by_id(transaction, sorted({each for ids in good.values() for each in ids}))
     found = {
         query: tuple(sorted(there[chunk] for chunk in ids if chunk in there))
-        for query, ids in list(good.items())[-MOST:]
+        for query, ids in list(good.items())[-MAX:]
     }
     return {query: seqs for query, seqs in found.items() if seqs}
 
@@ -69,7 +69,7 @@ def lacking(transaction: Transaction, kb_id: str, embedder: str) -> list[str]:
     asked = sa.select(ratings.c.query).where(
         ratings.c.kb_id == kb_id,
         ratings.c.target_type == TargetKind.CHUNK.value,
-        ratings.c.score >= LEAST_SCORE,
+        ratings.c.score >= MIN_SCORE,
     )
     wanted = {fold_query(query) for query in transaction.execute(asked.distinct()).scalars()}
     held = sa.select(question_vectors.c.question).where(

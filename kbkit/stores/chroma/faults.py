@@ -10,14 +10,14 @@ from kbkit.stores.chroma.collections import OF_A_COLLECTION
 
 _KEPT = "written data is kept and searchable, and is passed on with a later write"
 _NO_CHROMA = "answers as no Chroma of version 1; name the address of one in KBKIT_CHROMA_URL"
-_LONGEST = 200
+_MAX_LENGTH = 200
 
 
 def fault_of(error: Exception, address: ChromaAddress) -> WorkspaceError:
     told = " ".join(str(error).split())
     if address.token:
         told = told.replace(address.token, "...")
-    told = told[:_LONGEST]
+    told = told[:_MAX_LENGTH]
     if type(error).__module__ == "chromadb.errors":
         if told.startswith(("Tenant [", "Database [")):
             reason = (

@@ -249,13 +249,13 @@ _UNUSABLE = (
     "disk is full", "no space left", "os error 28", "permission denied", "readonly database",
     "read-only file system", "unable to open database file", "disk i/o error",
 )  # fmt: skip
-_LONGEST = 200
+_MAX_LENGTH = 200
 
 
 def _told(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return " ".join(str(error).split())[:_LONGEST]
+    return " ".join(str(error).split())[:_MAX_LENGTH]
 
 
 _stores: WeakValueDictionary[Path, ChromaStore] = WeakValueDictionary()

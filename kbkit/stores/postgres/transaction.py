@@ -17,7 +17,7 @@ from kbkit.stores.catalog.database import Postings, Transaction
 from kbkit.stores.catalog.migrating import is_current, migrate
 from kbkit.stores.catalog.schema import chunks
 
-_LONGEST = 2_000
+_MAX_LENGTH = 2_000
 """Bytes of a term that is kept as it is; PostgreSQL takes 2,046."""
 _POSTINGS = np.dtype([("seq", ">i8"), ("times", ">i4")])
 
@@ -31,7 +31,7 @@ def _table(kb_id: str) -> str:
 def _lexeme(term: str) -> str:
     data = term.encode()
     # no term of the analyzer begins with a space
-    return term if len(data) <= _LONGEST else f" {hashlib.blake2b(data).hexdigest()}"
+    return term if len(data) <= _MAX_LENGTH else f" {hashlib.blake2b(data).hexdigest()}"
 
 
 def _query(lexeme: str) -> str:

@@ -26,9 +26,9 @@ _READ = 1_000
 """Vectors that are read at once."""
 _FEW = 10_000
 """Vectors that the server compares one by one in less time than a search takes otherwise."""
-_MOST_DIMENSIONS = 4_000
+_MAX_DIMENSIONS = 4_000
 """Numbers of a vector that a graph takes; those of more are always compared one by one."""
-_LEAST_LOOKED_AT, _MOST_LOOKED_AT = 400, 1_000
+_MIN_LOOKED_AT, _MAX_LOOKED_AT = 400, 1_000
 """Neighbours that a search of a graph keeps in sight; pgvector takes a thousand.
 
 Of 29,860 chunks, 400 find 98.9 % of the hundred nearest, 200 find 97.6 % in two thirds of the time.
@@ -120,7 +120,7 @@ class PgVectorStore:
 
     def _see_to_graph(self, name: str, dimensions: int) -> None:
         """Index a collection that has grown; building at once takes a quarter of the time."""
-        if name in self._with_graph or dimensions > _MOST_DIMENSIONS:
+        if name in self._with_graph or dimensions > _MAX_DIMENSIONS:
             return
         table = _table(name)
         with self._begun() as connection:
@@ -140,7 +140,7 @@ class PgVectorStore:
 
     def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
         """Ids of the ``k`` vectors nearest to a unit vector, nearest first; fewer if there are."""
-        looked_at = min(max(2 * k, _LEAST_LOOKED_AT), _MOST_LOOKED_AT)
+        looked_at = min(max(2 * k, _MIN_LOOKED_AT), _MAX_LOOKED_AT)
         statement = (
             f"SELECT id FROM {_table(name)}"  # noqa: S608 - own name
             f" ORDER BY embedding OPERATOR({self._schema}.<=>) %s::{self._type} LIMIT {int(k)}"

@@ -21,9 +21,9 @@ from kbkit.stores.snapshots.segments import (
     joined,
 )
 
-MOST = 1_000
+MAX = 1_000
 """Chunks that may have come, or got other vectors, for a search to wait for a new segment."""
-_MOST_CARDS = 2_000
+_MAX_CARDS = 2_000
 """Cards that may have got other vectors, likewise."""
 SLICE = 25_000
 """Chunks of a segment that is made of the catalog, so that the memory for it has a bound."""
@@ -69,12 +69,12 @@ def advanced(
     after = int(filed[-1].snapshot.seqs[-1]) if filed else 0
     known = int(held.segments[-1].snapshot.seqs[-1]) if len(held) else 0
     many = (
-        corpus.count_chunks(transaction, row.id, after=known) > MOST
-        or statement_vectors.count_changed(transaction, row.id, held.version) > MOST
+        corpus.count_chunks(transaction, row.id, after=known) > MAX
+        or statement_vectors.count_changed(transaction, row.id, held.version) > MAX
         or (
-            held.card_embedder != row.card_embedder and len(held.document_ids) > _MOST_CARDS
+            held.card_embedder != row.card_embedder and len(held.document_ids) > _MAX_CARDS
             if held.card_embedder != row.card_embedder
-            else cards.count_changed(transaction, row, held.cards_version) > _MOST_CARDS
+            else cards.count_changed(transaction, row, held.cards_version) > _MAX_CARDS
         )
     )
     if quickly and many:
@@ -106,7 +106,7 @@ def _with_later(
     """Append later chunks to segments; rewrites a small last segment."""
     held = [segment for segment in segments if segment.snapshot.seqs[-1] <= after]
     rest = segments[len(held) :]
-    if sum(len(segment.snapshot) for segment in rest) > MOST:
+    if sum(len(segment.snapshot) for segment in rest) > MAX:
         held, rest, after = list(segments), [], int(segments[-1].snapshot.seqs[-1])
     before = rest[0].snapshot if len(rest) == 1 else None
     parts = slices(transaction, row, after)

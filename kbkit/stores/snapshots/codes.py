@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from kbkit.stores.snapshots.chunk_table import read_arrays, write_arrays
 from kbkit.stores.snapshots.snapshot import Snapshot
 
-FEWEST = 5_000
+MIN = 5_000
 """Chunks of a segment that is worth it; of fewer all vectors are scanned."""
 _FORMAT = "2"
 _SAMPLE = 5_000
@@ -99,7 +99,7 @@ class JoinedCodes:
 def write(path: Path, vectors: NDArray[np.float32]) -> None:
     """Quantize vectors; does nothing if they are few or faiss is missing."""
     number, dimensions = vectors.shape
-    if number < FEWEST or dimensions % 4 or not available():
+    if number < MIN or dimensions % 4 or not available():
         return
     import faiss
 

@@ -22,7 +22,7 @@ from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.text import analyzer
 
-_MOST_TIMES = np.iinfo(np.uint16).max
+_MAX_TIMES = np.iinfo(np.uint16).max
 """How often a term stands in a chunk, as far as it is counted."""
 _COMPARED = 10
 """Chunks that a snapshot and the catalog must have in common."""
@@ -201,7 +201,7 @@ def _read(
         lengths.append(chunk.length)
         headings.append(texts.setdefault(heading, len(texts)))
         term_ids.extend([vocabulary.setdefault(term, len(vocabulary)) for term in held])
-        counts.extend([min(times, _MOST_TIMES) for times in held.values()])
+        counts.extend([min(times, _MAX_TIMES) for times in held.values()])
         per_chunk.append(len(held))
         packed.append(chunk.vector)
     return _New(

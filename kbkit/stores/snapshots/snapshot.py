@@ -23,7 +23,7 @@ _BLOCK = 64
 _RUN = 16
 """Vectors that have to lie in a row, on average, so that to read them there is quicker than to copy
 all that are wanted."""
-_MOST_SOUGHT = 10_000
+_MAX_SOUGHT = 10_000
 """Terms whose places are kept: one query asks for each several times."""
 
 
@@ -175,7 +175,7 @@ class Snapshot(ChunkTable):
     def numbers(self, terms: Iterable[str]) -> dict[str, int]:
         """Map terms to their positions in `terms`; absent ones are left out."""
         kept: dict[str, int | None] = self.kept.setdefault("numbers", {})
-        if len(kept) > _MOST_SOUGHT:
+        if len(kept) > _MAX_SOUGHT:
             kept.clear()
         found: dict[str, int] = {}
         for term in terms:

@@ -19,7 +19,7 @@ from kbkit.stores.catalog import knowledge_bases, removed_chunks
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import examining, near_chunks
-from kbkit.stores.snapshots.advancing import MOST, advanced, anew, follows
+from kbkit.stores.snapshots.advancing import MAX, advanced, anew, follows
 from kbkit.stores.snapshots.chunk_table import ChunkTable, forget_pages, read, with_cards
 from kbkit.stores.snapshots.making import LARGEST, make, merged, to_merge
 from kbkit.stores.snapshots.segment_files import SegmentFiles
@@ -27,7 +27,7 @@ from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot, joined
 from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.stores.vector_index import VectorIndex
 
-_SOON = 8 * MOST
+_SOON = 8 * MAX
 """Chunks that are merged while somebody waits, beside as many as have come."""
 
 _Stamp = tuple[int, int] | None

@@ -593,7 +593,7 @@ def test_pictures_of_pages_are_kept_where_the_recipe_says_so(site, page) -> None
     assert "/secret/x.png" not in site.asked
 
 
-@pytest.mark.parametrize("bound", ["_MOST_REQUESTS", "_MOST_FETCHED"])
+@pytest.mark.parametrize("bound", ["_MAX_REQUESTS", "_MAX_FETCHED"])
 def test_pictures_of_a_run_have_bounds(site, page, monkeypatch, bound) -> None:
     monkeypatch.setattr(f"kbkit.sources.web.browser_fetcher.{bound}", 1)
     stream = io.BytesIO()

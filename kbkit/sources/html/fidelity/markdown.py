@@ -27,7 +27,7 @@ _TERM = re.compile(r"^[> ]*(?:-   |\d+\. +)*(?:\*\*|`|\[)")
 
 
 @dataclass(slots=True)
-class Written:
+class MarkdownContent:
     """Content of a Markdown text.
 
     Attributes:
@@ -46,8 +46,8 @@ class Written:
     anchors: set[str] = field(default_factory=set)
 
 
-def written(markdown: str, *, links_last: bool = False) -> Written:
-    found = Written()
+def written(markdown: str, *, links_last: bool = False) -> MarkdownContent:
+    found = MarkdownContent()
     whole = markdown.rstrip().split("\n")
     while links_last and whole and _LISTED.fullmatch(whole[-1]):
         found.links.update(_links(whole.pop()))
@@ -68,7 +68,7 @@ def written(markdown: str, *, links_last: bool = False) -> Written:
     return found
 
 
-def _read_line(line: str, found: Written) -> None:
+def _read_line(line: str, found: MarkdownContent) -> None:
     if anchor := _ANCHOR.search(line):
         found.anchors.add(unquote(anchor[1]))
         line = line[: anchor.start()]

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kbkit.models.fidelity import fidelity_score
-from kbkit.sources.html.fidelity.markdown import PageContent, Written, content, written
+from kbkit.sources.html.fidelity.markdown import MarkdownContent, PageContent, content, written
 
 KINDS = (
     "words", "headings", "anchors", "terms", "code", "rows", "cells", "links", "surplus"
 )  # fmt: skip
-_LEAST = 3  # rows of text that are sought in a line as a whole
+_MIN = 3  # rows of text that are sought in a line as a whole
 
 
 @dataclass(slots=True)
@@ -103,14 +103,14 @@ class Fidelity:
         self._terms(page, text)
         return page
 
-    def _words(self, page: PageContent, text: Written) -> None:
+    def _words(self, page: PageContent, text: MarkdownContent) -> None:
         self._count("words", page.words, text.words)
         foreign = text.words - page.words - page.spare
         self.wanted["surplus"] += text.words.total()
         self.kept["surplus"] += text.words.total() - foreign.total()
         self.lost.setdefault("surplus", []).extend(foreign.elements())
 
-    def _headings(self, page: PageContent, text: Written) -> None:
+    def _headings(self, page: PageContent, text: MarkdownContent) -> None:
         self._count(
             "headings",
             ((one.level, one.text) for one in page.headings),
@@ -123,14 +123,14 @@ class Fidelity:
         right = (one.text for one in anchored if places.get(one.text, set()) & one.anchors)
         self._count("anchors", (one.text for one in anchored), right)
 
-    def _codes(self, page: PageContent, text: Written) -> None:
+    def _codes(self, page: PageContent, text: MarkdownContent) -> None:
         short = [code for code in page.codes if code.strip() in text.spans]
         self._count("code", page.codes, [*text.codes, *short])
         # of lines that are no preformatted text, the white space at their begin is the theme's
         bare = (_unindented(code) for code in text.codes)
         self._count("code", map(_unindented, page.lines), bare)
 
-    def _tables(self, page: PageContent, text: Written) -> None:
+    def _tables(self, page: PageContent, text: MarkdownContent) -> None:
         rows = Counter(tuple(cell for cell in row if cell) for row in text.rows)
         by_cell: dict[str, list[tuple[str, ...]]] = {}
         for row in text.rows:
@@ -142,13 +142,13 @@ class Fidelity:
             for row in page.rows
             if row in rows
             or any(_ordered(row, line) for line in by_cell.get(row[0], ()))
-            or (len("".join(row)) >= _LEAST and "".join(row) in lines)
+            or (len("".join(row)) >= _MIN and "".join(row) in lines)
         ]
         self._count("rows", page.rows, held)
         everything = lines.replace("\n", "")
         self._count("cells", page.cells, (cell for cell in page.cells if cell in everything))
 
-    def _terms(self, page: PageContent, text: Written) -> None:
+    def _terms(self, page: PageContent, text: MarkdownContent) -> None:
         named = "\n".join(text.terms)
         held = [
             (term, places)
@@ -179,7 +179,7 @@ def _unindented(code: str) -> str:
     return "\n".join(line.strip() for line in code.strip().split("\n"))
 
 
-def _links(page: PageContent, text: Written) -> set[tuple[str, str]]:
+def _links(page: PageContent, text: MarkdownContent) -> set[tuple[str, str]]:
     """Links of a page that its Markdown has; a picture may have made their text longer."""
     found = page.links & text.links
     by_address: dict[str, list[str]] = {}
