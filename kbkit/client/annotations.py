@@ -54,17 +54,17 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
     @call
     def of(self, target: str) -> Request[list[Annotation]]:
         """The annotations of a chunk, or of all chunks of a document, in its order."""
-        asked = {"target": check_text("target", target)}
-        return Request("GET", _at(self._base, "annotations"), reads_many(Annotation), asked)
+        params = {"target": check_text("target", target)}
+        return Request("GET", _at(self._base, "annotations"), reads_many(Annotation), params)
 
     @call
     def subjects(
         self, *, kind: str | SubjectKind | None = None, like: str = "", limit: int | None = None
     ) -> Request[list[Subject]]:
         """List subjects that chunks mention, the most mentioned first."""
-        asked = {"kind": kind, "like": check_text("like", like), "limit": limit,
+        params = {"kind": kind, "like": check_text("like", like), "limit": limit,
                  "kbs": self._base.name}  # fmt: skip
-        return Request("GET", f"{KNOWLEDGE}/subjects", reads_many(Subject), asked)
+        return Request("GET", f"{KNOWLEDGE}/subjects", reads_many(Subject), params)
 
     @steps
     def make(

@@ -55,9 +55,9 @@ class DocumentsCalls(CollectionCalls[Document]):
         content: bool = False,
     ) -> Steps[builtins.list[Document]]:
         """Documents in order of URI, without their text if that is not asked for."""
-        asked = Filters.of(filters)
-        asked.check_of_documents()
-        query = {**conditions(asked), "kb": self._base.name, "behind": after, "content": content}
+        params = Filters.of(filters)
+        params.check_of_documents()
+        query = {**conditions(params), "kb": self._base.name, "behind": after, "content": content}
         return (yield from listed(Document, f"{KNOWLEDGE}/documents", query, limit))
 
     @call

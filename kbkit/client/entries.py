@@ -71,12 +71,12 @@ class EntriesCalls(Served):
         """Entries in order, without their text."""
         most = None if limit is None else check_integer("limit", limit, 1)
         start = check_integer("offset", offset, 0)
-        asked = {"status": status, "category": category, "tag": tag, "text": text, "sort": sort}
+        params = {"status": status, "category": category, "tag": tag, "text": text, "sort": sort}
         found: builtins.list[EntryInfo] = []
         while True:
             wanted = _MAX if most is None else min(_MAX, most - len(found))
             page = {"limit": wanted, "offset": start + len(found)}
-            part = yield Request("GET", _AT, _reads_page, asked | page)
+            part = yield Request("GET", _AT, _reads_page, params | page)
             found += part.entries
             if not part.entries or len(found) == most or start + len(found) >= part.total:
                 return EntryPage(tuple(found), part.total, start)
@@ -102,10 +102,10 @@ class EntriesCalls(Served):
         files: Mapping[str, str | bytes] | None = None,
     ) -> Request[Entry]:
         """Write a new entry."""
-        said = given(title=title, slug=slug, description=description, prompt=prompt,
+        body = given(title=title, slug=slug, description=description, prompt=prompt,
                      readme=readme, tags=tags, category=category, status=status,
                      files=as_json(files or {}))  # fmt: skip
-        return Request("POST", _AT, reads(Entry), json=said)
+        return Request("POST", _AT, reads(Entry), json=body)
 
     @call
     def update(
@@ -123,11 +123,11 @@ class EntriesCalls(Served):
         if_match: str | None = None,
     ) -> Request[Entry]:
         """Change an entry; omitted values stay."""
-        said = given(title=title, description=description, prompt=prompt, readme=readme,
+        body = given(title=title, description=description, prompt=prompt, readme=readme,
                      tags=tags, category=category, status=status,
                      files=as_json(files or {}))  # fmt: skip
         headers = expecting(if_match)
-        return Request("PUT", _at(slug), reads(Entry), json=said, headers=headers)
+        return Request("PUT", _at(slug), reads(Entry), json=body, headers=headers)
 
     @call
     def rename(self, slug: str, *, to: str) -> Request[Entry]:
@@ -137,8 +137,8 @@ class EntriesCalls(Served):
     @call
     def rate(self, slug: str, score: int, *, rater: str = "") -> Request[Entry]:
         """Vote for an entry; by default in the name of the token."""
-        said = {"score": check_integer("score", score, 1, 5), "rater": rater}
-        return Request("POST", f"{_at(slug)}/rate", _reads_rated, json=said)
+        body = {"score": check_integer("score", score, 1, 5), "rater": rater}
+        return Request("POST", f"{_at(slug)}/rate", _reads_rated, json=body)
 
     @call
     def delete(self, slug: str, *, if_match: str | None = None) -> Request[DeletedFile]:
@@ -168,22 +168,22 @@ class EntriesCalls(Served):
     @call
     def find(self, prompt: str, *, limit: int = 10) -> Request[builtins.list[EntryInfo]]:
         """The active entries that fit a prompt, by relevance to it and by rating."""
-        said = given(prompt=prompt, limit=limit)
-        return Request("POST", f"{_AT}/find", reads_many(EntryInfo), json=said)
+        body = given(prompt=prompt, limit=limit)
+        return Request("POST", f"{_AT}/find", reads_many(EntryInfo), json=body)
 
     @call
     def context(
         self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000
     ) -> Request[Context]:
         """The active entries that fit a prompt, as a short numbered list for an agent."""
-        said = given(prompt=prompt, limit=limit, max_tokens=max_tokens)
-        return Request("POST", f"{_AT}/context", reads(Context), json=said)
+        body = given(prompt=prompt, limit=limit, max_tokens=max_tokens)
+        return Request("POST", f"{_AT}/context", reads(Context), json=body)
 
     @call
     def learn(self, folder: str | Path, *, task_id: str = "") -> Request[Entry]:
         """Create an entry from a task's folder on this machine, which is sent."""
-        said = {"files": as_json(knowledge(Path(folder))), "task_id": task_id}
-        return Request("POST", f"{_AT}/learn", reads(Entry), json=said)
+        body = {"files": as_json(knowledge(Path(folder))), "task_id": task_id}
+        return Request("POST", f"{_AT}/learn", reads(Entry), json=body)
 
     @call
     def learning_prompt(self) -> Request[str]:
@@ -206,12 +206,12 @@ class EntriesCalls(Served):
     @call
     def import_skills(self, folder: str | Path) -> Request[tuple[Entry, ...]]:
         """Import Agent Skills from a folder on this machine, which is sent."""
-        said = {"files": as_json(skills(Path(folder)))}
+        body = {"files": as_json(skills(Path(folder)))}
 
         def read(response: httpx.Response) -> tuple[Entry, ...]:
             return tuple(reads_many(Entry)(response))
 
-        return Request("POST", f"{_AT}/skills", read, json=said, timeout=LONG)
+        return Request("POST", f"{_AT}/skills", read, json=body, timeout=LONG)
 
 
 class RemoteEntries(EntriesCalls, Blocking):

@@ -65,8 +65,8 @@ class _Waiting:
         call = getattr(self._files, name)
 
         def wait(*args: Any, **kwargs: Any) -> Any:
-            asked = asyncio.run_coroutine_threadsafe(call(*args, **kwargs), self._loop)
-            return asked.result()
+            params = asyncio.run_coroutine_threadsafe(call(*args, **kwargs), self._loop)
+            return params.result()
 
         return wait
 
@@ -162,8 +162,8 @@ class FilesCalls(Served):
     @call
     def move(self, source: str, target: str) -> Request[FileInfo]:
         """Move a file or folder; creates parent folders."""
-        said = {"source": source, "target": target}
-        return Request("POST", f"{_AT}/move", reads(FileInfo), json=said)
+        body = {"source": source, "target": target}
+        return Request("POST", f"{_AT}/move", reads(FileInfo), json=body)
 
     @call
     def delete(self, path: str, *, if_match: str | None = None) -> Request[DeletedFile]:

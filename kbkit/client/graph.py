@@ -65,9 +65,9 @@ class GraphCalls:
         limit: int = 50,
     ) -> Request[list[Entity]]:
         """List entities, the most mentioned first."""
-        asked = {"query": check_text("query", query), "type": _several(type), "kbs": _several(kbs),
+        params = {"query": check_text("query", query), "type": _several(type), "kbs": _several(kbs),
                  "limit": limit}  # fmt: skip
-        return Request("GET", f"{_AT}/entities", reads_many(Entity), asked)
+        return Request("GET", f"{_AT}/entities", reads_many(Entity), params)
 
     @call
     def entity(self, entity: str) -> Request[Entity]:
@@ -89,14 +89,14 @@ class GraphCalls:
     ) -> Request[list[Relation]]:
         """Relations, the strongest first."""
         end = {} if target is None else _end("target", "kind", target)
-        asked = {**end, "name": name, "by": by, "limit": limit}
-        return Request("GET", f"{_AT}/relationships", reads_many(Relation), asked)
+        params = {**end, "name": name, "by": by, "limit": limit}
+        return Request("GET", f"{_AT}/relationships", reads_many(Relation), params)
 
     @call
     def relation(self, source: Named, name: str, target: Named) -> Request[Relation]:
         """Return a relation by its ends, to change or delete it."""
-        asked = {**_ends(source, target), "name": name}
-        return Request("GET", f"{_AT}/relationships/between", reads(Relation), asked)
+        params = {**_ends(source, target), "name": name}
+        return Request("GET", f"{_AT}/relationships/between", reads(Relation), params)
 
     @call
     def names(self, targets: Iterable[Target]) -> Request[dict[Target, str]]:
@@ -106,23 +106,23 @@ class GraphCalls:
             found = response.json()["data"]
             return {from_dict(Target, each["target"]): each["name"] for each in found}
 
-        said = {"targets": to_json(list(dict.fromkeys(targets)))}
-        return Request("POST", f"{_AT}/names", called, json=said)
+        body = {"targets": to_json(list(dict.fromkeys(targets)))}
+        return Request("POST", f"{_AT}/names", called, json=body)
 
     @call
     def neighbors(
         self, target: Named, *, depth: int = 1, relation: str | Sequence[str] = (), limit: int = 50
     ) -> Request[list[Step]]:
         """List what relations reach from a target, the nearest and strongest first."""
-        asked = {**_end("target", "kind", target), "depth": depth, "relation": _several(relation),
+        params = {**_end("target", "kind", target), "depth": depth, "relation": _several(relation),
                  "limit": limit}  # fmt: skip
-        return Request("GET", f"{_AT}/neighbors", reads_many(Step), asked)
+        return Request("GET", f"{_AT}/neighbors", reads_many(Step), params)
 
     @call
     def passages(self, target: Named, *, limit: int = 5) -> Request[list[Hit]]:
         """List passages that define a target, then those that mention it most plainly."""
-        asked = {**_end("target", "kind", target), "limit": limit}
-        return Request("GET", f"{_AT}/passages", reads_many(Hit), asked)
+        params = {**_end("target", "kind", target), "limit": limit}
+        return Request("GET", f"{_AT}/passages", reads_many(Hit), params)
 
     @call
     def path(self, source: Named, target: Named) -> Request[list[Step]]:
@@ -138,14 +138,14 @@ class GraphCalls:
         limit: int = 10,
     ) -> Request[list[Gap]]:
         """List gaps of the documentation, the most important first, each kind in turn."""
-        asked = {"kind": kind, "kbs": _several(kbs), "limit": limit}
-        return Request("GET", f"{_AT}/gaps", reads_many(Gap), asked)
+        params = {"kind": kind, "kbs": _several(kbs), "limit": limit}
+        return Request("GET", f"{_AT}/gaps", reads_many(Gap), params)
 
     @call
     def suggestions(self, *, limit: int = 20) -> Request[list[MergeSuggestion]]:
         """Pairs of entities that may be one, the surest first; `merge` or `refuse` them."""
-        asked = {"limit": limit}
-        return Request("GET", f"{_AT}/suggestions", reads_many(MergeSuggestion), asked)
+        params = {"limit": limit}
+        return Request("GET", f"{_AT}/suggestions", reads_many(MergeSuggestion), params)
 
     @call
     def layout(
@@ -160,9 +160,9 @@ class GraphCalls:
     ) -> Request[GraphLayout]:
         """Lay out the graph: nodes, sizes and positions; deterministic."""
         starts = [around] if isinstance(around, str | Target | Entity) else around
-        said = given(around=[_said(each) for each in starts], depth=depth, type=_several(type),
+        body = given(around=[_said(each) for each in starts], depth=depth, type=_several(type),
                      relation=_several(relation), kbs=_several(kbs), limit=limit)  # fmt: skip
-        return Request("POST", f"{_AT}/layout", reads(GraphLayout), json=said)
+        return Request("POST", f"{_AT}/layout", reads(GraphLayout), json=body)
 
     @call
     def create(
@@ -176,9 +176,9 @@ class GraphCalls:
         by: str = "",
     ) -> Request[Entity]:
         """Create an entity by hand; restores a deleted one."""
-        said = given(name=name, type=type, description=description,
+        body = given(name=name, type=type, description=description,
                      properties=_json(properties), aliases=aliases, by=by)  # fmt: skip
-        return Request("POST", f"{_AT}/entities", reads(Entity), json=said)
+        return Request("POST", f"{_AT}/entities", reads(Entity), json=body)
 
     @steps
     def update(
@@ -193,22 +193,22 @@ class GraphCalls:
         by: str = "",
     ) -> Steps[Entity]:
         """Change an entity; omitted values stay."""
-        said = given(name=name, type=type, description=description,
+        body = given(name=name, type=type, description=description,
                      properties=_json(properties), aliases=aliases, by=by)  # fmt: skip
         place, headers = yield from _place_of(self, entity)
-        changed: Entity = yield Request("PUT", place, reads(Entity), json=said, headers=headers)
+        changed: Entity = yield Request("PUT", place, reads(Entity), json=body, headers=headers)
         return changed
 
     @steps
     def delete(self, entity: str | Entity | Relation, *, by: str = "") -> Steps[None]:
         """Delete an entity or a relation for good; `create` and `relate` bring it back."""
         if isinstance(entity, Relation):
-            asked = {**_ends(entity.source, entity.target), "name": entity.name, "by": by}
+            params = {**_ends(entity.source, entity.target), "name": entity.name, "by": by}
             place, headers = f"{_AT}/relationships", _seen(entity.seen_at)
         else:
-            asked = {"by": by}
+            params = {"by": by}
             place, headers = yield from _place_of(self, entity)
-        yield Request("DELETE", place, reads_nothing, asked, headers=headers)
+        yield Request("DELETE", place, reads_nothing, params, headers=headers)
 
     @call
     def relate(
@@ -225,21 +225,21 @@ class GraphCalls:
         """Create or change a relation by hand."""
         if not is_share(weight):
             raise ConfigError(f"weight={weight!r}: give a number above 0, at most 1")
-        said = given(source=_said(source), name=name, target=_said(target), weight=weight,
+        body = given(source=_said(source), name=name, target=_said(target), weight=weight,
                      note=note, by=by, expected=expected)  # fmt: skip
-        return Request("POST", f"{_AT}/relationships", reads(Relation), json=said)
+        return Request("POST", f"{_AT}/relationships", reads(Relation), json=body)
 
     @call
     def merge(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Request[Entity]:
         """Make an entity another name of a second one; `undo` reverts it."""
-        said = {"keep": _said(keep), "other": _said(other), "by": by}
-        return Request("POST", f"{_AT}/merge", reads(Entity), json=said)
+        body = {"keep": _said(keep), "other": _said(other), "by": by}
+        return Request("POST", f"{_AT}/merge", reads(Entity), json=body)
 
     @call
     def refuse(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Request[None]:
         """Note that two entities are not one, so that `suggestions` leaves them out."""
-        said = {"keep": _said(keep), "other": _said(other), "by": by}
-        return Request("POST", f"{_AT}/refuse", reads_nothing, json=said)
+        body = {"keep": _said(keep), "other": _said(other), "by": by}
+        return Request("POST", f"{_AT}/refuse", reads_nothing, json=body)
 
     @call
     def edits(self, *, by: str | None = None, limit: int = 20) -> Request[list[GraphEdit]]:
@@ -249,8 +249,8 @@ class GraphCalls:
     @call
     def undo(self, edit: GraphEdit | int | None = None, *, by: str = "") -> Request[GraphEdit]:
         """Revert a change of the graph in one step."""
-        said = given(edit=edit.id if isinstance(edit, GraphEdit) else edit, by=by)
-        return Request("POST", f"{_AT}/undo", reads(GraphEdit), json=said)
+        body = given(edit=edit.id if isinstance(edit, GraphEdit) else edit, by=by)
+        return Request("POST", f"{_AT}/undo", reads(GraphEdit), json=body)
 
     @call
     def to_json(self) -> Request[dict[str, Any]]:

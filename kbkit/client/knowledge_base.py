@@ -115,7 +115,7 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> Request[Answer]:
         """Answer a question from the best passages with the server's language model."""
-        return asked(query, [self.name], limit=limit, llm=llm, filters=filters)
+        return params(query, [self.name], limit=limit, llm=llm, filters=filters)
 
     @call
     def context(self, chunk_id: str, *, before: int = 1, after: int = 1) -> Request[list[Chunk]]:
@@ -280,7 +280,7 @@ def searched(
     return Request("POST", f"{KNOWLEDGE}/search", reads(Hits), json=body)
 
 
-def asked(
+def params(
     query: str,
     kbs: Sequence[str] | None,
     *,

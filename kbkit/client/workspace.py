@@ -154,9 +154,9 @@ class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
         with whole("A retriever"):
             from kbkit.retrieval.llamaindex import AwaitedRetriever, asking
 
-        asked = names(kbs)
+        params = names(kbs)
         return AwaitedRetriever(
-            asking(self.search, kbs=asked, limit=limit, mode=mode, filters=filters)
+            asking(self.search, kbs=params, limit=limit, mode=mode, filters=filters)
         )
 
     async def close(self) -> None:

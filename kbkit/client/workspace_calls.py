@@ -27,7 +27,7 @@ from kbkit.client.calls import (
 )
 from kbkit.client.collections import KNOWLEDGE, listed
 from kbkit.client.documents import matching
-from kbkit.client.knowledge_base import asked, filters_of, searched
+from kbkit.client.knowledge_base import params, filters_of, searched
 from kbkit.client.served import Served, only_local
 from kbkit.client.work import OnProgress, worked
 from kbkit.errors import BundleError, ConfigError, ConflictError
@@ -69,16 +69,16 @@ class SubjectCalls:
         limit: int | None = None,
     ) -> Request[list[Subject]]:
         """List subjects that chunks mention, the most mentioned first."""
-        asked = {"kind": kind, "like": check_text("like", like), "kbs": names(kbs), "limit": limit}
-        return Request("GET", "/api/knowledge/subjects", reads_many(Subject), asked)
+        params = {"kind": kind, "like": check_text("like", like), "kbs": names(kbs), "limit": limit}
+        return Request("GET", "/api/knowledge/subjects", reads_many(Subject), params)
 
     @call
     def about(
         self, query: str, *, kbs: Sequence[str] | None = None, limit: int = 20
     ) -> Request[About]:
         """Find chunks, documents and entities about a subject."""
-        asked = {"query": check_text("query", query), "kbs": names(kbs), "limit": limit}
-        return Request("GET", "/api/knowledge/about", reads(About), asked)
+        params = {"query": check_text("query", query), "kbs": names(kbs), "limit": limit}
+        return Request("GET", "/api/knowledge/about", reads(About), params)
 
 
 def names(kbs: Sequence[str] | None) -> list[str] | None:
@@ -167,9 +167,9 @@ def _opened(path: str | Path) -> BinaryIO:
         raise BundleError(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def _posting(work: str, **asked: Any) -> Request[None]:
+def _posting(work: str, **params: Any) -> Request[None]:
     headers = {"Idempotency-Key": uuid4().hex}
-    return Request("POST", f"{KNOWLEDGE}/{work}", reads_nothing, headers=headers, **asked)
+    return Request("POST", f"{KNOWLEDGE}/{work}", reads_nothing, headers=headers, **params)
 
 
 K = TypeVar("K")
@@ -268,10 +268,10 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
     @steps
     def runs(self, names: Iterable[str] | None = None) -> Steps[builtins.list[Run]]:
         """List when sources were read, with duration and outcome, the last first."""
-        asked = None if names is None else builtins.list(names)
-        if asked == []:
+        params = None if names is None else builtins.list(names)
+        if params == []:
             return []
-        return (yield from listed(Run, f"{KNOWLEDGE}/runs", {"kb": asked}))
+        return (yield from listed(Run, f"{KNOWLEDGE}/runs", {"kb": params}))
 
     @steps
     def rename(self, name: str, *, to: str, if_match: str | None = None) -> Steps[K]:
@@ -313,7 +313,7 @@ class WorkspaceCalls(SubjectCalls, BundleCalls, Served, ABC, Generic[K]):
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> Request[Answer]:
         """Answer a question from the best passages with the server's language model."""
-        return asked(query, kbs, limit=limit, llm=llm, filters=filters)
+        return params(query, kbs, limit=limit, llm=llm, filters=filters)
 
     @call
     def context(
