@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kbkit.plots import Plot
 
 Colour = Literal["document_type", "folder"]
-"""What colours of a map tell apart."""
+"""Properties that colours can show."""
 
 
 class Framed(Protocol):

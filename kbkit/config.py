@@ -18,12 +18,12 @@ _MAX_LENGTH = 86_400  # a day, in seconds
 _MAX = 1_000  # parts of a context
 
 CRAWL_PROVIDERS = ("trafilatura", "browser", "firecrawl")
-"""Who can fetch pages of the web; the first is the default."""
+"""Providers of web pages; the first is the default."""
 IMPROVE_MODES = ("background", "wait", "off")
-"""When models embed what static vectors serve meanwhile; the first is the default."""
+"""Modes of background embedding; the first is the default."""
 
 FILES = ("kbkit.toml", "pyproject.toml")
-"""Where a project may keep settings; those of the second stand under ``[tool.kbkit]``."""
+"""Settings files of a project; the second uses ``[tool.kbkit]``."""
 
 
 def _default_models() -> Path:

@@ -299,7 +299,7 @@ _SHOWN: Mapping[type, tuple[tuple[str, ...], Callable[[Any], tuple[str, ...]]]] 
         lambda one: (one.frame or "", one.normalized_text, ", ".join(one.entities)),
     ),
 }
-"""What notebooks show of a collection, by the kind of what it holds: columns, and a row of one."""
+"""Columns in notebooks by type of item, and a function for a row."""
 
 
 def collection_html(caption: str, kind: type, values: Iterable[Any]) -> str:

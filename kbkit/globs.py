@@ -31,7 +31,7 @@ _MAGIC = re.compile(r"[*?\[{]")
 _NONE = re.compile(r"(?!)")  # fits nothing
 
 Names = tuple[re.Pattern[str] | None, ...]
-"""What the names of a path have to be like, one after the other; ``None`` stands for ``**``."""
+"""Patterns for the names of a path; ``None`` stands for ``**``."""
 
 
 def matches(path: str, patterns: Iterable[str]) -> bool:

@@ -24,9 +24,9 @@ from kbkit.workspace import Workspace
 
 _NICE = 15
 _PATIENCE = 2.0
-"""Seconds to wait for the lock, which others hold for a moment to see whether it is free."""
+"""Seconds to wait for a lock that others only test."""
 _RESTS, _MAX_REST_LENGTH = 4, 30.0
-"""How many times as long as it worked it lets documents come before it goes on; most seconds."""
+"""Pause after work, as a multiple of its time, and its maximum in seconds."""
 
 
 def main(address: str) -> None:

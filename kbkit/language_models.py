@@ -28,7 +28,7 @@ CHARACTERS_PER_TOKEN = 4
 """About, in English."""
 
 _READ = 2_000
-"""Characters of a text of an answer that are looked at."""
+"""Characters read of an answer's text."""
 _TAG = re.compile(r"</?[A-Za-z][^<>]{0,1000}>|<!--.*?-->")
 _SHORT_FORMS = {
     "anthropic": ("llama_index.llms.anthropic:Anthropic", "llama-index-llms-anthropic"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NEUTRAL_INK = "#767676"
-"""Grey that is read on white and on black; for an SVG that does not know what it will lie on."""
+"""A grey that is readable on white and black."""
 _SHOWN_BY_JUPYTER = "application/vnd.vegalite.v5+json"
 """JupyterLab 4 and Notebook 7 draw Vega-Lite 3 to 5 and, under their names, nothing newer."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"

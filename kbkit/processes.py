@@ -165,7 +165,7 @@ def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 _started: list[subprocess.Popen[bytes]] = []
-"""Those that may still be running, so that none stays a zombie."""
+"""Started processes, kept to reap them."""
 
 
 def ending_signals() -> list[signal.Signals]:

@@ -45,7 +45,7 @@ from kbkit.sources.web.urls import folder, origin
 QUESTIONS = 8
 """Fewer golden questions measure too little to be worth a warning of their own."""
 PROBES = 30
-"""Most pages that one recipe is asked about online."""
+"""Maximum pages requested for one recipe."""
 _DELAY = 0.1
 _SPACE = re.compile(r"[\s\\]")
 _MEMBER = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")

@@ -30,14 +30,13 @@ _SECONDS = 300.0
 _WARMED = 20
 """Knowledge bases whose snapshots a process has mapped when it takes its first search."""
 _FIRST = 5
-"""Questions after which what embeds them has opened its model: the first are answered without."""
+"""Queries after which the embedder has opened its model."""
 _PATIENCE = 10.0
-"""Seconds that a search waits for processes which are being started. All that come meanwhile would
-else read what they need in this process, one in the way of the other, and of all who write."""
+"""Seconds that a search waits for starting processes. Without, all would load data in this
+process."""
 SWITCH_SECONDS = 0.0005
-"""After which a thread that computes lets others do so. Python's 5 ms are long for a search, which
-lets go often and would wait so long each time while somebody writes, or a graph is read behind it:
-with 50 clients it took twenty times as long."""
+"""Thread switch interval. Python's 5 ms are long for a search beside writes: with 50 clients it
+took twenty times as long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,11 +37,11 @@ _IDLE_SECONDS = 600
 """Age at which a kernel ends whose page was closed without saying so."""
 
 _WARM_KERNELS = 2
-"""Kernels that have made a dashboard for those who come next."""
+"""Kernels with a ready dashboard."""
 _START_SECONDS = 10
-"""What a kernel may take to start before it is ended all the same."""
+"""Seconds for a kernel's start."""
 _FILL_INTERVAL = 30_000
-"""Milliseconds between two looks whether there are as many."""
+"""Milliseconds between checks of the pool."""
 _LARGEST_MESSAGE = 150_000_000
 """Bytes; an upload of 100 MB is one message, in which its bytes may take more room."""
 
@@ -53,7 +53,7 @@ _EXTENSIONS = [
 ]
 
 _COOKIES = {"samesite": "Strict"}
-"""Pages of other sites send none of them, whatever they ask for."""
+"""Attributes of cookies: never sent by other sites."""
 
 # What a page may load: nothing of third parties. Views are modules made of text (blob:), and the
 # kernel's websocket is of the same origin (which 'self' covers; in Safari from 15.4 on).

@@ -34,7 +34,7 @@ class HashEmbedder:
         self._dimensions = dimensions
         self._salt = salt
         self.embedded: list[str] = []
-        """Every passage that was embedded, in order; tells what was embedded again."""
+        """Embedded passages in order."""
 
     @property
     def fingerprint(self) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _POLL = 0.5
 """Seconds between two looks for a folder that is not there."""
 _LOOK = 5_000
-"""Milliseconds after which files are looked at, whether anything was told of them or not."""
+"""Milliseconds between checks of files."""
 SHARE = 10
 """Looking takes at most one part in so many of the time."""
 

@@ -81,12 +81,12 @@ class Caller:
 
 
 ALL = Caller("", frozenset(Scope))
-"""Somebody who may do everything: who works in the folder, or on its own machine."""
+"""A caller with all rights: in the folder, or on its own machine."""
 
 
 PREFIX = "kbkit_"
 TOKEN = re.compile(r"kbkit_[0-9a-f]{12}_[A-Za-z0-9_-]{43}")
-"""What a token looks like: an id, and 256 random bits."""
+"""Format of a token: an id, and 256 random bits."""
 _NAME = re.compile(r"[\w.@+-][\w .@+-]{0,62}", re.ASCII)
 _MAX_DAYS = 3650
 _CACHED = 1024

@@ -54,7 +54,7 @@ class Annotator(Protocol):
 
 
 MARK = "\x01"
-"""Stands on both sides of each word."""
+"""Separator before and after each word."""
 
 _SPACELESS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"

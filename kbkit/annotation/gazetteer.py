@@ -23,11 +23,11 @@ from kbkit.models import EntityType, SubjectKind
 from kbkit.text.subject_keys import subject_key
 
 MAX_NAME_LENGTH = 120
-"""Characters of a name that is looked for."""
+"""Maximum characters of a known name."""
 WITNESSES = 2
-"""Documents that have to give a name that no mark shows to be one."""
+"""Minimum number of documents for an unmarked name."""
 _MANY_WITNESSES = 5
-"""Those that have to give one that is a word as any other: it may be that of a parameter."""
+"""The same for a common word, which may be a parameter."""
 
 # Addresses hold no names, nor do anchors but qualified ones; escapes and indentation stand within
 _SKIPPED = re.compile(
@@ -76,7 +76,7 @@ class NameGazetteer:
     ) -> None:
         self._names: dict[str, str] = {}
         self.types: dict[str, EntityType] = {}
-        """What each name names."""
+        """Types by name."""
         rules = Spellings()
         for name, aliases in (curated or {}).items():
             self._take(rules, _GroupOf([GivenName(name, EntityType.NAME)]), curated=True)

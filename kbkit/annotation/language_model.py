@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 _BATCH_LENGTH = 16_000
-"""Characters of passages that are sent at once; a longer passage goes alone."""
+"""Characters of a batch; a longer passage is sent alone."""
 _MAX_TOLD = 20
-"""Problems of an answer that the model is told."""
+"""Problems of an answer that are sent back to the model."""
 _ANSWER_TOKENS = 150
-"""What a model answers of a passage, about."""
+"""Estimated output tokens for a passage."""
 _WAIT = 1.0
 """Seconds before a model that could not be reached is asked again."""
 

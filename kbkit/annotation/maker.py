@@ -24,7 +24,7 @@ from kbkit.stores.catalog.database import Database
 from kbkit.text.subject_keys import subject_key
 
 CHUNKS = 500
-"""Chunks that are annotated at once where what annotates is quick."""
+"""Chunks of a batch, with a fast annotator."""
 
 _WRITTEN = 100
 """Chunks whose annotations are written at once, in some hundredths of a second: others wait."""

@@ -19,15 +19,15 @@ from kbkit.models import Annotation, Frame, StatedRelation
 from kbkit.models.plain import plain, quotation_mark
 
 REVISION = 2
-"""Of what a model is asked: one more with each change, so that it is asked again."""
+"""Version of the prompt; raise it to ask again."""
 STATEMENTS = 8
-"""Most statements of a passage."""
+"""Maximum statements of a passage."""
 STATEMENT_LENGTH = 500
-"""Most characters of a statement."""
+"""Maximum characters of a statement."""
 NAME_LENGTH = 120
-"""Most characters of a domain, an entity or a context; problems and resolutions are statements."""
+"""Maximum characters of a domain, an entity or a context."""
 NAMES = 20
-"""Most names of a kind in a statement."""
+"""Maximum names of a kind in a statement."""
 
 _ANSWER_LENGTH = 200_000
 _TITLE_LENGTH = 200

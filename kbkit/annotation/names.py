@@ -57,13 +57,13 @@ MAX_NAMES = 800
 _WHOLE_MANUAL = 200_000
 """Characters of a page from which on it is a whole manual."""
 _CHAPTERS = 3
-"""Chapters of such a page that have to give a candidate; of others, two pages."""
+"""Chapters of such a page that must contain a candidate; of others, two pages."""
 _LETTERS_OF_ONE = 150
 """Characters of a document, however long, that have one name more: a whole manual may be a page."""
 MAX_LENGTH = 100
 """Characters of a name."""
 _MAX_READ = 2_000_000
-"""Characters of a document that are read."""
+"""Characters read of a document."""
 _SPHINX = re.compile(
     r"(?:(?P<term>term)|(?P<module>module)|(?P<flag>cmdoption)|(?P<envvar>envvar)|(?P<index>index)"
     r"|std-(?P<std>[a-z]+)|(?:c|cpp|js|rst|py)(?=\.))[-.](?P<rest>.+)"

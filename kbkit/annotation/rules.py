@@ -13,7 +13,7 @@ from kbkit.markdown.plain_text import inline_text, plain_text
 from kbkit.models import Annotation, Frame
 
 REVISION = 5
-"""Counts changes of the rules: what they say of a chunk is said anew."""
+"""Version of the rules; raise it to annotate again."""
 
 _MAX_LENGTH = 600
 """Characters of a normalised statement."""

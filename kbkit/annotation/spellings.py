@@ -17,7 +17,7 @@ CODE = {
     EntityType.SYMBOL, EntityType.FLAG, EntityType.COMMAND, EntityType.VARIABLE,
     EntityType.SETTING, EntityType.ERROR, EntityType.FILE,
 }  # fmt: skip
-"""Types of what stands in code; there, an ordinary word is one as any other."""
+"""Types of code; there, common words are ordinary."""
 _PLAIN_WORD = re.compile(r"[^\W\d_]+")
 # Words that begin sentences and are names of programs or languages, too
 _VERBS = frozenset(

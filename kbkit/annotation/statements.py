@@ -152,7 +152,7 @@ BEGINNING = re.compile(
     r"|(?P<existence>there (?:is|are) [^.]*"
     r"\b(?:two|three|four|five|six|types|kinds|categories)\b))"
 )
-"""What a sentence, in lower case, may begin with: a condition, a step, a purpose."""
+"""Beginnings of sentences, in lower case: conditions, steps, purposes."""
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)*_]*\s+(?=[A-Z\"'“‘(`\[*_])")
@@ -189,16 +189,16 @@ _TITLES = (
 )  # fmt: skip
 
 _TELLING = 4
-"""Sentences that count for a frame, each `_FADING` times as much as the one that says more."""
+"""Sentences that count for a statement type, each weighted `_FADING` times the one before."""
 _FADING = 0.4
 _DILUTION = 0.03
-"""How much each further sentence takes from what single ones say."""
+"""Reduction by each further sentence."""
 _OF_OPTIONS = 0.6
-"""What is left of each score in a list of options: they are described."""
+"""Factor for lists of options, which are descriptions."""
 _OF_CHANGES = 0.4
 """Likewise in a list of changes."""
 _MIN = 1.6
-"""Score below which a chunk makes no statement of a kind that can be told."""
+"""Minimum score of a statement type."""
 _SECOND = 2.0
 """Weight of a sentence from which its kind of statement has an annotation of its own."""
 

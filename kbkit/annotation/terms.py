@@ -41,7 +41,7 @@ GENERIC = frozenset(
         english french german definition definitions terminology glossary
         """)
 )
-"""Words that no page is told by."""
+"""Words on every page, which identify none."""
 _GENERIC_PHRASES = frozenset({"quick start", "quick tour"})
 _VERB_START = re.compile(
     r"(?:how|why|what|when|where|which|who|using|use|writing|creating|create|adding|add|getting"

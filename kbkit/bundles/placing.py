@@ -26,7 +26,7 @@ from kbkit.stores.catalog.knowledge_bases import ENTRIES, FILES
 from kbkit.stores.stores import Stores
 
 LOCK = "restore"
-"""The lock that whoever restores a bundle holds."""
+"""Lock of a restoration."""
 
 
 @dataclass

@@ -24,7 +24,7 @@ from kbkit.stores.catalog.restoring import Restorer
 from kbkit.stores.stores import Stores
 
 _OWN = frozenset({"static", "multilingual", "rules", "none"})
-"""Embedders and annotators that ask nobody and run nothing but kbkit's own."""
+"""Embedders and annotators that use only kbkit's own code and no network."""
 
 
 def restore_bundle(

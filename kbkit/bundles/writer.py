@@ -20,7 +20,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 SIGNATURE = "signature.json"
 _BEGIN = (1980, 1, 1, 0, 0, 0)
-"""When all members were changed last, which a zip file has to say."""
+"""Modification time of all members."""
 _LEVEL = 6
 _ENDING = ".kbkit.zip"
 

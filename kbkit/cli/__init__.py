@@ -20,7 +20,7 @@ from kbkit.terminal import complain, to_options
 
 __all__ = ["EXIT_BELOW_FLOOR", "EXIT_ERROR", "EXIT_NOTHING_READ", "app", "main"]
 _LOADED = 200_000
-"""More objects than a search loads and makes, none of which is garbage before it ends."""
+"""More objects than a search allocates."""
 
 
 def main() -> NoReturn:

@@ -94,7 +94,7 @@ _PHRASES = (
     (r"Input should be ", "give "),
     (r"Value error, ", ""),
 )
-"""Messages of pydantic, which typer shows, and what kbkit prints instead."""
+"""pydantic's messages in typer, and their replacements."""
 _NEAR = {
     "ask": "context", "check": "doctor", "crawl": "new", "create": "new", "fetch": "models fetch",
     "import": "restore", "info": "show", "ingest": "add", "ls": "list", "remove": "delete",
@@ -197,7 +197,7 @@ def resumable(command: str) -> Iterator[None]:
 
 
 VALUES = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH"}
-"""What the value of an option is called that says nothing itself."""
+"""Placeholders for option values."""
 
 
 def name_values(commands: typer.Typer) -> None:

@@ -16,7 +16,7 @@ Within = Annotated[
 ]
 
 MAX_STATEMENT_LENGTH = 300
-"""Characters of what a passage says that are shown of it."""
+"""Maximum characters of a statement in output."""
 
 
 @app.command("subjects")

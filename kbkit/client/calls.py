@@ -29,7 +29,7 @@ LONG = 600.0
 _IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
 Steps = Generator["Request[Any]", Any, T]
-"""Requests, one after the other: each is sent back what the one before it read, or raised."""
+"""Requests in order; each result or error is sent back."""
 
 
 class Sink(Protocol):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MAX = 500
-"""Most that is asked for at once."""
+"""Page size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,11 @@ class CollectionCalls(Generic[T]):
     """Requests of all collections."""
 
     _noun: str
-    """What it holds, as its representation says."""
+    """Noun for the representation."""
     _kind: type[T]
     _base: Named
     _count: Any
-    """A call: how many it holds."""
+    """Call that counts the items."""
 
     @abstractmethod
     def _all(self) -> Request[Part[T]]:

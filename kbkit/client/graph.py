@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _AT = "/api/knowledge/graph"
 
 Named = str | Target | Entity
-"""What somebody names an entity or another target by: its id, its name, or itself."""
+"""An entity or target: its id, its name, or the object."""
 
 
 class GraphCalls:

@@ -20,7 +20,7 @@ from kbkit.errors import ConfigError, KbkitError, LimitError, ServerError
 T = TypeVar("T")
 
 ATTEMPTS = 3
-"""How often a request that may be repeated is sent."""
+"""Attempts of a repeatable request."""
 _MAX_WAIT = 30.0
 _REPEATED = frozenset({None, 502, 503, 504})
 _OF_STATUS: dict[int, type[KbkitError]] = {

@@ -17,10 +17,10 @@ from kbkit.recipes import AnySource, SourceSpec, parse_source
 _DOCUMENT_KEYS = frozenset({"text", "text_resource", "metadata", "extra_info", "id_", "doc_id"})
 
 _BATCH_BYTES = 50_000_000
-"""Most that is sent at once."""
+"""Maximum bytes of a batch."""
 _BATCH_FILES = 500
 MAX_BYTES = 90_000_000
-"""Largest file that is sent; servers take 100 MB by default."""
+"""Maximum size of a file; servers take 100 MB by default."""
 
 
 class UploadBatch(NamedTuple):

@@ -27,7 +27,7 @@ OnProgress = Callable[[Progress], None]
 Stop = Callable[[], bool]
 
 _PATIENCE = 15.0
-"""Seconds that a server is waited for at once where nobody watches."""
+"""Seconds of a long poll without progress."""
 
 
 def worked(

@@ -27,7 +27,7 @@ from kbkit.client.calls import (
 )
 from kbkit.client.collections import KNOWLEDGE, listed
 from kbkit.client.documents import matching
-from kbkit.client.knowledge_base import params, filters_of, searched
+from kbkit.client.knowledge_base import filters_of, params, searched
 from kbkit.client.served import Served, only_local
 from kbkit.client.work import OnProgress, worked
 from kbkit.errors import BundleError, ConfigError, ConflictError

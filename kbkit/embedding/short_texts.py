@@ -32,14 +32,14 @@ from kbkit.embedding.ridge import ridge
 from kbkit.errors import EmbedderError
 
 TEXTS_REVISION = 1
-"""Number of how an encoder is fitted; raised when that changes."""
+"""Version of the fit; raise it to fit again."""
 MAX_HEADINGS = 2_000
 MAX_WINDOWS = 2_000
 """Texts that are embedded: 4,000 windows more brought nothing."""
 MAX_WORDS = 10_000
 """Words that are embedded, the commonest."""
 _MIN_WORDS, _MAX_WORDS = 4, 10
-"""Of a window."""
+"""Words of a window."""
 _MAX_LENGTH = 120
 """Characters of a text; so long a heading is a sentence, and is cut."""
 _MAX_VOCABULARY = 40_000

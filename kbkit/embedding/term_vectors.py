@@ -16,7 +16,7 @@ import numpy as np
 from kbkit.embedding.base import Embedder, Matrix, Vector
 
 _PENALTY = 0.05
-"""Of the map, in mean variances of what it maps."""
+"""Penalty of the map, in mean variances."""
 _WORD = re.compile(r"\w+")
 
 

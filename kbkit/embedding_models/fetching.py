@@ -36,7 +36,7 @@ from kbkit.sources.base import Outcome
 from kbkit.sources.web.fetch import Fetcher, Response
 
 PIECE = 16_000_000
-"""Bytes that are asked for at once: what is kept when the rest fails."""
+"""Bytes of a request; interrupted downloads keep complete pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ _WEIGHTS = (
     "onnx/model_quantized.onnx", "onnx/model_int8.onnx", "model_quantized.onnx", "model_int8.onnx",
     "onnx/model.onnx", "model.onnx",
 )  # fmt: skip
-"""Where publishers keep the ONNX form; 8-bit ones cost a third of the time."""
+"""Places of ONNX files; 8-bit ones cost a third of the time."""
 _CONFIGURATION = (
     "config.json", "sentence_bert_config.json", "config_sentence_transformers.json",
     "tokenizer_config.json", MODULES,

@@ -29,12 +29,12 @@ _FILES = (FILE, FILE.lower())
 MAX_NAME_LENGTH, MAX_DESCRIPTION_LENGTH, MAX_COMPATIBILITY_LENGTH = 64, 1024, 500
 """Characters, as the specification has it."""
 MAX_SKILLS = 1_000
-"""Skills that are taken in at once."""
+"""Skills of one import."""
 _MAX_BODY_LENGTH = 20_000
 """Characters of instructions; longer ones are a file of their own, read when they are needed."""
 _MAX_VALUE_LENGTH = 5_000
 _FOLDERS = (("code/", "scripts/"), ("artifacts/", "assets/"))
-"""What is called otherwise in a skill."""
+"""Different names in a skill."""
 _LONG = "references/prompt.md"
 _README = f"references/{README}"
 _OWN = ("license", "compatibility", "allowed-tools")

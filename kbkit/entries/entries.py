@@ -47,7 +47,7 @@ from kbkit.stores.stores import Stores
 from kbkit.validation import check_integer, check_text, explained
 
 SORTS = ("rating", "updated", "title")
-"""What a list of entries may be in the order of."""
+"""Sort orders of entries."""
 _TICK = timedelta(microseconds=1)
 
 

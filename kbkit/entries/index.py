@@ -37,7 +37,7 @@ _FEW = 3
 
 
 _MAX_WATCHED = 500
-"""Entries whose files are looked at for whether other programs changed them."""
+"""Entries whose files are polled."""
 
 
 class EntryIndex:

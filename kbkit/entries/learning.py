@@ -78,7 +78,7 @@ def find_credential(data: bytes) -> Credential | None:
 
 
 MAX_FILES = 500
-"""Files of a folder that is taken in."""
+"""Maximum files of a folder."""
 MAX_BYTES = 20_000_000
 """Bytes of all of them."""
 
@@ -126,7 +126,7 @@ def refuse_credentials(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 FOLDER = ".knowledge"
-"""What a task leaves is in a folder of this name."""
+"""Folder of a task's result."""
 _SETTLED = 2.0
 """Seconds for which nothing in it has changed once a task has finished."""
 

@@ -24,9 +24,9 @@ NOTHING = "No entry fits; solve it afresh."
 _SOUGHT = 4
 """Passages that are sought for each entry."""
 _WEIGHT = 0.5
-"""By how much of its score the best rating raises an entry, and the worst lowers it."""
+"""Share of the score that ratings can add or remove."""
 _MIN_SHARE, _MIN_COSINE = 0.1, 0.35
-"""What fits at all: so much of the best score, and words in common or that much in meaning."""
+"""Minimum share of the best score; minimum cosine without common words."""
 _DESCRIPTION_TOKENS = 60
 _FILES_TOKENS = 60
 _TITLE_TOKENS = 60

@@ -33,7 +33,7 @@ MAX_TAGS = 100
 
 _PLAIN = re.compile(r"[A-Za-z_][\w ./()-]*(?<! )")
 _WORDS = frozenset(["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"])
-"""What some readers of YAML take for something else than text."""
+"""Words that YAML readers may not take for text."""
 _FIELDS = (
     "id", "title", "description", "tags", "category", "status", KEY, "source", "origin_task_id",
     "created_at", "updated_at",

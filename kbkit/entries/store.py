@@ -23,11 +23,11 @@ from kbkit.models import FileKind
 
 PROMPT, README = "prompt.md", "README.md"
 MAX_FILES = 1_000
-"""Of an entry."""
+"""Maximum files of an entry."""
 MAX_BYTES = 100_000_000
-"""Of all files of an entry."""
+"""Maximum bytes of an entry."""
 _NEXT = f"{PART}next-"
-"""How the names of folders begin that are whole, and are to take the place of an entry."""
+"""Prefix of complete folders that will replace an entry."""
 _ATTRIBUTES = ".gitattributes"
 _NO_SKILL = f"{{}}: has no {NAME}; write one with a line 'title: ...'"
 _UNION = b"# votes of two people, a line each, are both kept by a merge\nskill.yaml merge=union\n"

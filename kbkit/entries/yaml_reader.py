@@ -17,7 +17,7 @@ from kbkit.errors import EntryFormatError
 from kbkit.sources.json_yaml import scalar_value
 
 MAX_BYTES = 4_000_000
-"""Of a text: that are some 40,000 votes."""
+"""Maximum bytes of a text, some 40,000 votes."""
 _KEPT = 200_000
 """Characters of a text whose values are kept."""
 _DEEPEST = 30
@@ -83,7 +83,7 @@ def _read(text: str, as_texts: bool) -> YamlMapping:
 
 
 _read_once = lru_cache(maxsize=16)(_read)
-"""For one vote, the text before it and the one behind it are looked at a dozen times."""
+"""One vote reads the same texts a dozen times."""
 
 
 class _Reader:

@@ -35,7 +35,7 @@ def writing(folder: Path, content: str) -> Iterator[None]:
 
 
 MANIFEST = ".kbkit-export.json"
-"""Name of the manifest; MkDocs does not publish files that begin with a dot."""
+"""Name of the manifest; MkDocs ignores names with a leading dot."""
 
 _FORMAT = 1
 _FIRST = 20

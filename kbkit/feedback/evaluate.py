@@ -78,7 +78,7 @@ def _nearest(page: str, uris: Sequence[str]) -> str:
 
 
 MAX_K = 100
-"""Most places that recall may read."""
+"""Maximum `k` of recall."""
 
 
 def evaluate(

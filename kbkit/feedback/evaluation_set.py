@@ -18,7 +18,7 @@ from kbkit.stores.catalog import corpus
 
 _POINTER = "#/"
 _HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#]*", re.IGNORECASE)
-"""Begins a place in a file of data, of which a document is made."""
+"""Scheme of places in data files."""
 
 
 class Searchable(Protocol):

@@ -24,10 +24,10 @@ def query_id(query: str) -> str:
 
 
 MAX_GRADE = 100
-"""Largest grade that is taken from elsewhere; those from ratings go to 3."""
+"""Maximum grade of imported judgements; ratings go to 3."""
 
 Grades = Mapping[str, Mapping[str, int]]
-"""By query, the grade of each judged chunk's id."""
+"""Grades of judged chunks, by query."""
 
 
 def topics_path(qrels: Path) -> Path:

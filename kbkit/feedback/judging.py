@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _KEPT_POOLS = 16
-"""Pools that are kept; they hold the text of their chunks."""
+"""Cached pools, with the text of their chunks."""
 
 
 class RatingLog(Protocol):

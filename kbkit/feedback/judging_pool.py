@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_LIMIT = 100
-"""Most hits of each mode, and most others, that a pool may hold."""
+"""Maximum hits of each mode, and of others, in a pool."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ Queries = Iterable[str | Question] | Recipe | Judgements | str | Path
 """Queries, golden questions, judgements, a recipe, or the path of a file with one of them."""
 
 GroundTruth = Sequence[Question] | Judgements | Recipe | str | Path
-"""What to measure by: golden questions, judgements, a recipe, or the path of a file with them."""
+"""Golden questions, judgements, a recipe, or the path of a file with them."""
 
 
 def load_ground_truth(given: GroundTruth) -> Sequence[Question] | Judgements:

@@ -19,7 +19,7 @@ from kbkit.models.scores import fold_query, latest_scores_of
 from kbkit.validation import check_integer, check_text
 
 _FURTHER_HITS = 100
-"""Hits behind those that are shown, out of which others are drawn."""
+"""Hits after the shown ones, from which others are sampled."""
 
 
 def pool(

@@ -11,7 +11,7 @@ from kbkit.stores.catalog.database import Database
 from kbkit.validation import check_integer, check_text, is_integer
 
 _LARGEST_ID = 2**63 - 1
-"""What SQLite can hold."""
+"""Largest integer of SQLite."""
 
 
 def rate(

@@ -31,7 +31,7 @@ from kbkit.validation import check_integer
 GroundTruth = Sequence[Question] | Judgements
 
 MIN_QUERIES = 10
-"""Fewer queries tell nothing."""
+"""Minimum queries for a result."""
 RANGES = {
     "dense_weight": (0.0, 1.0),
     "document_weight": (0.0, 1.5),
@@ -40,11 +40,11 @@ RANGES = {
     "card_weight": (0.0, 2.0),
     "page_weight": (0.0, 1.5),
 }
-"""What is learned, and between which ends."""
+"""Tuned weights with their ranges."""
 RATING_RANGES = {"learned_weight": (0.0, 4.0), "rating_weight": (0.0, 0.5)}
-"""What is learned where ratings tell anything about the candidates of some query."""
+"""Weights tuned if ratings affect some query."""
 GRAPH_RANGES = {"graph_weight": (0.0, 1.0)}
-"""What is learned where the graph does."""
+"""Weights tuned if the graph does."""
 _LEGS = ("card_weight", "page_weight", "learned_weight", "graph_weight")
 """Weights of legs that bring candidates of their own."""
 _TRIED = 256

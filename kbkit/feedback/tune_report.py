@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MAX_P_VALUE = 0.01
-"""Largest p-value of a win that counts. Stricter than usual, since what is kept ought to last."""
+"""Largest p-value of a win; strict, since settings are kept."""
 
 
 @dataclass(frozen=True, slots=True)

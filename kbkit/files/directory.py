@@ -35,11 +35,11 @@ RELATIVE = (
     and os.scandir in os.supports_fd
     and hasattr(os, "O_NOFOLLOW")
 )
-"""Whether names are looked up in open directories."""
+"""Whether names are looked up relative to open directories."""
 PART = ".kbkit-"
-"""How the names of files begin that are half written."""
+"""Prefix of unfinished files."""
 MAX_BYTES = 50_000_000
-"""Bytes of a file that is read or written."""
+"""Maximum bytes of a file."""
 
 _DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 # a pipe that somebody put there would be waited for
@@ -281,7 +281,7 @@ def _opened(path: Path | str, shown: Path, fd: int | None) -> int | None:
 
 
 TRASH = ".trash"
-"""Its name. Tools take names with a dot in front for hidden, and git is told to pass it over."""
+"""Name of the trash; the leading dot hides it from tools, and git ignores it."""
 _IGNORE = ".gitignore"
 _ABOUT = "about.json"
 _ITEM = "item"

@@ -80,13 +80,13 @@ def _tag(tag: str) -> str:
 
 
 LOCK = "files-index"
-"""The lock that whoever stores documents of files holds."""
+"""Lock of the index."""
 _WAIT = 600.0
 _POLL = 0.01
 _BATCH = 200
 """Files that are stored together, while others wait to store theirs."""
 _FEW = 3
-"""Files of which each is stored by itself, which takes less."""
+"""Up to this number, files are stored one by one."""
 TICK = 100_000_000
 """Nanoseconds within which two changes may have the same time."""
 

@@ -19,7 +19,7 @@ from kbkit.markdown.wiki_links import CODE_SPAN
 from kbkit.stores.catalog.files import Link
 
 SUFFIXES = (".md", ".markdown", ".txt")
-"""What a link may leave out."""
+"""Suffixes that links may omit."""
 
 _BRACKETS = re.compile(r"\[\[[^\[\]\n]{0,2000}\]\]")
 _TAG = re.compile(r"(?<![^\s(\[{,;:>\"'])#([\w][\w/-]{0,99})(?![\w#])")

@@ -99,13 +99,13 @@ def with_newline(data: bytes) -> bytes:
 
 
 ROOT = "/memories"
-"""What paths begin with."""
+"""Prefix of paths."""
 MAX_LINES = 999_999
-"""Lines of a file that is shown: more do not fit into six places."""
+"""Maximum lines shown: numbers have six places."""
 
 _DEPTH = 2
 _AROUND = 4
-"""Lines that are shown before and behind a change."""
+"""Lines shown around a change."""
 _ENCODED = re.compile(r"%(?:2e|2f|5c|00)", re.IGNORECASE)
 _UNITS = ("K", "M", "G", "T")
 

@@ -29,7 +29,7 @@ _PLAIN = re.compile(r"\w(?:[\w \-.,+@()]*[\w\-,+@()])?", re.ASCII)
 """Names that need no closer look, but for reserved ones."""
 _FORBIDDEN = re.compile(r'[<>:"|?*\x00-\x1f\x7f-\x9f\\]')
 _SEPARATORS = frozenset("\u2044\u2215\u29f5\u29f8\u29f9\ufe68\uff0f\uff3c\u2028\u2029")
-"""What looks like a slash or ends a line."""
+"""Characters that look like a slash or end a line."""
 _RESERVED = re.compile(
     r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])\s*(?:\..*)?|git~[0-9]+",
     re.IGNORECASE | re.DOTALL,

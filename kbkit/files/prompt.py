@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from kbkit.models.plain import pluralize
 
 MAX = 30
-"""Folders, and knowledge bases, that are named."""
+"""Maximum folders and knowledge bases listed."""
 
 
 def prompt(folders: Mapping[str, int], knowledge_bases: Sequence[str]) -> str:

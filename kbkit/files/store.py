@@ -35,9 +35,9 @@ from kbkit.stores.locks import Locks
 
 _POLL = 0.005
 _ROOM = 8_000_000
-"""Bytes that have to be free before anything is changed: the catalog writes its changes twice."""
+"""Free bytes required before a change: the catalog writes its changes twice."""
 _TIMES = 16
-"""And so many for each byte of a file: it, its chunks, their words and vectors."""
+"""Further bytes required for each byte of a file."""
 
 
 class Item(NamedTuple):
@@ -69,9 +69,9 @@ class FileStore:
     """A folder of files."""
 
     LOCK = "files"
-    """The lock that whoever writes holds."""
+    """Lock of writers."""
     WAIT = 60.0
-    """Seconds to wait for others who write."""
+    """Seconds to wait for other writers."""
 
     def __init__(self, root: Path, locks: Locks, reserved: frozenset[str] = frozenset()) -> None:
         self.root = root
@@ -334,7 +334,7 @@ class FileStore:
             parts = self._parts(path)
         except ReadOnlyPathError as error:
             raise ReadOnlyPathError(
-                f"{path}: what lies below {parts_of(path)[0]} shows knowledge bases and is "
+                f"{path}: everything below {parts_of(path)[0]} shows knowledge bases and is "
                 "read-only; write elsewhere, and change a knowledge base by its own methods"
             ) from error
         if not parts:

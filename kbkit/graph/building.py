@@ -36,10 +36,10 @@ from kbkit.stores.catalog.subjects import SubjectName, entity_id
 from kbkit.stores.stores import Stores
 
 SMALL = 5_000
-"""Chunks whose graph is built while somebody waits for it, in a second or less."""
+"""Maximum chunks of a graph that is built while a caller waits."""
 
 _CHUNKS = 250
-"""Chunks that are read at once; what they say is written in some hundredths of a second."""
+"""Chunks of a batch, written in some hundredths of a second."""
 _END = re.compile(r"[.!?](?= )")
 _SHORTEST_SENTENCE = 20
 _IDENTIFIER = re.compile(r"[A-Za-z]\w*_\w+")

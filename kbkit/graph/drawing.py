@@ -23,9 +23,9 @@ Place = tuple[float, float]
 """x and y of the middle of a node."""
 
 LENGTH = 46.0
-"""How far neighbours are from one another, about; as pixels at the scale 1."""
+"""Ideal distance of neighbours, in pixels at scale 1."""
 GAP = 5.0
-"""What is left free between two nodes at least."""
+"""Minimum gap between nodes."""
 _PIVOTS = 40
 _ROUNDS = 90
 _GRAVITY = 0.08

@@ -23,10 +23,10 @@ _MAX_LENGTH = 500
 """Characters of a name."""
 
 _PREFIXES = frozenset(TargetKind)
-"""What may stand before an id, with a colon, to say what it is of."""
+"""Prefixes of ids by kind of target."""
 
 Named = str | Target | Entity
-"""What somebody names an entity or another target by: its id, its name, or itself."""
+"""An entity or target: its id, its name, or the object."""
 
 
 @explained

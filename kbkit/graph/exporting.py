@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Labels = Mapping[Target, tuple[str, str]]
-"""What targets are called, and what they are."""
+"""Labels and kinds of targets."""
 
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML holds, not even escaped (XML 1.0, production 2)."""

@@ -31,7 +31,7 @@ WEIGHTS = {
     "defined_in": 4.0, "contains_path": 4.0, "contains_heading": 1.0, "sentence": 1.0, "owner": 0.8,
     "links_to": 0.5, "refers_to": 0.5, "schema": 4.0, "bases": 4.0, "stated": 1.0,
 }  # fmt: skip
-"""What one piece of evidence of each kind adds; s becomes the weight ``s / (1 + s)``."""
+"""Weight of one piece of evidence by kind; the sum s becomes ``s / (1 + s)``."""
 
 _FENCE = re.compile(r"^[>\s]*(```+|~~~+).*?(?:^[>\s]*\1\s*$|\Z)", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"[{};] *[\n}]|[;{] *$")
@@ -41,7 +41,7 @@ _SENTENCES = re.compile(
 _CHANGES = re.compile(
     r"\bwhat[’']s new\b|\brelease notes?\b|\bchange ?log\b|\bchanges\b", re.IGNORECASE
 )
-"""Headings under which nothing is defined: what is named there has changed."""
+"""Headings of changes, below which nothing is defined."""
 _KIND_WORD = re.compile(
     r"(?:module|package|class|function|method|directive|command|statement|builtin|decorator|option"
     r"|variable|attribute|type|filter|tool|program|utility|library)s?\b",
@@ -287,7 +287,7 @@ def _of_sentence(
 MAX_IN_SECTION = 40
 """Names of a section that counts; one with more is a list."""
 _IN_EXAMPLES = re.compile(r"-\w$|/|[A-Za-z]:[\\/]")
-"""Flags of one letter and paths stand beside each other in examples, whatever those are of."""
+"""Single-letter flags and paths, which examples combine freely."""
 _EVIDENCE = 3
 _SHRINK = 2
 _DECIMALS = 3

@@ -17,16 +17,16 @@ from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable
 
 RELATIONS = 4
-"""Relations that are told of an entity, the strongest."""
+"""Maximum relations of an entity, the strongest."""
 
 _SPARE = 2
-"""Entities that are looked at for each that is wanted: some have nothing to tell."""
+"""Candidates for each wanted entity: some have no facts."""
 _PLACES = 10
-"""Passages that are looked at for each."""
+"""Passages read for each."""
 _LENGTH = 300
-"""Characters that say what an entity is."""
+"""Maximum characters of a description."""
 _MEANT = 0.3
-"""Share of the chunks that have a plain word in which it has to be a name."""
+"""Minimum share of chunks in which a common word is a name."""
 
 
 class _Known(NamedTuple):

@@ -25,14 +25,14 @@ from kbkit.stores.catalog.subjects import entity_id
 from kbkit.text.language import stop_words
 
 MIN_DOCUMENTS = 3
-"""Documents that name what is described nowhere."""
+"""Minimum documents that mention an undescribed name."""
 MIN_CHUNKS = 3
-"""Chunks that name what no relation reaches, or no other document speaks of."""
+"""Minimum chunks that mention an unrelated or unlinked name."""
 MIN_LENGTH = 3
 """Chunks of a document that names nothing, for that to matter."""
 
 _MAX_HEADING_LENGTH = 8
-"""Words of a heading that names what its section is about."""
+"""Maximum words of a heading that names its section's subject."""
 _PLACEHOLDERS = frozenset(
     str.split("""
         foo bar baz spam eggs ham arg true false none null nil self cls this example name value key

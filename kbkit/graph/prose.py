@@ -82,7 +82,7 @@ def beside(uri: str, address: str) -> bool:
 
 
 OWNER = -1
-"""Stands for what the section is about."""
+"""Placeholder for the section's subject."""
 
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _NAME = f"{_OPEN}(\\d+){_CLOSE}"
@@ -97,7 +97,7 @@ class Said(NamedTuple):
 
 
 UNMARKED = {ord(_OPEN): None, ord(_CLOSE): None}
-"""Takes out of a text, for `str.translate`, what would look like a mark."""
+"""Translation that removes mark characters from a text."""
 
 
 def mark(number: int) -> str:
@@ -134,7 +134,7 @@ _VERBS = {
     "implements": (r"implements?", r"implemented"),
     "calls": (r"calls?|invokes?", r"called|invoked"),
 }
-"""Verbs of each relation, as somebody does it and as it is done; ``""`` where that is not said."""
+"""Active and passive verbs of each relation; ``""`` for none."""
 
 _KIND = (
     r"(?:\s+(?:functions?|methods?|class(?:es)?|modules?|directives?|objects?|commands?|options?|"
@@ -190,7 +190,7 @@ CUE = re.compile(
     r"caught|thrown|Bases:)",
     re.IGNORECASE,
 )
-"""What a sentence has that may say something; a cheap look before `said`."""
+"""Cheap test before `said`."""
 
 
 def said(sentence: str) -> Iterator[Said]:

@@ -8,7 +8,7 @@ from kbkit.models import Target
 from kbkit.stores.catalog.relations import Edge
 
 Reached = tuple[Target, int, Edge | None]
-"""What a walk came to, after how many relations, and by which; none at the start."""
+"""Target of a walk, with its depth and relation; none at the start."""
 
 
 def widened(

@@ -30,14 +30,13 @@ from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.expansions import ExpansionRow
 
 REVISION = 2
-"""Of the form of cards: one more with each change of what `card_text` gives, so that those that
-are stored are made again."""
+"""Version of summaries; raise it when `card_text` changes, to make them again."""
 LENGTH = 600
-"""Most characters of a card; MiniLM reads some more at once, at a cost that grows with them."""
+"""Maximum characters of a summary."""
 
 _TITLE_LENGTH = 200
 _READ = 4_000
-"""Characters of a list or table that are looked at."""
+"""Characters read of a list or table."""
 _HEADINGS = 400
 _NUMBER = re.compile(r"(?:[A-Z]\.)?(?:\d{1,4}\.)+\d*\s+|[A-Z]\.\s+(?=[A-Z])")
 
@@ -84,7 +83,7 @@ def _without_number(title: str) -> str:
 _AT_ONCE = 24
 """Cards that a model embeds in about a second."""
 _SAMPLE = 8
-"""Cards whose time tells what the others will take."""
+"""Summaries timed for the estimate."""
 _FEW = 0.1
 """Share of the documents that may lack a vector of the model while its vectors are searched: they
 count as the mean of the others."""

@@ -24,15 +24,15 @@ from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.writing import Description
 
 LENGTH = 300
-"""Most characters of a description."""
+"""Maximum characters of a description."""
 
 _START = 20_000
-"""Characters at the start of a document in which it says what it is."""
+"""Characters at the start of a document that may describe it."""
 _READ = 4_000
-"""Characters of a paragraph that are looked at."""
+"""Characters read of a paragraph."""
 _LEAD_WORDS = 8
 _WIDE_LETTERS = 16
-"""Letters of scripts without spaces that say as much as `_LEAD_WORDS` words."""
+"""Letters of scripts without spaces that equal `_LEAD_WORDS` words."""
 _LINKS = 10
 _BATCH = 64
 _WORD = re.compile(r"\w{2,}")
@@ -44,7 +44,7 @@ _ASIDE = re.compile(
     r"|last updated|availability|copyright)\b",
     re.IGNORECASE,
 )
-"""How paragraphs begin that say something beside what a document is about."""
+"""Beginnings of paragraphs that are asides."""
 _NAME = "name"
 _NAMED = re.compile(r"\s[-\u2013\u2014]+\s")
 

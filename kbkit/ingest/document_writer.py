@@ -56,7 +56,7 @@ class DocumentWriter(Batch):
     """Stores documents; used as a ``with`` block, at whose end all are stored."""
 
     keeps_vectors = True
-    """Whether vectors are kept that were made before something failed."""
+    """Whether vectors made before an error are kept."""
 
     def __init__(
         self, destination: Destination, counters: RunCounters, follower: IndexWriter | None = None

@@ -185,7 +185,7 @@ class RunCounters:
     documents: list[str] = field(default_factory=list)
     stored: int = 0
     outcomes: dict[str, str] | None = None
-    """By document id, if several sources may yield one document."""
+    """Outcomes by document id, if several sources may yield one document."""
 
     def count(self, document_id: str, outcome: str) -> None:
         """Count a document as ``new``, ``changed`` or ``same``, once a run: its first change."""

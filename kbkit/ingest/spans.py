@@ -34,7 +34,7 @@ class Cut(Enum):
     """Options of splitting."""
 
     NEVER = "never"
-    """A heading: it is short, and stays with what follows."""
+    """A heading: never split, and kept with what follows."""
     LINES = "lines"
     """Code, a table or raw HTML: stays whole, or is cut at line ends."""
     ITEMS = "items"
@@ -59,7 +59,7 @@ _FORMATS = {
     "data": "fixed",
     "code": "fixed",
 }
-"""What ``auto`` means for formats of files whose headings do not tell all."""
+"""Strategies of ``auto`` by format."""
 
 
 def cut(

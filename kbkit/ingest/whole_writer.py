@@ -12,7 +12,7 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.index_writer import IndexWriter
 
 _CHARACTERS = 20_000
-"""Of documents that are cut together, for each process that cuts: who waits hears of them often."""
+"""Characters split together for each process."""
 
 
 def _nothing(_: Transaction) -> None:

@@ -27,7 +27,7 @@ from kbkit.progress import OnProgress
 from kbkit.workspace import Workspace, restored
 
 UPLOAD, KEY = "bundle.zip", "key.pub"
-"""What a bundle that was sent is called in its folder, and the key of who has to have signed it."""
+"""Names in an upload's folder: the bundle, and the required signer's key."""
 _FOLDER = "bundles"
 _SHOWN = "the bundle"
 

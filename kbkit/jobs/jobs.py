@@ -25,9 +25,9 @@ log = logging.getLogger("kbkit.jobs")
 WORKERS = 2
 """Jobs that are at work at once."""
 ATTEMPTS = 3
-"""How often a job is begun whose server is killed each time."""
+"""Attempts of a job whose server was killed."""
 KEPT = timedelta(days=7)
-"""How long a job can be asked about that has ended."""
+"""Time for which ended jobs are kept."""
 _TELL_SECONDS = 0.5
 """Between two times that progress goes into the catalog."""
 

@@ -23,7 +23,7 @@ from kbkit.workspace import Workspace
 UPLOADS = "uploads"
 """Folder of a workspace for files that came with a request, until their job has ended."""
 _KEPT_SECONDS = 8 * 86_400
-"""Then nobody takes up the job any more that files came for."""
+"""Age at which uploaded files of a job are deleted."""
 _NAMED = 5
 """Problems that an error names."""
 

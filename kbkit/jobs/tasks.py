@@ -126,4 +126,4 @@ TASKS: dict[str, Task] = {
     "bundle": bundles.bundle,
     "restore": bundles.restore,
 }
-"""By kind, of `kbkit.models.jobs.KINDS`."""
+"""Tasks by kind, see `kbkit.models.jobs.KINDS`."""

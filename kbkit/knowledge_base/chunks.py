@@ -165,7 +165,7 @@ _CHUNK = {
 }  # fmt: skip
 _ROWS = 1_000
 _CHARACTERS = 16_000_000
-"""Of texts that are in memory at once."""
+"""Characters in memory at once."""
 
 
 def write_documents(documents: Iterable[Document], path: str | Path) -> int:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 _TRIES = 50
-"""How often a change is tried again while others store the same document."""
+"""Attempts of a change while others store the same document."""
 
 
 @explained

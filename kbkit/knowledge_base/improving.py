@@ -39,17 +39,16 @@ _T = TypeVar("_T")
 PROCESS = "improver"
 """Name of the lock that the process in the background holds."""
 _AT_ONCE, _SMALL = 500, 5_000
-"""Chunks that are annotated at once, in some tenths of a second, and how many there may be in all:
-new names are looked for in each."""
+"""Chunks of a batch, and the maximum number in all for immediate annotation."""
 _STAGES = {"cards": "cards", "annotations": "annotations", "chunks": "embed"}
-"""What may be left, and what its stage is called, in the order in which it is done."""
+"""Kinds of remaining work with the name of their stage, in order."""
 _PAUSE = 30.0
-"""Seconds between two processes that a server starts for documents which come one by one: to start
-one takes some seconds of a processor, and what waits is searched by static vectors meanwhile."""
+"""Seconds between processes that a server starts for single documents; static vectors serve
+meanwhile."""
 _SAMPLE = 16
-"""Texts whose time tells what the others will take."""
+"""Texts timed for the estimate."""
 _POLL = 0.2
-"""Seconds between two looks at how far another process is."""
+"""Seconds between polls of another process."""
 
 
 class Improving:

@@ -42,7 +42,7 @@ _PLACE = {
     "package": ("name",),
     "plugin": ("name", "options"),
 }
-"""Which options of a source say where it is; the others say how to read it."""
+"""Options of a source that locate it."""
 
 
 class Ingestion:

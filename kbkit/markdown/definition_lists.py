@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from markdown_it.token import Token
 
 _BETWEEN = 4
-"""Most characters between two terms that mean the same: a comma, a bar, an ``or``."""
+"""Maximum characters between two equivalent terms: a comma, a bar, an ``or``."""
 
 
 def make_definition_lists(tokens: list[Token]) -> list[Token]:

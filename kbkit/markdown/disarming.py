@@ -35,7 +35,7 @@ _CELLS = re.compile(r"((?<!\\)\|)")
 _SPECIAL = re.compile(r"([\\`*_\[\]|~#])")
 
 Rewrite = Callable[[str], str | None]
-"""Gives a link's new destination, or ``None`` where it must not be followed."""
+"""Returns a link's new destination, or ``None`` if it must not be followed."""
 
 
 @dataclass(frozen=True, slots=True)

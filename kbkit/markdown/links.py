@@ -10,7 +10,7 @@ SAFE_SCHEMES = frozenset({"http", "https", "mailto"})
 DESTINATION = re.compile(
     r"\]\(\s*(?:<([^<>\n]*)>|(?!<)((?:\\.|\((?:\\.|[^\s()\\])*\)|[^\s()\\])*))(?=[\s)])"
 )
-"""What follows a link's text: the address, in angle brackets (1) or bare (2)."""
+"""Address after a link's text, in angle brackets (1) or bare (2)."""
 
 WIKI_LINK = re.compile(
     r"\[\[([^\[\]\n|#^]{1,500})(?:[#^]([^\[\]\n|]{0,500}))?(?:\|([^\[\]\n]{0,500}))?\]\]"

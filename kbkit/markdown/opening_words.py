@@ -26,12 +26,12 @@ _ENOUGH = 3
 _READ = 4_000  # characters of a passage that are read
 _MARKS = re.compile(r"^(?:\s*(?:(?:[-*+]|\d{1,9}[.)])(?=\s|$)|>|\[[ xX]\]))*\s*")
 _TERM = re.compile(r"^(?:\*\*(?:[^*\n]|\*(?!\*)){1,300}\*\*|`[^`\n]{1,300}`): ")
-"""A term before what it means, which stand in two blocks of a page of HTML."""
+"""A term before its definition, in two HTML blocks."""
 _BREAK = re.compile(r"\\\n| {2,}\n|[ \t]*\n[ \t]*(?=(?:[-*+>|]|\d{1,9}[.)])\s)")
 _UNSEEN = re.compile(r"!\[|<br|\$")
-"""What a page shows no text for, or another."""
+"""Syntax without visible text."""
 _OPENED = re.compile(r"[\s*_`(\[]+$")
-"""Marks that open before what a page shows no text for."""
+"""Opening marks of invisible syntax."""
 _MARKED = re.compile(r"`[^`\n]+`|\*\*[^*\n]+\*\*|\]\(")
 _SPACE = re.compile(r"[ \t\n\r\f\v]+")  # a page's thin spaces and the like are looked for as well
 _CELL_END = re.compile(r"(?<!\\)\|")

@@ -12,7 +12,7 @@ _ONWARDS = '<nav class="kb-onwards" aria-label="Related passages and neighbours"
 _UNSEARCHED = ' data-search-exclude="1"'
 _BREADCRUMBS = f'<nav class="kb-breadcrumbs" aria-label="Breadcrumbs"{_UNSEARCHED}>'
 PREVIOUS, NEXT = "Previous: ", "Next: "
-"""How the paragraphs of a document's page begin that lead to the documents around it."""
+"""Beginnings of the paragraphs with the previous and next page."""
 _STEPS = {PREVIOUS: "prev", NEXT: "next"}
 
 

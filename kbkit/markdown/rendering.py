@@ -56,13 +56,13 @@ _STYLES = {f"text-align:{side}" for side in ("left", "right", "center")}
 
 _MAX_TITLE_LENGTH = 200
 _SIGNATURE = re.compile(r"(?:[a-z]+ ){0,3}[\w.]*\w\(.*\)(?: (?:→|->) .{1,200})?$")
-"""What functions and classes are called with, as headings of an API name it."""
+"""Arguments of functions and classes in API headings."""
 _PICTURE = re.compile(r'<span class="kb-picture-(\d+)"></span>')
 ResolvePage = Callable[[str], str | None]
-"""Turns a relative link to a Markdown file into the address of its page, ``None`` if unknown."""
+"""Resolves a relative link to a Markdown file; ``None`` if unknown."""
 
 Picture = Callable[[str], str | None]
-"""Gives the SVG that a relative address means, ``None`` where it is no picture of the export."""
+"""Returns the SVG of a relative address, ``None`` if it is no picture of the export."""
 
 TocEntry = dict[str, Any]
 """``level``, ``id``, ``name`` (HTML) and ``children``, as MkDocs wants it."""

@@ -18,7 +18,7 @@ MAX_TITLE_LENGTH = 200
 """Characters of a heading that a heading path keeps."""
 
 PAGE_MARK = re.compile(r"\s*(<!--[ \t]*page[ \t]+(\d{1,9})[ \t]*-->)", re.IGNORECASE)
-"""A comment that says which page begins."""
+"""Comment that marks the beginning of a page."""
 _ATTRIBUTES = re.compile(r"\{:?[ \t]*(?:[^{}#\s]+[ \t]+)*#([^\s{}\"'<>]+)[^{}\n]*\}")
 _ANCHOR = re.compile(r"[ \t]*\{[^{}\n]*\}[ \t\r]*$", re.MULTILINE)
 _LOGO = re.compile(r"\[?!\[([^\[\]\n]{1,200})\]\([^()\n]*\)(?:\]\([^()\n]*\))?")

@@ -13,7 +13,7 @@ CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 """Code within a line, in which nothing is a link."""
 
 Address = Callable[[str, str], str | None]
-"""Where a name and a heading (``""`` for none) lead; ``None`` where that is nowhere."""
+"""Address of a name and heading (``""`` for none); ``None`` if unknown."""
 
 
 def resolve_wiki_links(markdown: str, address: Address) -> str:

@@ -196,7 +196,7 @@ KINDS = frozenset(
         cite help faq security admonition annotate secondary aside callout
         """)
 )
-"""What dialects of Markdown call admonitions."""
+"""Names of admonitions in dialects."""
 
 _SHOWN = {
     **{kind: kind for kind in (
@@ -213,7 +213,7 @@ _TOLD = frozenset(
         example
         """)
 )
-"""Kinds that a page draws in a way of their own, which a title alone would not tell."""
+"""Kinds with their own style on pages."""
 _NAMES = {"seealso": "See also", "tldr": "TL;DR", "faq": "FAQ", "todo": "To do"}
 
 

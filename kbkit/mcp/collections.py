@@ -56,8 +56,7 @@ Given = Annotated[
     ),
     Field(description="Markdown, a list of texts or objects, or paths in allowed folders."),
 ]
-"""Has a schema of its own, and is checked by `kbkit.mcp.submissions`, so that what is wrong is said
-once."""
+"""Has its own schema, and is validated by `kbkit.mcp.submissions`."""
 _MAX_IDS = 1_000
 
 

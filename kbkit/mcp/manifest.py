@@ -23,7 +23,7 @@ ENVELOPE = {
     f"{_META}clientInfo": _CLIENT,
     f"{_META}clientCapabilities": {},
 }
-"""What a request of a protocol without a handshake carries."""
+"""Metadata of requests without a handshake."""
 
 
 def manifest() -> str:

@@ -14,7 +14,7 @@ from kbkit.mcp.arguments import Cursor, MaxTokens
 from kbkit.mcp.tools import Tools, result
 
 _SHOWING = ("view", "str_replace")
-"""Commands whose answers show what files hold."""
+"""Commands whose answers contain file content."""
 
 
 class MemoryReply(TypedDict):

@@ -13,10 +13,10 @@ SETS = {
     "entries": "solutions that worked",
     "graph": "entities and their relations",
 }
-"""The sets of tools, and what they are for."""
+"""Tool sets and their purposes."""
 SET_NAMES = tuple(SETS)
 USUAL_TOKENS = 2500
-"""Most tokens of an answer where nothing is said."""
+"""Default maximum tokens of an answer."""
 
 
 def check_sets(names: Sequence[str]) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 SCHEME = "kbkit://kb/"
 INDEX = "llms.txt"
-"""Of each knowledge base: what it holds. It is no document."""
+"""Address of a knowledge base's list of documents."""
 PAGE = 50
 """Resources of one page of the list."""
 MAX_LENGTH = 4_000

@@ -38,7 +38,7 @@ FILE = "SKILL.md"
 PAGE = 20
 """Skills of one page of the list: the files of each are read for their digests."""
 _CACHED_SINCE = "2026-07-28"
-"""The first revision of the protocol whose results say how long they hold."""
+"""First protocol revision with cache hints."""
 TEMPLATE = ResourceTemplate(
     name="skill", uri_template=SCHEME + "{slug}/{+path}",
     title="A file of a skill", description="An entry as an Agent Skill; begin with SKILL.md.",
@@ -49,7 +49,7 @@ class GetSkillParams(RequestParams):
     """The skill to get."""
 
     uri: str = ""
-    """Asked for below: what the SDK says of one that is missing names no way out."""
+    """Checked later, for a better error than the SDK's."""
 
 
 class Skills(Extension):

@@ -34,7 +34,7 @@ _MAX_PATH_LENGTH = 1_000
 _TITLE = 80
 _HEADING = re.compile(r"\s*#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*(?:\n|\Z)")
 _LIST = re.compile(r"""\s*\[\s*["{\[\]]""")
-"""How a JSON list begins; a text may begin with a link."""
+"""Beginning of a JSON list; texts may begin with a link."""
 _PATH = re.compile(r"(?:/|~|\.\.?[/\\]|[A-Za-z]:[\\/])[^\n]*|\\\\[^\n]*")
 _FILE_NAME = re.compile(r"[^\s<>|*?\"]+(?:\.[A-Za-z][A-Za-z0-9]{0,5}|[/\\][^\s<>|*?\"]*)")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
@@ -275,7 +275,7 @@ class _Told:
 
 
 _TELL_SECONDS = 0.1
-"""Between two times that a client is told: more often only keeps both busy."""
+"""Seconds between progress notifications."""
 
 
 class LongWork:

@@ -48,7 +48,7 @@ class LocalCaller:
 
 LOCAL = LocalCaller()
 current_caller: ContextVar[Caller] = ContextVar("current_caller", default=LOCAL)
-"""Who sent the message that is being answered."""
+"""Sender of the current message."""
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -264,7 +264,7 @@ def _without_titles(schema: Any) -> Any:
 
 
 MAX_TOKENS = 400
-"""Of an error: more would only repeat what was given."""
+"""Maximum tokens of an error."""
 
 
 def reason(error: BaseException) -> str:

@@ -14,30 +14,30 @@ class Frame(StrEnum):
     CAUSAL = "causal"
     """One thing follows from another: because, therefore, if ... then."""
     CONSTRAINT = "constraint"
-    """What must or must not be: required, never, at most."""
+    """Obligation or prohibition: required, never, at most."""
     PATTERN = "pattern"
-    """What is usually done: best practice, typically."""
+    """Usual practice: best practice, typically."""
     EQUIVALENCE = "equivalence"
     """Two names for one thing: alias of, same as, deprecated in favour of."""
     TAXONOMY = "taxonomy"
-    """What kinds there are of something, or what it consists of."""
+    """Kinds or parts of something."""
     PROCEDURE = "procedure"
-    """Steps that somebody takes in order."""
+    """Steps in order."""
 
 
 class SubjectKind(StrEnum):
     """Role of a subject."""
 
     DOMAIN = "domain"
-    """A field of knowledge: what a heading or tag names."""
+    """A field of knowledge, from a heading or tag."""
     ENTITY = "entity"
     """Something that has a name: a function, an option, a product, a term."""
     PROBLEM = "problem"
-    """What goes wrong."""
+    """A failure."""
     RESOLUTION = "resolution"
-    """What mends it."""
+    """A remedy."""
     CONTEXT = "context"
-    """Where something holds: a version, a platform."""
+    """A condition: a version, a platform."""
 
 
 @dataclass(frozen=True, slots=True)

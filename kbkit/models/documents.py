@@ -15,7 +15,7 @@ from kbkit.models.plain import plain, valid, valid_values
 from kbkit.models.values import Value
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-"""What JSON can hold."""
+"""Any JSON value."""
 
 
 class DocumentType(StrEnum):
@@ -50,7 +50,7 @@ class DocumentState(StrEnum):
     """State of a stored document relative to its source."""
 
     CURRENT = "current"
-    """As it was when last looked at."""
+    """Unchanged at the last check."""
     STALE = "stale"
     """The last look failed; this is the version before."""
     GONE = "gone"
@@ -302,11 +302,11 @@ class Chunk(Value):
 
 
 KEYS = ("breadcrumbs", "next")
-"""Keys of a document's metadata that tell its place."""
+"""Metadata keys of a document's place."""
 DEPTH = 12
-"""Most breadcrumbs."""
+"""Maximum breadcrumbs."""
 TITLE_LENGTH = 200
-"""Most characters of a breadcrumb's title."""
+"""Maximum characters of a breadcrumb."""
 URI_LENGTH = 2_000
 """Longer addresses are left out."""
 

@@ -165,15 +165,14 @@ class Hit:
     cut: Callable[[], str] = field(repr=False, compare=False)
     """Cuts the snippet. Not every reader wants one, and it takes longer than finding the hit."""
     state: DocumentState = DocumentState.CURRENT
-    """How the document relates to its source."""
+    """State of the document."""
     description: str = ""
-    """What the document is, in a line."""
+    """Description in a line."""
     version: str = ""
-    """The version of what the document documents, or ``""``; see `Filters.version`."""
+    """Version that the document is about, or ``""``; see `Filters.version`."""
     opening: Callable[[], str] = field(default=str, repr=False, compare=False)
-    """Gives the words that a browser has to look for, as the page shows them: those that the chunk
-    opens with or, where its anchor leads there, those that the snippet shows far below it; ``""``
-    where the anchor leads near enough."""
+    """Returns the words for the text fragment: the chunk's first words or, if its anchor is there,
+    those of a distant snippet; ``""`` if the anchor is near enough."""
 
     @property
     def snippet(self) -> str:

@@ -12,14 +12,14 @@ from kbkit.models.ingest_report import IngestReport, Progress
 from kbkit.models.values import Value
 
 _PROBLEMS = 100
-"""Of an ingest that is under way, how many problems are told."""
+"""Maximum problems listed during an ingest."""
 
 
 KINDS = (
     "import", "refresh", "configure", "improve", "annotate", "expand", "evaluate", "tune", "export",
     "doctor", "bundle", "restore",
 )  # fmt: skip
-"""What jobs do. A kind stays what it is: jobs of an older kbkit are taken up by this one."""
+"""Kinds of jobs. They are stable: this version resumes older jobs."""
 
 
 class JobState(StrEnum):
@@ -32,11 +32,11 @@ class JobState(StrEnum):
     INTERRUPTED = "interrupted"
     """Its server ended; the next one takes it up where it was."""
     DONE = "done"
-    """It came to its end; its result says how."""
+    """Finished; the result has the outcome."""
     FAILED = "failed"
     """It came to an error."""
     CANCELLED = "cancelled"
-    """Somebody ended it; what was done by then is kept."""
+    """Cancelled; finished parts are kept."""
 
     @property
     def ended(self) -> bool:

@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 from kbkit.models.values import Value
 
 KEYS = ("license", "license_url", "attribution")
-"""Keys of a document's metadata that tell its license."""
+"""Metadata keys of a document's license."""
 NAME_LENGTH = 200
-"""Most characters of a license's name."""
+"""Maximum characters of a license's name."""
 TEXT_LENGTH = 300
-"""Most characters of an attribution."""
+"""Maximum characters of an attribution."""
 URL_LENGTH = 500
 """Longer addresses are left out."""
 
@@ -51,7 +51,7 @@ _NAMES = {
     "afferogeneral3": "AGPL-3.0", "freedocumentation12": "GFDL-1.2",
     "freedocumentation13": "GFDL-1.3", "cc010": "CC0-1.0", "creativecommonszero10": "CC0-1.0",
 }  # fmt: skip
-"""SPDX names of licenses by what people call them: without spaces and `_SILENT` words."""
+"""SPDX names by common names, without spaces and `_SILENT` words."""
 _GNU = {"gpl": "GPL", "lgpl": "LGPL", "agpl": "AGPL", "fdl": "GFDL"}
 
 

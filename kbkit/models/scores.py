@@ -9,7 +9,7 @@ from kbkit.models.reports import Rating
 from kbkit.models.targets import TargetKind
 
 MAX_QUERY_LENGTH = 10_000
-"""Characters of a query that are read; the rest is left out."""
+"""Characters read of a query."""
 Scores = dict[str, dict[str, dict[str, int]]]
 """The last score of each rater, 1 to 5, by query, chunk id and rater."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kbkit.models import Hit
 
 Tab = tuple[str, Callable[[], Any]]
-"""A tab's title, and what makes its content when it is first opened."""
+"""A tab's title, and a function that makes its content."""
 
 
 class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types

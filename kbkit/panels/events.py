@@ -9,7 +9,7 @@ from typing import Literal
 from kbkit.panels.homes import Home
 
 Topic = Literal["ratings", "documents", "knowledge_bases", "graph"]
-"""What can change."""
+"""Topics of changes."""
 
 _subscribers: dict[Home, list[weakref.WeakMethod[Callable[[Topic], None]]]] = {}
 

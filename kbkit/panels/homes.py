@@ -20,7 +20,7 @@ AnyWorkspace: TypeAlias = "Workspace | RemoteWorkspace"
 AnyBase: TypeAlias = "KnowledgeBase | RemoteKnowledgeBase"
 """A knowledge base that a panel may show."""
 AnyTarget: TypeAlias = "Workspace | RemoteWorkspace | KnowledgeBase | RemoteKnowledgeBase"
-"""What a panel may show that takes a workspace or one of its knowledge bases."""
+"""A workspace or one of its knowledge bases."""
 
 
 def home_of(target: AnyTarget) -> Home:

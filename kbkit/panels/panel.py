@@ -23,9 +23,9 @@ from kbkit.panels.homes import Home
 _log = logging.getLogger(__name__)
 
 _unasked: ContextVar[bool] = ContextVar("_unasked", default=False)
-"""Whether nobody asked for what runs now; each thread has its own."""
+"""Whether the current work was not requested by a person, by thread."""
 _INTERVAL = 0.2
-"""Seconds between two changes of what a job shows."""
+"""Seconds between updates of a job."""
 
 
 class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types

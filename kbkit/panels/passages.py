@@ -8,7 +8,7 @@ from kbkit.models import Chunk, Hit
 from kbkit.panels import render
 
 MAX_LENGTH = 20_000
-"""Most characters of a passage that are shown."""
+"""Maximum characters of a passage."""
 
 
 def heading(hit: Hit) -> dict[str, Any]:

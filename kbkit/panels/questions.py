@@ -12,7 +12,7 @@ from kbkit.panels.view import Handler, View
 Answer = dict[str, Any]
 Message = Mapping[str, Any]
 Answers = Mapping[str, Callable[[Message], Any]]
-"""What answers each question, by its name."""
+"""Handlers by name of the request."""
 
 
 class AskingView(View):

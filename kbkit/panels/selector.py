@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kbkit.workspace import Workspace
 
 _chosen_last: dict[Home, str] = {}
-"""By where a workspace is, which knowledge base was chosen last in any panel."""
+"""Last chosen knowledge base in any panel, by workspace."""
 _ALL = ("All", "")  # not None, which would say that nothing is selected
 
 

@@ -15,7 +15,7 @@ from kbkit.markdown.wiki_links import resolve_wiki_links
 from kbkit.models import FileLink
 
 MAX_LENGTH = 200_000
-"""Characters that are shown; rendering more would keep the reader waiting."""
+"""Maximum characters rendered."""
 
 _FILE = "#file-"
 _MISSING = "#missing-"

@@ -15,9 +15,9 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.snapshots.snapshot import Snapshot
 
 MAIN = 5
-"""Most subjects that a page says it is about."""
+"""Maximum main subjects of a page."""
 _OFTEN = 2
-"""Passages of a page, and pages, that name what it is about at least."""
+"""Minimum passages and pages that mention a main subject."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.snapshots.snapshot import Snapshot
 
 NEIGHBOURS = 4
-"""Most passages that a page relates to."""
+"""Maximum related passages of a page."""
 NEAR_ENOUGH = 0.3
 """Least cosine of two documents' means, once the mean of all is taken off."""
 _ROWS = 256

@@ -26,21 +26,21 @@ from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.stores.stores import Stores
 
 GAPS = 20
-"""Most gaps of each kind."""
+"""Maximum gaps of each kind."""
 PLACES = 4
-"""Most documents that an entity leads to."""
+"""Maximum documents of an entity."""
 ALIASES = 8
-"""Most other names of one."""
+"""Maximum aliases of an entity."""
 EDGES = 10_000
-"""Most relations in the picture, the strongest."""
+"""Maximum relations in the picture, the strongest."""
 FURTHER = 100_000
-"""Most relations beyond it."""
+"""Maximum relations outside the picture."""
 _MAX_LENGTH = 200
 """Characters of a property's value."""
 
 _Triple = tuple[Target, str, Target]
 _Defined = Mapping[str, Sequence[tuple[str, str]]]
-"""Documents, by id, and anchors in them that say what an entity is, by its id."""
+"""Defining documents and anchors of entities, by id."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ from kbkit.stores.stores import Stores
 from kbkit.text import analyzer
 
 ENTITIES = 3
-"""Most entities that a hit shows."""
+"""Maximum entities of a hit."""
 
 
 def indexed_annotations(

@@ -39,7 +39,7 @@ class Clusters:
 CHUNK_CLUSTERS = Clusters(near=4, further=6)
 CARD_CLUSTERS = Clusters(near=2, further=1)
 MODEL_CLUSTERS = Clusters(near=8, further=4)
-"""Of cards, in a browser that has the model, whose vectors tell more."""
+"""Clusters of summaries in browsers with the model, whose vectors are better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class IndexVectors:
     ) -> None:
         self.dimensions: int = about.get("dimensions", 0)
         self.modelled: bool = about.get("model", False)
-        """Whether the model's vectors of queries can ask them."""
+        """Whether query vectors of the model fit them."""
         self._rows, self._read, self._shard, self._decode = rows, read, shard, decode
         self._scales = np.array(about.get("scales", ()))
         # -1 for what has no vector
@@ -134,7 +134,7 @@ Mask = NDArray[np.bool_]
 _TOLD = frozenset(
     {"document_type", "tags", "min_rating", "after", "state", "frame", "subject", "entity"}
 )
-"""Conditions that a published index can tell."""
+"""Conditions that a published index supports."""
 
 
 class IndexFilters:

@@ -46,7 +46,7 @@ Attachments = Callable[[str], Mapping[str, bytes]]
 """Gives the files of a document by their paths within it, by the document's URI."""
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
-"""The earliest that an archive can say: what did not change makes the same archive."""
+"""Earliest date of an archive, so that equal content makes equal archives."""
 
 
 def downloads(documents: Mapping[str, str], attachments: Attachments) -> dict[str, Download]:

@@ -34,7 +34,7 @@ class ExpandSpec(LanguageModelSpec):
     questions: int = Field(default=5, ge=0, le=10)
     """Questions that it writes of a document."""
     limit: int = Field(default=100, ge=0)
-    """Documents that a build asks it about by itself; for more, it has to be told `--yes`."""
+    """Documents that a build describes without `--yes`."""
 
 
 _NAME_LENGTH = 200
@@ -45,9 +45,9 @@ class NameSpec(Spec):
     """A name that a knowledge base mentions, beside those that its documents define."""
 
     name: _Text
-    """As it is to be written."""
+    """Spelling."""
     type: EntityType = EntityType.NAME
-    """What it names."""
+    """Type of the named thing."""
     aliases: tuple[_Text, ...] = ()
     """Other names for it."""
 
@@ -59,7 +59,7 @@ def _or_text(schema: dict[str, Any]) -> None:
 
 class _Annotation(Spec):
     names: tuple[NameSpec, ...] = Field(default=(), json_schema_extra=_or_text)
-    """Names to know beside those that documents define; a name alone may stand for its mapping."""
+    """Additional names; a plain name is short for its mapping."""
 
 
 class RulesAnnotation(_Annotation):
@@ -86,7 +86,7 @@ class LlmAnnotation(_Annotation, LanguageModelSpec):
     timeout: float = Field(default=120, gt=0, le=3600)
     """Seconds that it may take to answer."""
     limit: int = Field(default=500, ge=0)
-    """Chunks that an ingest asks it about by itself; for more, it has to be told to."""
+    """Chunks that an ingest annotates without confirmation."""
 
 
 class PluginAnnotation(_Annotation):
@@ -96,7 +96,7 @@ class PluginAnnotation(_Annotation):
     name: str = Field(min_length=1)
     """Its name there."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """What the package's annotator takes, as keyword arguments."""
+    """Keyword arguments for the package's annotator."""
 
 
 def _spelled_out(value: Any) -> Any:
@@ -115,4 +115,4 @@ AnyAnnotation: TypeAlias = Annotated[
     Field(discriminator="type"),
     BeforeValidator(_spelled_out),
 ]
-"""What annotates, by its ``type``; ``rules`` and ``none`` alone stand for theirs."""
+"""An annotator by ``type``; ``rules`` and ``none`` are short forms."""

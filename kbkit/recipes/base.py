@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 
 _OF_THE_WHOLE = ("too_short", "string_type")
-"""What pydantic says, too, of a list with something wrong in it, or where a text might stand."""
+"""Redundant messages of pydantic."""
 _MAX = 100
-"""Problems that are told, and keys that are looked at for what they may have been meant to be."""
+"""Problems listed, and keys compared for suggestions."""
 _MAX_LENGTH = 80
-"""Characters of a key or a value that are shown."""
+"""Characters shown of a key or value."""
 _QUOTED = re.compile(r"'([^']*)'")
 
 
@@ -166,7 +166,7 @@ def _tag(model: type[BaseModel]) -> str:
 
 
 HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s\x85\ufeff/?#@]+(?:[/?#]|$)")]
-"""A web address without a user name or password, which who reads the recipe would read too."""
+"""A web address without user name or password, which would be public."""
 
 
 def _check_glob(pattern: str) -> str:

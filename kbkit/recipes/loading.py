@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 _DEEPEST = 50
 """Mappings and lists within one another."""
 _TIMES = 20
-"""How many times as much as was written aliases may make of it, beside `_FREE` values."""
+"""Maximum expansion by aliases, beyond `_FREE` values."""
 _FREE = 10_000
 _MAX_NUMBER = 100
 _UNREADABLE = re.compile("[\\0\ud800-\udfff]")
 _SMALL = 1_000_000
-"""Characters of a wrong text that are read once more, slowly, for the better message."""
+"""Maximum characters of a text that is parsed again, slowly, for a better message."""
 
 
 def compose(text: str) -> yaml.Node | None:
@@ -120,7 +120,7 @@ _MAX = 20_000_000
 """Bytes of a recipe or of its questions; 200,000 names take a third of it."""
 
 _TOLD = 100
-"""Problems of one kind that are told."""
+"""Problems listed of one kind."""
 
 _KEY = re.compile(
     r"(?:api|access|secret|private)_?key|(?:access|auth|api|bearer)_?token|^token$|secret|"

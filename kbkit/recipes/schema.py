@@ -37,8 +37,8 @@ class ChunkingSpec(Spec):
     `paragraph`, tables, data and source code `fixed`, the rest `headings`, or `paragraph` where
     there are none."""
     size: int = Field(default=1000, ge=100, le=20_000)
-    """Most characters in a chunk (a longer code block or table is cut at line ends). With `auto`
-    and the default size, PDF pages may take 3000."""
+    """Maximum characters of a chunk (longer code and tables are split at line ends). With `auto`
+    and the default size, PDF pages may have 3000."""
     overlap: int = Field(default=0, ge=0)
     """Characters that neighbouring chunks of one section share (`fixed` and `sentence`)."""
 
@@ -50,14 +50,14 @@ class ChunkingSpec(Spec):
 
 
 EmbeddedText = Literal["chunk", "normalized", "both"]
-"""What is embedded of a chunk."""
+"""Text to embed for a chunk."""
 
 
 class _Embedding(Spec):
     text: EmbeddedText = "chunk"
-    """What is embedded of a chunk: its text, what its annotations say that it says (several
-    statements are added up), or `both` in one vector. A chunk is found by its text until it is
-    annotated. Queries are embedded as they are."""
+    """Text to embed for a chunk: its text, its annotations (several statements are added up), or
+    `both` in one vector. Chunks without annotations use their text. Queries are embedded as they
+    are."""
 
 
 class StaticEmbedding(_Embedding):
@@ -77,7 +77,7 @@ class OnnxEmbedding(_Embedding):
     tokenizer: str | None = None
     """Path of `tokenizer.json` when it does not lie beside the model."""
     pooling: Literal["mean", "cls"] | None = None
-    """How token vectors become one vector; by default as the model's own files say, else `mean`."""
+    """Pooling of token vectors; by default the model's own, else `mean`."""
     max_length: int | None = Field(default=None, ge=8, le=8192)
     """Tokens read of each text; by default likewise, else 256."""
     normalize: StrictBool = True
@@ -123,14 +123,14 @@ class PluginEmbedding(_Embedding):
     name: str = Field(min_length=1)
     """Its name there."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """What the package's embedder takes, as keyword arguments."""
+    """Keyword arguments for the package's embedder."""
 
 
 AnyEmbedding = Annotated[
     StaticEmbedding | MultilingualEmbedding | OnnxEmbedding | LlamaIndexEmbedding | PluginEmbedding,
     Field(discriminator="type"),
 ]
-"""What embeds, by its ``type``."""
+"""An embedder by ``type``."""
 
 
 class PostprocessorSpec(Spec):
@@ -142,37 +142,35 @@ class PostprocessorSpec(Spec):
     """Arguments of its constructor. A key is a reference to the environment:
     `api_key: ${OPENAI_API_KEY}`."""
     hits: int = Field(default=30, ge=1, le=1000)
-    """How many of the best hits it sees; more are passed only when more are asked for."""
+    """Number of best hits that it receives; more only if more are requested."""
 
 
 _MODEL_DENSE_WEIGHT = 0.6
-"""What nDCG@10 is best with for MiniLM's vectors, or near it, on three collections."""
+"""Best or nearly best nDCG@10 for MiniLM on three collections."""
 
 
 class RetrievalSpec(Spec):
     """Ranking of search."""
 
     dense_weight: float = Field(default=0.3, ge=0, le=1)
-    """Share of the dense score in a chunk's own score; the rest is BM25. Where a knowledge base
-    does not say, 0.6 for an embedder other than `static`, whose vectors tell more."""
+    """Share of the dense score in a chunk's own score; the rest is BM25. By default 0.3 for
+    `static` and 0.6 for other embedders."""
     document_weight: float = Field(default=0.5, ge=0, le=5)
-    """Weight of what else was found in the same document, beside 1 for the chunk itself."""
+    """Weight of the document's other passages, relative to 1 for the chunk."""
     title_weight: float = Field(default=0.0, ge=0, le=5)
-    """Weight of the query's words that stand in the document's title, likewise."""
+    """Weight of query words in the document's title, likewise."""
     heading_weight: float = Field(default=0.0, ge=0, le=5)
-    """Weight of the query's words that stand in the headings above the chunk, likewise."""
+    """Weight of query words in the headings above the chunk, likewise."""
     card_weight: float = Field(default=1.0, ge=0, le=5)
-    """Weight of the document's card (its title, what it says first, its headings) by meaning,
-    likewise."""
+    """Weight of the document's summary (title, description, headings) by meaning, likewise."""
     page_weight: float = Field(default=0.5, ge=0, le=5)
-    """Weight of the query's words wherever they stand in the document, likewise."""
+    """Weight of query words anywhere in the document, likewise."""
     graph_weight: float = Field(default=0.0, ge=0, le=5)
-    """Weight of what relations of the graph lead to: from the entities that the query names to
-    chunks that name them, and from documents that answer it to those that they are linked with.
-    0 switches it off."""
+    """Weight of the graph: from entities in the query to chunks that mention them, and from
+    documents that answer it along links. 0 switches it off."""
     learned_weight: float = Field(default=2.0, ge=0, le=5)
-    """Weight of questions like the query that people rated the chunk 4 or 5 for, likewise. It adds
-    to the score of what was learned, and nothing to anything else. 0 switches it off."""
+    """Weight of similar questions for which people rated the chunk 4 or 5, likewise. It only raises
+    scores. 0 switches it off."""
     rating_weight: float = Field(default=0.1, ge=0, le=1)
     """Share of the score that the best ratings add and the worst take away."""
     per_document: int = Field(default=3, ge=1)
@@ -183,10 +181,10 @@ class RetrievalSpec(Spec):
     candidates: int = Field(default=100, ge=1, le=10_000)
     """Chunks that each leg hands to the reranking."""
     query_encoder: Literal["model", "fitted"] = "model"
-    """What embeds queries: the model that embedded the chunks, or a table of term vectors fitted
-    to them, which needs no model, no network and no key."""
+    """Embedder of queries: the model of the chunks, or a table of term vectors fitted to them,
+    which needs no model, network or key."""
     postprocessors: tuple[PostprocessorSpec, ...] = ()
-    """llama-index node postprocessors (a cross-encoder, say) that see the best hits last."""
+    """llama-index node postprocessors (a cross-encoder, say) for the best hits."""
 
     def to_yaml(self) -> str:
         """The part of a recipe that says this, to paste in place of its ``retrieval`` part.
@@ -209,8 +207,8 @@ class LearningSpec(Spec):
     """Learning from ratings in search."""
 
     questions: StrictBool = True
-    """Let a question that people rated a chunk 4 or 5 for help the next who asks alike. What people
-    asked stays in the workspace."""
+    """Use questions for which people rated a chunk 4 or 5 to answer similar ones. Questions stay in
+    the workspace."""
     publish: StrictBool = False
     """Publish these questions as words of their chunks in the search index of an exported site,
     where everybody can read them."""
@@ -225,22 +223,22 @@ class GraphSpec(Spec):
     """
 
     build: StrictBool = True
-    """Whether relations are read out of documents. What people relate is there all the same."""
+    """Whether relations are read from documents. Manual relations always exist."""
     co_occurrence: float = Field(default=0.2, ge=0, le=1)
-    """Least weight of a relation between names that merely stand together, oftener than chance has
-    it (NPMI, less for few sightings): what is weaker is left out. 1 leaves out all."""
+    """Minimum weight of a relation between names that only occur together (NPMI, reduced for few
+    sightings). 1 leaves out all."""
     co_occurrences: int = Field(default=10, ge=0, le=1000)
-    """Most such relations of one entity, the strongest."""
+    """Maximum number of such relations of one entity, the strongest."""
     least_sections: int = Field(default=3, ge=1)
-    """Sections that two names have to share for that."""
+    """Minimum number of sections that two such names share."""
 
 
 class StorageSpec(Spec):
     """Storage of derived data."""
 
     text_in_chroma: StrictBool = False
-    """Let the Chroma collection hold the text too, for people who open it with other tools.
-    Adding is then about three times slower; a Chroma server gets 16,384 bytes of a text at most."""
+    """Store the text in the Chroma collection, too, for other tools. Adding is then about three
+    times slower; a Chroma server stores at most 16,384 bytes of a text."""
 
 
 class Question(Spec):
@@ -263,17 +261,16 @@ class SiteSpec(Spec):
     directory: str = ""
     """Folder of the exported MkDocs project; by default `export/NAME` in the workspace."""
     model: StrictBool = True
-    """Whether browsers get MiniLM, where it embedded cards or chunks: 23 MB of files. A browser
-    fetches 11 MB of them behind its first search, and ranks as Python does from the next one on."""
+    """Whether browsers get MiniLM, if it embedded summaries or chunks: 23 MB of files. A browser
+    fetches 11 MB after its first search, and then ranks as Python does."""
     graph: StrictBool = True
-    """Whether its knowledge graph has a page, where anything is related."""
+    """Whether the knowledge graph gets a page."""
     files: StrictBool = False
-    """Whether the files of the workspace are a section of it."""
+    """Whether the workspace's files are a section."""
     entries: StrictBool = False
-    """Whether the entries of the workspace are a section of it, with their stars and files."""
+    """Whether the workspace's entries are a section, with stars and files."""
     questions: tuple[Question, ...] = ()
-    """Questions that its home page shows with what answers them; by default a recipe's golden
-    ones."""
+    """Questions on the home page with their answers; by default the golden ones."""
 
 
 class KnowledgeBaseSpec(VersionedSpec):
@@ -282,27 +279,26 @@ class KnowledgeBaseSpec(VersionedSpec):
     language: str = "english"
     """Language of its text, for stemming and stop words (a Snowball name)."""
     chunking: ChunkingSpec = ChunkingSpec.untold()
-    """How documents are cut."""
+    """Splitting of documents."""
     embedding: AnyEmbedding = StaticEmbedding.untold()
-    """How text becomes vectors."""
+    """Embedding of chunks."""
     card_embedding: AnyEmbedding | None = None
-    """How the cards of documents (title, lead, outline) become vectors; by default MiniLM,
-    which runs on this machine. Where the text is not English, by default `multilingual` if its
-    extra is installed, else `static`."""
+    """Embedding of document summaries; by default MiniLM. For other languages than English, by
+    default `multilingual` if its extra is installed, else `static`."""
     retrieval: RetrievalSpec = RetrievalSpec.untold()
-    """How queries are answered."""
+    """Ranking of search."""
     expand: ExpandSpec | None = None
-    """A language model that writes what documents are and what they answer; none by default."""
+    """A language model that describes documents; none by default."""
     annotation: AnyAnnotation = RulesAnnotation.untold()
-    """What says what chunks say, and which names there are: `rules`, `none`, or a mapping."""
+    """Annotator, and additional names: `rules`, `none`, or a mapping."""
     graph: GraphSpec = GraphSpec.untold()
-    """What is read of how things are related."""
+    """Relations read from documents."""
     learning: LearningSpec = LearningSpec.untold()
-    """What is learned from ratings."""
+    """Learning from ratings."""
     storage: StorageSpec = StorageSpec.untold()
-    """What is kept where."""
+    """Storage of derived data."""
     site: SiteSpec = SiteSpec.untold()
-    """What the exported site says."""
+    """Content of the exported site."""
 
     def embedded_by(self, embedding: AnyEmbedding) -> KnowledgeBaseSpec:
         """Return the settings with another embedder, and its default weight unless one is given."""
@@ -349,15 +345,15 @@ class Recipe(KnowledgeBaseSpec):
     name: str
     """Name of the knowledge base: a slug."""
     description: str = ""
-    """What it is about, in a sentence."""
+    """Description in a sentence."""
     sources: tuple[AnySource, ...] = Field(min_length=1)
-    """Where its documents come from."""
+    """Sources of its documents."""
     license: str = ""
-    """License that sources have which state none."""
+    """License of sources that state none."""
     attribution: str = Field(default="", max_length=TEXT_LENGTH)
-    """Whom to credit for sources that do not say it."""
+    """Attribution of sources that state none."""
     questions: tuple[Question, ...] | str = ()
-    """Golden questions, or the TSV file they stand in (question, tab, pages with commas)."""
+    """Golden questions, or their TSV file (question, tab, pages with commas)."""
 
     _path: Path = PrivateAttr(default=Path())
 

@@ -19,10 +19,9 @@ class SourceSpec(Spec):
     tags: tuple[str, ...] = ()
     """Tags of all its documents."""
     license: str = ""
-    """License of those of its documents that state none themselves: an SPDX name (`CC-BY-4.0`), a
-    name, or the address of the terms."""
+    """License of documents that state none: an SPDX name (`CC-BY-4.0`), a name, or an address."""
     attribution: str = Field(default="", max_length=TEXT_LENGTH)
-    """Whom to credit for those that do not say it themselves (`© 2026 The authors`)."""
+    """Attribution of documents that state none (`© 2026 The authors`)."""
 
     @field_validator("license")
     @classmethod
@@ -48,13 +47,12 @@ class WebSpec(FetchSpec):
     """Options of sources of web pages."""
 
     provider: Literal["trafilatura", "browser", "firecrawl"] | None = None
-    """Who fetches: `trafilatura` is kbkit's own crawler; `browser` the same, with a Chromium of
-    yours that renders the pages (`pip install "kbkit[browser]"`); `firecrawl` a service that runs a
-    browser (`pip install "kbkit[firecrawl]"`). By default the setting `KBKIT_CRAWL_PROVIDER`."""
+    """`trafilatura` is kbkit's own crawler; `browser` renders pages with a local Chromium (`pip
+    install "kbkit[browser]"`); `firecrawl` is a service (`pip install "kbkit[firecrawl]"`). By
+    default the setting `KBKIT_CRAWL_PROVIDER`."""
     images: StrictBool = False
-    """Keep the pictures of its pages for its site: fetched as the pages are, PNG, JPEG, GIF, WebP
-    and SVG (without scripts, also that which stands in the page itself), up to 5 MB each and 200 a
-    page."""
+    """Keep pictures for the site: PNG, JPEG, GIF, WebP and SVG (without scripts, also inline), up
+    to 5 MB each and 200 a page."""
 
 
 class CrawlSource(WebSpec):
@@ -62,9 +60,9 @@ class CrawlSource(WebSpec):
 
     type: Literal["crawl"] = "crawl"
     url: HttpUrl
-    """Where to start. Only pages of the same origin at or below its folder are read."""
+    """Start page. Only pages of the same origin, at or below its folder, are read."""
     limit: int = Field(default=1000, gt=0)
-    """Most pages to read."""
+    """Maximum number of pages."""
     include: tuple[Glob, ...] = ()
     """Globs of paths to read (`/guide/**`); by default all in scope."""
     exclude: tuple[Glob, ...] = ()
@@ -72,12 +70,13 @@ class CrawlSource(WebSpec):
     sitemap: StrictBool = True
     """Also start from the sitemaps that robots.txt names, and from `sitemap.xml`."""
     depth: int | None = Field(default=None, ge=0)
-    """Most links away from the start page (`0` reads that page only); pages that a sitemap names
-    count as one link away. By default any."""
+    """Maximum number of links from the start page (`0` reads only that page); pages of a sitemap
+    count as one link. Unlimited by default."""
     concurrency: int = Field(default=4, ge=1, le=32)
     """Requests to the host at once."""
     queries: int = Field(default=200, ge=0)
-    """Most different queries (`?page=2`) of one page to follow; more look like an endless site."""
+    """Maximum number of different queries (`?page=2`) of one page; more look like an endless
+    site."""
 
 
 class PageSource(WebSpec):
@@ -96,14 +95,14 @@ class MirrorSource(SourceSpec):
     """The folder, the archive (`.zip`, `.tar`, `.tar.gz`, `.tgz`, `.docset`) or the WARC
     (`.warc`, `.warc.gz`); a relative path starts at the recipe's folder."""
     base_url: HttpUrl | None = None
-    """Address that the folder or archive stands for; the documents' URIs begin with it. A WARC
-    knows the addresses of its pages: there it narrows them, and may be left out."""
+    """Address of the folder or archive; URIs begin with it. Optional for a WARC, which knows the
+    addresses of its pages."""
     include: tuple[Glob, ...] = ()
     """Globs of paths inside the folder to read (`/library/**`); by default all."""
     exclude: tuple[Glob, ...] = ()
     """Globs of paths inside the folder to leave out; wins over `include`."""
     limit: int = Field(default=100_000, gt=0)
-    """Most pages to read."""
+    """Maximum number of pages."""
 
     @model_validator(mode="after")
     def _base_known(self) -> Self:
@@ -121,7 +120,7 @@ class FilesSource(SourceSpec):
     exclude: tuple[Glob, ...] = ()
     """Globs of paths inside the folder to leave out (`drafts/**`, `*.min.js`)."""
     limit: int = Field(default=100_000, gt=0)
-    """Most files to read."""
+    """Maximum number of files."""
 
 
 class JsonlSource(SourceSpec):
@@ -157,7 +156,7 @@ class OpenApiSource(FetchSpec):
     path: str | None = None
     """Its file; a relative path starts at the recipe's folder."""
     limit: int = Field(default=100_000, gt=0)
-    """Most documents to make."""
+    """Maximum number of documents."""
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
@@ -173,11 +172,10 @@ class PackageSource(SourceSpec):
     name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")
     """Import name (`pandas`, `pandas.io`)."""
     introspect: StrictBool = False
-    """Import it too, in a process of its own, for what exists only then: accessors
-    (`pandas.Series.str`), members that are made by code, what is compiled. The import runs the
-    package's code."""
+    """Import the package in a process, for members that exist only then: accessors
+    (`pandas.Series.str`), generated members, compiled objects. The import runs its code."""
     limit: int = Field(default=100_000, gt=0)
-    """Most documents to make."""
+    """Maximum number of documents."""
 
 
 class PluginSource(SourceSpec):
@@ -187,7 +185,7 @@ class PluginSource(SourceSpec):
     name: str = Field(min_length=1)
     """Its name there."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """What the package's source takes, as keyword arguments."""
+    """Keyword arguments for the package's source."""
 
 
 AnySource = Annotated[
@@ -202,4 +200,4 @@ AnySource = Annotated[
     | PluginSource,
     Field(discriminator="type"),
 ]
-"""Where documents come from, by its ``type``."""
+"""A source by ``type``."""

@@ -139,7 +139,7 @@ class _Passage:
 
 
 _LITTLE = 600
-"""Tokens of a budget that leaves no room for all that is to be said of sources."""
+"""Tokens of a budget too small for full sources."""
 
 
 def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:

@@ -15,7 +15,7 @@ from kbkit.replies.limits import MIN_TOKENS
 from kbkit.retrieval.quoting import cut, fenced, harmless, instructions
 
 CURSOR_TOKENS = 36
-"""Room that is kept for what says how to go on."""
+"""Tokens reserved for the hint how to continue."""
 _BEGINNING = 2
 """Tokens of the beginning of a text, which those of a line do not count."""
 _BETWEEN = 3
@@ -99,9 +99,9 @@ def with_cursor(text: str, cursor: str) -> str:
 
 
 _CHARACTERS = 8
-"""Most characters that are told for each token of room: some texts have very long tokens."""
+"""Maximum characters for each token of the budget: some texts have very long tokens."""
 _LINES = (240, 60, 24, 18)
-"""Most tokens of a line around a text, the first of them that leaves room for some of it."""
+"""Maximum tokens of a line around a text; the first that fits."""
 _MIN_TEXT = 60
 
 

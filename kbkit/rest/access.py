@@ -56,12 +56,12 @@ async def _jobs(request: Request) -> Jobs:
 READ = Security(_check, scopes=[Scope.READ.value])
 """Dependency of a route that only reads."""
 WRITE = Security(_check, scopes=[Scope.WRITE.value])
-"""Dependency of a route that changes what knowledge bases, files or entries hold."""
+"""Dependency of a route that writes knowledge bases, files or entries."""
 ADMIN = Security(_check, scopes=[Scope.ADMIN.value])
 """Dependency of a route that makes, renames or deletes knowledge bases, or empties the trash."""
 
 Caller = Annotated[AccessCaller, Depends(_caller)]
-"""Parameter of a handler: who asks."""
+"""Parameter of a handler: the caller."""
 WorkspaceOf = Annotated[Workspace, Depends(_workspace)]
 SearchesOf = Annotated[SearchProcesses, Depends(_searches)]
 """Parameter of a handler: the workspace that is served."""

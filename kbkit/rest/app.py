@@ -73,7 +73,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     sites.router,
     server.router,
 )
-"""Those of `kbkit.rest.routes`, in the order of the OpenAPI document."""
+"""Routers of `kbkit.rest.routes`, in OpenAPI order."""
 
 _NOTE_SECONDS = 30
 """Between two times that uses of tokens are kept."""

@@ -18,7 +18,7 @@ from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.validation import check_text
 
 MAX = 1_000_000
-"""Most entries, or tokens, that are asked for."""
+"""Maximum entries, or tokens, of a request."""
 _SLUG = "^(?:[a-z0-9]+(?:-[a-z0-9]+)*)?$"
 
 
@@ -124,7 +124,7 @@ class Task(_Body):
 
 MAX_NAME = 500
 MAX_IN_GRAPH = 100_000
-"""Most that is listed of the graph."""
+"""Maximum items of a graph's list."""
 _NAME = {"type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": r"[^\s]"}
 _WORD = {"type": "string", "pattern": "^[a-z0-9_]{1,80}$"}
 _TARGET = {

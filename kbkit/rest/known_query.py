@@ -26,7 +26,7 @@ async def _check(request: Request) -> None:
 
 
 _KNOWN: dict[str, tuple[str, ...]] = {}
-"""What each route takes, which does not change."""
+"""Parameters of each route, cached."""
 
 
 def _names(route: APIRoute) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from kbkit.rest.problems import METADATA, no_token, problem, problem_of, takes_b
 from kbkit.rest.settings import ServerSettings
 
 _MAX = 10_000
-"""Callers that are remembered; those who have been quiet for longest are forgotten."""
+"""Callers remembered; the longest quiet ones are forgotten."""
 
 
 class Rates:
@@ -66,7 +66,7 @@ _TOKEN_PARAMETERS = frozenset(
 )
 _LOOK_SECONDS = 0.3
 _BYTES_A_SECOND = 50_000
-"""What a body has to come in at, behind the time that any request has."""
+"""Minimum rate of a body, after the base time of a request."""
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -77,7 +77,7 @@ _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
 }
-"""Of every answer that does not say otherwise."""
+"""Default headers of responses."""
 
 
 class _BodyRefusedError(Exception):

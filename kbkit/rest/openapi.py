@@ -108,7 +108,7 @@ POLICY = (
     f"default-src 'none'; style-src 'sha256-{_HASH}'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-"""What the page may load: its own style, and nothing else."""
+"""Content security policy: only the page's own style."""
 
 
 def docs_page(document: Mapping[str, Any]) -> str:

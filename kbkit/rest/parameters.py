@@ -26,7 +26,7 @@ from kbkit.rest.responses import page
 from kbkit.validation import check_integer
 
 MAX = 1_000
-"""Most that a request may ask for of anything that is listed."""
+"""Maximum items of a list."""
 _MAX_IN_ADDRESS = 100
 """Values of one condition; an address is no longer than 64 kB."""
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
@@ -114,9 +114,9 @@ def boolean(name: str, description: str) -> Any:
 
 
 Limit = Annotated[int, integer("limit", "Most of them.", 1, MAX, 100)]
-"""Parameter: how many of a list."""
+"""Parameter: page size."""
 FewLimit = Annotated[int, integer("limit", "Most of them.", 1, MAX, 10)]
-"""Parameter: how many hits."""
+"""Parameter: number of hits."""
 
 
 Behind = Annotated[
@@ -223,7 +223,7 @@ SomeKb = Annotated[
     str | None,
     Query(description=f"{_NAME} By default all are looked through.", min_length=1, max_length=200),
 ]
-"""Parameter: a knowledge base, or none for all."""
+"""Parameter: a knowledge base, or all."""
 KbNames = Annotated[
     Any,
     _told(
@@ -246,7 +246,7 @@ QUERY_SHAPE = {
 QueryText = Annotated[Any, WithJsonSchema(QUERY_SHAPE)]
 """Field: a query."""
 FewHits = Annotated[Any, _told(type="integer", minimum=1, maximum=MAX, description="Most hits.")]
-"""Field: how many hits."""
+"""Field: number of hits."""
 SearchMode = Annotated[
     Any,
     _told(

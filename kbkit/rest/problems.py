@@ -21,9 +21,9 @@ from kbkit import errors
 from kbkit.rest.settings import ServerSettings
 
 METADATA = "/.well-known/oauth-protected-resource"
-"""Where a client reads who gives tokens, and which scopes there are."""
+"""Address of the authorization metadata."""
 MCP = "/mcp"
-"""Where MCP is."""
+"""Address of MCP."""
 
 
 def base_url(scope: Scope, settings: ServerSettings) -> str:
@@ -65,9 +65,9 @@ log = logging.getLogger("kbkit.rest")
 
 MEDIA_TYPE = "application/problem+json"
 _MAX_FAULTS = 10
-"""Of a request, that are told."""
+"""Faults listed of a request."""
 _MAX_NAME_LENGTH = 80
-"""Characters of a name that was sent, and of what is told of it."""
+"""Characters shown of a name in a request."""
 
 # The first class that an error is of decides.
 _STATUS: tuple[tuple[type[errors.KbkitError], int], ...] = (

@@ -49,7 +49,7 @@ async def _unquoted(
 
 
 IfMatch = Annotated[str | None, Depends(_unquoted)]
-"""The version that a caller wants to change; ``None`` for any."""
+"""Version to change; ``None`` for any."""
 
 
 async def _expected(
@@ -68,7 +68,7 @@ async def _expected(
 
 
 Expected = Annotated[str | None, Depends(_expected)]
-"""The version that is to be replaced; ``""`` for nothing, ``None`` for any."""
+"""Version to replace; ``""`` for a new resource, ``None`` for any."""
 
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ _VERSIONED = frozenset({
     DocumentInfo, DocumentPart, Entity, Entry, FileInfo, KnowledgeBaseInfo, KnowledgeBaseSpec,
     Relation, SourceInfo,
 })  # fmt: skip
-"""What an answer says the version of (``ETag``), if it is one of these alone."""
+"""Types with an ``ETag``."""
 
 
 class Page(BaseModel, Generic[T]):
@@ -133,7 +133,7 @@ def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
 EVERYWHERE = refused(400, 401, 403, 408, 409, 413, 429) | {
     431: {"description": "An address or headers too long to be read; it has no body"}
 }
-"""What any request may be answered with instead; every route says so by itself."""
+"""Responses that any request may get."""
 
 
 def documented(
@@ -167,13 +167,13 @@ __all__ = [
 
 
 _WAIT_SECONDS = 20.0
-"""Then a job is answered, and not what comes of it."""
+"""Seconds after which the job is returned instead of its result."""
 
 Wait = Annotated[
     StrictBool,
     Field(description="Whether to be answered when all is done (for some seconds), or at once."),
 ]
-"""Field: whether somebody waits."""
+"""Field: whether to wait."""
 
 
 def run_as_job(

@@ -31,7 +31,7 @@ from kbkit.rest.problems import problem
 from kbkit.rest.responses import answer, documented, quoted, refused
 
 MAX_FILES = 5_000
-"""Files of a folder that is sent."""
+"""Maximum files of an upload."""
 
 
 class Base64(BaseModel):
@@ -256,7 +256,7 @@ class Conditions:
 
 
 ConditionsOf = Annotated[Conditions, Depends(Conditions)]
-"""Parameter of a handler: what a request wants of a file."""
+"""Parameter of a handler: conditions on a file."""
 
 
 def sent(file: BinaryIO | bytes, name: str, version: str, wanted: Conditions) -> Response:
@@ -325,7 +325,7 @@ class RevisionOf(BaseModel):
 
 
 REVISION = documented(RevisionOf, refusals=(404, 422)) | {304: {"description": "Not changed"}}
-"""What a route answers that tells whether something changed."""
+"""Response of revision routes."""
 
 
 def told_revision(revision: str, wanted: Conditions) -> Response:

@@ -35,17 +35,17 @@ SOUGHT = 4
 """Hits that are sought for each excerpt that is wanted, since some repeat others or join them."""
 
 SAID = "said: "
-"""How a line of a fact begins that its passage says too."""
+"""Beginning of fact lines that repeat the passage."""
 
 _THREADS = 8
 _MIN_TEXT = 24
-"""Tokens of a text that are worth their source, told in short."""
+"""Minimum tokens of a text with a short source."""
 _FULL_TEXT = 60
-"""Tokens of a text that leave room for all that is to be said of its source."""
+"""Minimum tokens of a text with a full source."""
 _NOTE_TOKENS = 60
 _FACT_TOKENS = 90
 _SHARES = {"entity": 4, "entry": 6, "folders": 12}
-"""What facts of a kind may take of the budget: one part of so many."""
+"""Shares of the budget by kind of fact: one part of so many."""
 _BETWEEN = 2
 """Tokens between parts."""
 

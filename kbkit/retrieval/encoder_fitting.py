@@ -32,13 +32,13 @@ _MADE_BY: Mapping[EncoderTarget, str] = {
     "chunks": f"{FIT_REVISION}.{REVISION}",
     "cards": f"{TEXTS_REVISION}.{REVISION}",
 }
-"""What makes an encoder of the same chunks: how it is fitted, and the analyzer of its terms."""
+"""Fingerprint of a fit: method and analyzer."""
 _CHANGED = 0.2
 """Share of the chunks that came or went after which an encoder is fitted again."""
 _LOCAL = ("static", "onnx")
-"""Embedders that may be asked for the vectors of single words: it costs nobody money."""
+"""Local embedders, which embed single words for free."""
 _REMOTE = ("llama-index",)
-"""Embedders that may not answer one day, so that an encoder is kept ready to stand in."""
+"""Remote embedders, for which an encoder is kept ready."""
 
 
 def is_due(transaction: Transaction, row: KnowledgeBaseRow) -> bool:

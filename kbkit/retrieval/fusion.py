@@ -23,13 +23,13 @@ _NEIGHBOURS = 4
 _PSEUDO_DOCUMENTS = 3
 """Long documents that count as if all of their chunks were as good as the best."""
 _REPEAT_DISCOUNT = 0.9
-"""What each hit of a document beyond its first ones counts, again and again."""
+"""Factor for each further hit of a document."""
 _INDEX_DISCOUNT = 0.1
-"""What chunks of pages count that are mostly links."""
+"""Factor for pages that are mostly links."""
 _BLOCK = 500
 """Vectors compared with the others at once, so that memory does not grow with the square."""
 _DUPLICATE_DISCOUNT = 0.5
-"""What a near duplicate of a better candidate counts."""
+"""Factor for near duplicates."""
 
 
 @dataclass(frozen=True, slots=True)

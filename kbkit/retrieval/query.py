@@ -91,7 +91,7 @@ def check_weight(name: str, weight: Any) -> float:
 _MAX_WORDS = 5
 """Words of a name in a query."""
 _WORDS = 60
-"""Words of a query that are looked at."""
+"""Words used of a query."""
 _EDGES = ".,:;!?\"'`“”‘’«»()[]{}<>"
 
 

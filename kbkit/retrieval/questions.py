@@ -14,11 +14,8 @@ from kbkit.stores.catalog.questions import QuestionVectors
 from kbkit.text import analyzer
 
 _ALIKE = 0.5
-"""How much alike two questions are that count as different, of 0 to 1; below it nothing is added.
-
-Chosen on questions about Python and SQLite: other questions about the same manual are alike to 0.3,
-one of twenty to more than 0.5.
-"""
+"""Similarity from 0 to 1 below which two questions are unrelated. Chosen on questions about Python
+and SQLite: unrelated questions about one manual have 0.3, one of twenty above 0.5."""
 
 
 @dataclass(frozen=True, slots=True)

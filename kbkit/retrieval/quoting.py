@@ -14,7 +14,7 @@ from kbkit.models import Chunk, Citation, Hit, Hits
 from kbkit.models.plain import quotation_mark
 
 NOTHING = "Nothing was found; ask in other words."
-"""What stands where nothing is quoted."""
+"""Placeholder without quotations."""
 
 # Signs that steer what shows a text, or that people do not see and models read: controls but for
 # tabs and line ends, marks that turn text around, soft hyphens, selectors of variants (which can
@@ -47,7 +47,7 @@ def one_line(text: str) -> str:
 
 
 LINE_TOKENS = 60
-"""Most tokens of what a document says of itself in a line, lest one take all the room."""
+"""Maximum tokens of a document's own line."""
 _LINE_TOKENS = {"title": 40, "source": 120}
 _SHORT_TOKENS = {"title": 12, "source": 24, "version": 8}
 _BEGINNING = 2

@@ -28,15 +28,15 @@ _WEIGHTS = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}
 
 
 _FEW_DOCUMENTS = 10
-"""Number of documents at which what is said of them as a whole counts half."""
+"""Number of documents at which whole-document scores count half."""
 _STATIC_CARDS = (0.3, 0.6)
-"""What the weights of cards and of whole documents count where static vectors embed the cards,
-which say less of them: chosen like the weights themselves, which are for a model."""
+"""Factors of the weights of summaries and whole documents for static vectors, chosen like the
+weights."""
 _COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page", "graph",
             "learned", "index")  # fmt: skip
-"""What `Features` has of candidates one by one, as pools have it too."""
+"""`Features` of single candidates, which pools have, too."""
 _COMPARED_BEST = 60
-"""Candidates of a pool among which near duplicates are sought; nobody reads further."""
+"""Candidates compared for near duplicates."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,9 +62,9 @@ def search_slot() -> Iterator[None]:
 
 
 _SMALL = 1_000
-"""Chunks of which a snapshot is made while a search waits, rather than behind it."""
+"""Maximum chunks of a snapshot made while a search waits."""
 _TRIES = 5
-"""How often a search looks for the snapshot of a version that is another by then."""
+"""Attempts to get a version's snapshot."""
 
 
 @dataclass(frozen=True, slots=True)

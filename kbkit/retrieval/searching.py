@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 _VERSIONS_TOLD = 30
 _TRIES = 5
-"""How often chunks are looked for whose documents are stored anew all the time."""
+"""Attempts to read chunks that change meanwhile."""
 _DIFFERENT_LAST = (
     "these knowledge bases name different postprocessors, so none has seen the hits; search them "
     "one by one, or name some with the query (`retrieval`)"

@@ -13,7 +13,7 @@ from kbkit.text import Analyzer, analyzer
 _BEGINNING = 3
 """Letters of a term that words with it hold, but for rare forms such as "lie" and "lying"."""
 _SIGNS = "-@#$._"
-"""What terms may begin with that words write otherwise."""
+"""Signs at the beginning of terms that words write differently."""
 
 
 class TermMatcher(dict[str, frozenset[str]]):

@@ -10,9 +10,9 @@ from typing import Any
 from kbkit.rest.problems import MEDIA_TYPE, problem
 
 HEADER_SECONDS = 20.0
-"""That a connection has to send the headers of a request."""
+"""Seconds for the headers of a request."""
 HEADER_BYTES = 65_536
-"""Of the headers of a request, about."""
+"""Maximum bytes of headers."""
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"Content-Length: 0\r\nConnection: close\r\n\r\n"

@@ -27,7 +27,7 @@ from kbkit.stores.stores import Stores
 from kbkit.workspace import Workspace, stores_of
 
 _GRACE_SECONDS = 60
-"""That requests have which are being answered when the server is to end."""
+"""Seconds for running requests when the server ends."""
 
 
 class _Server(uvicorn.Server):

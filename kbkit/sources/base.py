@@ -19,13 +19,13 @@ class Outcome(StrEnum):
     FETCHED = "fetched"
     """Read; the event carries the document."""
     UNCHANGED = "unchanged"
-    """The server says it is as it was (304); what is stored stays."""
+    """The server reports no change (304); stored content stays."""
     SKIPPED = "skipped"
     """Reachable but not a document: binary, empty, too large, forbidden by robots.txt."""
     FAILED = "failed"
-    """Not readable this time; what is stored stays and becomes stale."""
+    """Unreadable this time; stored content stays and becomes stale."""
     GONE = "gone"
-    """The server says it is no longer there (404, 410)."""
+    """The server reports that it is gone (404, 410)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,23 +40,22 @@ _MEANT = {"shift_jis": "cp932", "euc_jp": "euc_jp", "euc_kr": "cp949", "gbk": "g
           "big5": "big5hkscs"}  # fmt: skip
 _ODD = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _SHIFTS = re.compile(rb"\x1b[$(]|~\{")
-"""What ISO-2022 and HZ, whose bytes are ASCII, change between alphabets by."""
+"""Escape sequences of ISO-2022 and HZ, whose bytes are ASCII."""
 _HEAD = 4096
 _DETECTED = 1_000_000  # bytes that the detector looks at
 _WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 _MAX_ODD = 0.02
-"""Largest share of the characters of a text that are none: unassigned, private, control."""
+"""Maximum share of unassigned, private and control characters."""
 _MIN_LETTERS = {1: 8, 2: 4}
 """Letters of another alphabet that make its charset credible, by bytes of each."""
 _DOS = "cp850"
 _DOS_LETTERS = re.compile(rb"(?<=[a-z])[\x81\x82\x84\x94](?=[a-z])")
-"""``ü``, ``é``, ``ä``, ``ö`` of DOS, which no detector of browsers knows; Windows has quotation
-marks there, which do not stand within words."""
+"""``ü``, ``é``, ``ä``, ``ö`` of DOS, unknown to browsers' detectors; Windows has quotation marks
+there, which never stand within words."""
 _MIN_ACCENTS = 2
 """Letters with accents that make another charset of the Latin alphabet credible."""
 _ROMANIAN = re.compile("(?=.*[ăşţ])(?=.*[Ľľ¤])", re.DOTALL | re.IGNORECASE)
-"""What ISO-8859-16, which no detector of browsers knows, reads as in ISO-8859-2: its letters of
-Romanian, among letters of Slovak and the currency sign in place of quotation marks and the euro."""
+"""Letters of Romanian in ISO-8859-16, as ISO-8859-2 reads them."""
 _MULTIPLE = frozenset({"cp932", "euc_jp", "iso2022_jp", "gb18030", "big5hkscs", "cp949"})
 _MAX_MIXED = 0.2
 _LATIN = ("LATIN", "MICRO SIGN", "FEMININE", "MASCULINE")
@@ -280,4 +279,4 @@ def _wide(body: bytes) -> str:
 _NO_TEXT = frozenset({"Cc", "Cn", "Co", "Cs"})
 _CONTROLS = frozenset("\t\n\v\f\r\x1b")
 _SWAPPED = frozenset(chr(ord(char) << 8) for char in "\t\n\r 0123456789,.-etaoin")
-"""What frequent letters are when their bytes are exchanged."""
+"""Frequent letters with exchanged bytes."""

@@ -23,7 +23,7 @@ from kbkit.regular_files import bytes_of
 MAX_BYTES = 5_000_000
 """Largest picture."""
 MAX_IMAGES = 200
-"""Most pictures of one document."""
+"""Maximum pictures of one document."""
 _MAX_PIXELS = 50_000_000
 _FORMATS = {"PNG": "png", "JPEG": "jpg", "GIF": "gif", "WEBP": "webp"}
 _IMAGE = re.compile(

@@ -27,10 +27,10 @@ _PAGES = ("page_label", "page_number", "page")
 _DROPPED = ("last_accessed_date",)
 """Metadata that changes by reading alone."""
 _DOCUMENT_KEYS = frozenset({"text", "text_resource", "metadata", "extra_info", "id_", "doc_id"})
-"""What a dictionary of a document has some of; others are taken for sources."""
+"""Keys of document dictionaries; others are sources."""
 _MEDIA = {"image": "a picture", "audio": "sound", "video": "a film"}
 _RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-"""The ids that llama-index gives where a reader gives none: other ones each time."""
+"""Random ids of llama-index."""
 _SOURCE = "1"
 """The relationship to the document that a node was cut from."""
 

@@ -16,10 +16,10 @@ _LONG = 0.08
 """Seconds of the processor for reading a graph, which a question does not wait for since documents
 came: as many as a few searches take."""
 _BEHIND = -1
-"""Stands for no number of changes: the next question looks whether the graph has changed."""
+"""Matches no number of changes, so that the next query checks the graph."""
 _PAUSE = 199
-"""How many times as long as reading a graph took, until it is read again for that. Searches beside
-the reading take twice as long: of a hundred one is to meet it, while documents come without end."""
+"""Pause after reading a graph, as a multiple of the time it took: searches beside it take twice as
+long."""
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from kbkit.stores.stores import StoresAddress
 _WORTH = 2_000
 """New chunks after which a child is worth its start, which takes about a second."""
 _STEP = 1_000
-"""New chunks after which it is told."""
+"""Chunks between progress reports."""
 
 
 class IndexWriter:

@@ -88,7 +88,7 @@ class FolderLocks(Locks):
 
 _NAME = "mended.jsonl"
 _MAX_LENGTH = 100_000
-"""Bytes of notes, behind which they begin anew."""
+"""Maximum bytes of notes; then they begin again."""
 
 
 def note(folder: Path, part: str, problem: str) -> None:

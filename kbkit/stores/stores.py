@@ -28,9 +28,9 @@ from kbkit.stores.vector_store import CatalogVectors, VectorStore
 _CATALOG = "catalog.db"
 _IMAGES = "images"
 _DERIVED = ("chroma", "snapshots")
-"""Folders that are made of the catalog beside them, and anew where they are missing."""
+"""Folders derived from the catalog, rebuilt if missing."""
 _CLOCK_SECONDS = 2
-"""How coarse the times of a file system may be."""
+"""Resolution of file times."""
 
 
 @dataclass(frozen=True, slots=True)

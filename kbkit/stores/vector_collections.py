@@ -204,9 +204,9 @@ def has_payloads(row: KnowledgeBaseRow) -> bool:
 _NEAR = 0.999
 """Cosine of two vectors that are the same but for rounding."""
 _ASKED = 50
-"""Vectors that are asked for, whose neighbours must be near."""
+"""Vectors sampled to check an index."""
 _FOUND = 0.9
-"""Share of these that an index has to find; it is approximate."""
+"""Share of these that the approximate index must find."""
 
 
 def faults(store: VectorStore, transaction: Transaction, row: KnowledgeBaseRow) -> Iterator[str]:

@@ -36,13 +36,13 @@ _TASK = "writing to the index of vectors"
 _MANY = 100
 """Chunks that came or went which are handed over together, where they are gathered."""
 _LOCK_SECONDS = 600.0
-"""How long a writer waits while another process writes."""
+"""Seconds that a writer waits for another process."""
 _CLOSING_SECONDS = 1.0
-"""How long who closes the workspace waits for that."""
+"""Seconds that closing waits for it."""
 _READER_LOCK_SECONDS = 0.02
-"""How long a search waits for that, before it does without."""
+"""Seconds that a search waits for it, before it goes on without."""
 _AWAY_SECONDS = 10.0
-"""How long searches do without a server that was away."""
+"""Seconds before searches try an unreachable server again."""
 
 _log = logging.getLogger(__name__)
 

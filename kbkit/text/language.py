@@ -55,9 +55,9 @@ _COMPARED = (
     *("danish", "dutch", "finnish", "french", "german", "hungarian", "italian", "norwegian"),
     *("polish", "portuguese", "romanian", "spanish", "swedish", "turkish"),
 )
-"""Languages in Latin letters; others are told by their letters."""
+"""Languages with Latin letters; others are recognized by script."""
 _READ = 200_000
-"""Characters that are looked at."""
+"""Characters read."""
 _SHARE = 0.3
 """Share of letters of other scripts above which a text is not English: quotations and names
 have less, Japanese manuals with their many Latin names more."""

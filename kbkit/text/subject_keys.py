@@ -10,7 +10,7 @@ from kbkit.models import SubjectKind
 from kbkit.text.language import stop_words
 
 MAX_KEY_LENGTH = 200
-"""Characters of a normal form; what is longer is no name."""
+"""Maximum characters of a normal form."""
 
 _UNSEEN = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _CALL = re.compile(r"\(\s*(?:\.\.\.|…)?\s*\)$")

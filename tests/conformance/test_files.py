@@ -113,7 +113,7 @@ def test_what_cannot_be_done_has_an_error_of_its_name_and_the_same_words(files):
         (errors.PathExistsError, "f.md", lambda: files.move("d", "f.md")),
         (errors.NotUniqueError, "occurs 2 times", lambda: files.replace("f.md", "a", "b")),
         (errors.InvalidPathError, "begin with a dot", lambda: files.write(".git", "x")),
-        (errors.ReadOnlyPathError, "can only be read", lambda: files.write("kb/x/y.md", "x")),
+        (errors.ReadOnlyPathError, "is read-only", lambda: files.write("kb/x/y.md", "x")),
         (errors.ConfigError, "old is empty", lambda: files.replace("f.md", "", "b")),
         (errors.ConfigError, "line=9: give a whole number", lambda: files.insert("f.md", 9, "b")),
         (errors.ConfigError, "line=-1: give a whole", lambda: files.insert("f.md", -1, "b")),

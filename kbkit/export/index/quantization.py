@@ -26,15 +26,15 @@ class Form:
 
 
 CHUNKS = Form(dimensions=160, cluster=64)
-"""Of 256 dimensions: 128 lost up to 1 point of nDCG@10, 192 nothing."""
+"""For 256 dimensions: 128 lost up to 1 point of nDCG@10, 192 nothing."""
 CARDS = Form(dimensions=96, cluster=400)
-"""Of 384 dimensions. Clusters are large, since most of the cards are near a query or none is."""
+"""For 384 dimensions. Clusters are large, since summaries are near a query mostly or not at all."""
 _SAMPLE = 20_000
 _ROUNDS = 10
 _AT_ONCE = 2_000
-"""Vectors that are dealt with at once, so that what that takes stays small."""
+"""Vectors of a batch, which bounds memory."""
 _CLIPPED = 0.005
-"""Share of a dimension's numbers that are beyond what 4 bits show."""
+"""Share of numbers clipped by 4 bits."""
 
 
 @dataclass(frozen=True, slots=True)

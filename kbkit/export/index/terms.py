@@ -19,13 +19,13 @@ from kbkit.stores.snapshots.snapshot import Lists
 UNIT = 65_536
 """Parts of 1 that scales of term vectors are written in."""
 TERM_BYTES = 8_000
-"""About what a shard of terms takes; a common term may take more by itself."""
+"""Target size of a shard of terms; a common term may exceed it."""
 _AT_ONCE = 300_000
-"""Postings that are packed at once, so that what that takes stays small."""
+"""Postings of a batch, which bounds memory."""
 _ROWS_AT_ONCE = 4_000
 """Rows of the query encoder that are projected at once."""
 _BESIDE = 16
-"""About what a term takes beside its name, its postings and its row."""
+"""Overhead of a term."""
 
 
 def quantize_rows(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], list[int]]:

@@ -37,13 +37,13 @@ from kbkit.models import Frame, SubjectKind
 from kbkit.text.language import stop_words
 
 SUBJECT_BYTES = 8_000
-"""About what a shard of subjects takes."""
+"""Target size of a shard of subjects."""
 COMMONEST = 500
 """Subjects that are offered before anything is typed."""
 KINDS = tuple(SubjectKind)
-"""What the numbers of kinds stand for."""
+"""Kinds by number."""
 _BESIDE = 12
-"""About what a subject takes beside its names and the chunks that speak of it."""
+"""Overhead of a subject."""
 
 
 def frame_counts(annotations: IndexedAnnotations) -> dict[str, int]:
@@ -112,13 +112,13 @@ def _shard(subjects: Sequence[IndexedSubject]) -> Mapping[str, Any]:
 
 FORMAT = 7
 FOLDER = "search"
-"""Where an export has its index."""
+"""Folder of the index."""
 DESCRIPTOR = "kb.json"
 """Names the folder of the index that is the newest one."""
 TEXT_BYTES = 8_000
-"""About what the texts of a shard take; a long one may take more by itself."""
+"""Target size of a shard of texts; a long one may exceed it."""
 _DRAFT = ".draft"
-"""Folder of an index that is being written; MkDocs does not publish names that begin with a dot."""
+"""Folder of an unfinished index; MkDocs ignores names with a leading dot."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ FOLDER = "graphs"
 _ROWS = 250
 """Entities of a part."""
 _NEIGHBORS = 60
-"""Most neighbours of one there."""
+"""Maximum neighbours."""
 
 
 def graph_scripts(export: Path, address: Callable[[str], str | None]) -> dict[str, bytes]:
@@ -85,9 +85,9 @@ def picture(name: str, kb: str, assets: str) -> str:
 
 
 WORDS = 64
-"""Tokens whose rows are in one file: 25 kB, of which a query reads some ten."""
+"""Tokens of a file: 25 kB; a query reads some ten."""
 MAX_LENGTH = 256
-"""Tokens of a text that are read."""
+"""Tokens read of a text."""
 _LICENSE = Path(__file__).parents[1] / "assets" / "minilm-license.txt"
 
 

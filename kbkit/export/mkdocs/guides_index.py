@@ -24,7 +24,7 @@ from kbkit.text import Analyzer, analyzer
 
 NAME = "pages"
 _LEAD, _CARD = 350, 600
-"""Most characters of what stands first on a page in its card, and of the card."""
+"""Maximum characters of a page's beginning in its summary, and of the summary."""
 _TAG = re.compile(r"<[^<>]*>")
 
 

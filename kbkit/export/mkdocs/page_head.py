@@ -27,7 +27,7 @@ _ENTRIES = {
     "passage": "passage",
     "graph": "graphpage",
 }
-"""Scripts that are made of several modules, and the module that needs the others."""
+"""Scripts bundled from several modules, by entry module."""
 _PLAIN = ("boot", "worker", "page", "missing", "reading", "contents")
 """Scripts that are one file."""
 
@@ -106,7 +106,7 @@ _POLICY = '<meta http-equiv="Content-Security-Policy" content="{}">'
 _INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _HOLE = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _FILLING = r"[\w.:/%~-]*"
-"""What a template may put into a script: an address, and nothing that ends its quotation."""
+"""Valid values for a script's template: an address without quotes."""
 _PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)
 _TITLE = re.compile(r"<h1.*?</h1>", re.DOTALL)
 _TAG = re.compile(r"<[^<>]*>")

@@ -50,8 +50,8 @@ class KbkitConfig(Config):  # type: ignore[no-untyped-call]  # mkdocs is half ty
     folder = Type(str, default="kb")
     """Folder in the documentation that the pages of recipes go to."""
     cache_dir = Type(str, default=".cache/plugin/kbkit")
-    """Folder for pages as they were rendered, so that a build renders those that changed only; it
-    starts there too. It may be removed at any time; an empty name keeps none."""
+    """Cache of rendered pages, relative to the same folder. Safe to delete; an empty name disables
+    it."""
     section = Type(str, default="Knowledge bases")
     """Title of the exports' part of the navigation, where there is a navigation besides them."""
 
@@ -64,7 +64,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
     """Finds exports, and shows them safely."""
 
     recipes_exported = False
-    """Whether the recipes have been exported."""
+    """Whether the recipes are exported."""
 
     def on_startup(self, *, command: str, dirty: bool) -> None:
         """Begin a command; with `mkdocs serve`, several builds follow."""

@@ -20,11 +20,11 @@ DOCS = "docs"
 HTML = "site"
 
 SEPARATOR = r"[\s\-_,:;!?=+*/\\|\[\](){}\"'`~^%$#@<>]+|\.(?!\d)|&(?:lt|gt|amp|quot);"
-"""Where the site search divides text: ``append_event`` and ``os.path.join`` are found whole and
-by their parts, ``3.11`` stays whole. The parts of ``appendEvent`` are added by the plugin."""
+"""Separators of the site search: ``append_event`` and ``os.path.join`` are found as a whole and in
+parts, ``3.11`` stays whole. The plugin adds parts of ``appendEvent``."""
 
 _ADDRESS = "%:/?#[]@!$&()*+,;=~"
-"""What an address may hold besides letters and digits, and no page takes for the end of it."""
+"""Safe characters of an address."""
 
 _HEADER = "# Written by kbkit; edit it and remove this line, and kbkit will not write it again.\n"
 

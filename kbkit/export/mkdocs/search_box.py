@@ -22,7 +22,7 @@ from kbkit.export.mkdocs.page_head import scripts
 from kbkit.export.mkdocs.search_page import home_form, search_page, subject_line
 
 ASSETS = "assets/kbkit"
-"""Where a site has the scripts of its search."""
+"""Folder of the search scripts."""
 PAGE = "search/index.md"
 """The page that searches, with filters."""
 _KEYWORDS = "keywords.js"

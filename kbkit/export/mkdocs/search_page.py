@@ -12,7 +12,7 @@ from kbkit.export.index.packing import decode_varints
 from kbkit.models import DocumentType
 
 _TAGS = 100
-"""Most tags to choose from."""
+"""Maximum tags offered."""
 _STARS = [(str(number), f"{number} of 5") for number in (2, 3, 4, 5)]
 _AGES = [("7", "week"), ("31", "month"), ("183", "half year"), ("366", "year")]
 _CURRENT = (

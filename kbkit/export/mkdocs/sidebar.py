@@ -21,9 +21,9 @@ from kbkit.export.pages.outline import BROWSE
 from kbkit.export.pages.paths import digest
 
 MAX_SHOWN = 40
-"""Most entries of one section that a page has, those around its own."""
+"""Maximum entries of a section on a page."""
 MAX_UNFOLDED = 500
-"""Most entries of one section that are unfolded."""
+"""Maximum entries of an unfolded section."""
 FOLDER = "contents"
 """Folder of the files of sections, beside the scripts."""
 

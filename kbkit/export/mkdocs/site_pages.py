@@ -35,17 +35,17 @@ class ExportedPage(Page):
     renderer: RenderCache
     """Renders it, unless it has been."""
     is_document = False
-    """Whether it is the page of a document, rather than one that leads to others."""
+    """Whether it is a document's page."""
     coloured = ""
     """Its HTML with coloured code; the search reads ``content``, which has plain code."""
     checked = ""
     """Day on which its document was fetched last (ISO), where it is that of a document."""
     pictures: frozenset[str] = frozenset()
-    """Paths of the pictures that may stand in it."""
+    """Paths of allowed pictures."""
     images = ""
-    """Folder of the pictures of documents, which may stand in it."""
+    """Folder of documents' pictures."""
     found = False
-    """Whether the search finds it by an index of its export, so that it needs no other."""
+    """Whether an index of its export covers it."""
     sidebar = ""
     """Items of its own sidebar, HTML."""
 

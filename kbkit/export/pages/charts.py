@@ -183,7 +183,7 @@ def _types(outline: Outline) -> str:
 DOCUMENTS = "documents.json"
 FULL_TEXT = "llms-full.txt"
 LICENSES = 100
-"""Most licenses, with whom to credit, that the page tells one by one."""
+"""Maximum licenses listed one by one."""
 
 _KINDS = {
     "words": "words",

@@ -30,12 +30,12 @@ _LINE = re.compile(
 _LINK = re.compile(r"^[*_]{0,3}\[((?:\\.|[^\[\]\\])+)(?=\]\()")
 _ARROW = re.compile(r"^[\s\u25b2-\u25c5\u2b9c-\u2b9f\u203a\u00bb+]+|[\s\u25b2-\u25c5]+$")
 _NAME = 120
-"""Most characters of a heading or item that documents are listed under."""
+"""Maximum characters of a heading or item above documents."""
 _NEVER = 1_000_000
 _MANY, _HEADINGS, _NEARLY_ALL = 8, 3, 0.9
 
 Trail = tuple[tuple[str, str], ...]
-"""What something is listed under, outermost first: names, and addresses that they lead to."""
+"""Headings and items above a document, outermost first, with addresses."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from kbkit.markdown.disarming import escape
 from kbkit.models.plain import pluralize
 
 LISTED = 200
-"""Most entities that the page lists."""
+"""Maximum entities on the page."""
 FORMAT = 2
-"""Of the data."""
+"""Version of the data."""
 
 
 def graph_pages(outline: Outline) -> dict[str, str]:

@@ -17,15 +17,15 @@ from kbkit.models import KnowledgeBaseInfo
 from kbkit.models.plain import plain, pluralize
 
 QUESTIONS = 8
-"""Most questions that the home page shows."""
+"""Maximum questions on the home page."""
 SECTIONS = 12
-"""Most sections whose first documents the home page names; others it names by their name."""
+"""Maximum sections with documents on the home page; others are names."""
 FIRST = 5
 """Documents of a section that the home page names."""
 MAX_DOCUMENTS = 40
-"""Most documents of no section that the home page names."""
+"""Maximum documents without a section on the home page."""
 CHANGES = 10
-"""Most changes that the home page names."""
+"""Maximum changes on the home page."""
 
 
 def home_page(info: KnowledgeBaseInfo, outline: Outline) -> dict[str, str]:

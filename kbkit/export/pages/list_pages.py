@@ -13,9 +13,9 @@ from kbkit.markdown.disarming import escape
 from kbkit.models.plain import plain, pluralize
 
 PAGE_SIZE = 500
-"""Most documents that one page lists."""
+"""Maximum documents of a list page."""
 DESCRIPTION_LENGTH = 140
-"""Most characters of a document's description in a list."""
+"""Maximum characters of a description in a list."""
 
 
 def list_pages(outline: Outline) -> dict[str, str]:

@@ -25,7 +25,7 @@ ABOUT = "about.md"
 GRAPH = "graph.md"
 GRAPH_DATA = "graph.json"
 TAG_PAGES = 200
-"""Most tags that have a page of their own; those of most documents have."""
+"""Maximum tags with a page, the most frequent ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,17 +18,16 @@ from kbkit.export.pages.paths import uri_parts
 from kbkit.models.documents import Navigation
 
 MIN_DOCUMENTS = 3
-"""Smaller sections that no document introduces are none: their documents stand with the parent's.
-"""
+"""Minimum size of a section without an introduction."""
 MAX_DEPTH = 6
 """Deeper sections are not divided any further."""
 
 Key = tuple[str, ...]
-"""What tells a section from all others: folders, and what it is listed under there."""
+"""Identity of a section: folders and headings."""
 _NAME, _PAGE = "\0", "\1"
-"""Stand in a key before what is no folder: a name that documents are listed under, a document."""
+"""Markers in a key for names and documents that are not folders."""
 _DEEPEST = 12
-"""Most sections above a document that are looked at, whatever its address says."""
+"""Maximum sections above a document."""
 
 
 @dataclass(slots=True)

@@ -17,8 +17,8 @@ _OPEN = 500
 """A folder that most documents lie in is shown open, unless it has more lines than this."""
 
 Row = dict[str, Any]
-"""A line of the tree: ``id`` and ``name``; of a folder also ``count``, and ``rows`` where it is
-open; of a document ``about``, what it is in a line, and ``state`` where it is not current."""
+"""A row of the tree: ``id`` and ``name``; of a folder also ``count``, and ``rows`` if open; of a
+document ``about``, and ``state`` if not current."""
 
 
 @dataclass(slots=True)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _PAGE = 50
 _PAUSE = 0.25
 _PIECE = 200_000
-"""Bytes of a download that go in one message: Jupyter limits what a kernel sends in a second."""
+"""Bytes of a download's message: Jupyter limits the rate of a kernel."""
 _FIELD = re.compile(r"(title|slug|description|tags|category|status|prompt|readme|path|text)[:=]")
 
 

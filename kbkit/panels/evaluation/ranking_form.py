@@ -18,7 +18,7 @@ _WEIGHTS = {
     "graph_weight": ("Graph", 5.0),
     "learned_weight": ("Learned", 5.0),
 }
-"""What is called what, and the most it may be."""
+"""Labels of weights, with their maximum."""
 _ENCODERS = (("The model", "model"), ("Fitted to the chunks", "fitted"))
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _PAUSE = 0.25
 _MAX_WATCHED = 100
-"""Folders that are looked at for whether other programs changed them."""
+"""Folders that are polled for outside changes."""
 _CHOOSE = "Choose a file to show it here, or make one with New file."
 _NONE = "No files yet. New file makes one."
 

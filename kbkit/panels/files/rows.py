@@ -14,7 +14,7 @@ MAX_FOUND = 200
 """Files that a search shows."""
 
 Row = dict[str, Any]
-"""A line: ``id``, ``name``, ``about``; of a folder also ``count``, which nobody counts."""
+"""A row: ``id``, ``name``, ``about``; of a folder also ``count``, unset."""
 
 
 def rows(infos: Sequence[FileInfo]) -> list[Row]:

@@ -10,7 +10,7 @@ from kbkit.models.plain import pluralize
 from kbkit.panels.render import PATH_LENGTH, TITLE_LENGTH, plain
 
 MAX_PROBLEMS = 100
-"""Problems that are listed."""
+"""Maximum problems listed."""
 
 
 def counts(report: IngestReport, place: str, seconds: float) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kbkit.feedback.loading import Queries
 
 _INTERVAL = 0.3
-"""Seconds between two looks at how well search does."""
+"""Seconds between updates of the score."""
 
 
 class JudgeView(View, module="judge.js"):

@@ -15,10 +15,10 @@ from kbkit.panels.search.rating_summary import RatingSummary
 from kbkit.panels.view import View
 
 GRADES = ("not useful", "slightly useful", "useful", "very useful", "the answer")
-"""What 1 to 5 stars mean."""
+"""Meanings of 1 to 5 stars."""
 
 NO_SUMMARY = ChunkSummary(None, ())
-"""Of a chunk that is not annotated."""
+"""Summary of a chunk without annotations."""
 
 _SHARES = (
     ("dense", "from meaning (cosine {parts.cosine:.2f})"),

@@ -34,7 +34,7 @@ _DAYS = (
 )
 _STARS = (("Any", 0.0), ("2 or more", 2.0), ("3 or more", 3.0), ("4 or more", 4.0), ("5", 5.0))
 _MAX = 500
-"""Most tags and folders that are offered."""
+"""Maximum tags and folders offered."""
 
 
 class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
@@ -193,7 +193,7 @@ _SAID: dict[str, Callable[[Any], str]] = {
     "heading": "below {}".format,
     "page": lambda pages: f"page {' or '.join(map(str, pages))}",
 }
-"""What the chip of a condition says."""
+"""Labels of condition chips."""
 _LISTS = frozenset({"tags", "subject", "entity"})
 """Conditions all of whose values must hold, a chip each."""
 

@@ -16,7 +16,7 @@ _WORD = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*|\w(?:\+\+|#)(?!\w)|\w+(?:(?:[.\
 _JOINT = re.compile(r"([._\-'’:]+)")
 
 Segment = tuple[str, bool]
-"""A piece of a text, and whether it is marked."""
+"""A piece of text, and whether it is marked."""
 
 
 @dataclass(frozen=True, slots=True)

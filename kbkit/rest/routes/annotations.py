@@ -54,7 +54,7 @@ class NewAnnotations(Body):
     """Options of an annotation run."""
 
     estimate: StrictBool = False
-    """Do nothing but say what a language model would be sent."""
+    """Only estimate the requests to a language model."""
     wait: Wait = True
 
 

@@ -24,7 +24,7 @@ SLUG = {
     "pattern": "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
     "not": {"enum": ["files", "entries"]},
 }
-"""What a name may be, for the OpenAPI document."""
+"""Pattern of a name, for OpenAPI."""
 Slug = Annotated[Any, WithJsonSchema(SLUG)]
 MaybeSlug = Annotated[Any, WithJsonSchema({"anyOf": [SLUG, {"type": "null"}]})]
 
@@ -35,11 +35,11 @@ class NewBase(Body):
     name: Slug
     """A slug: lower-case letters, digits and hyphens."""
     description: str = ""
-    """What it is about."""
+    """Description of its topic."""
     embedding: AnyEmbedding | str | None = None
-    """What embeds its chunks, as a recipe has it, or the name of a preset (`minilm`)."""
+    """Embedding of its chunks, as in a recipe, or a preset (`minilm`)."""
     spec: KnowledgeBaseSpec | None = None
-    """How it works."""
+    """Settings."""
 
 
 class BaseChange(Body):
@@ -48,7 +48,7 @@ class BaseChange(Body):
     name: MaybeSlug = None
     """Its name."""
     description: str | None = None
-    """What it is about."""
+    """Description of its topic."""
 
 
 class NewName(Body):
@@ -66,17 +66,17 @@ class Stats(BaseModel):
     info: KnowledgeBaseInfo
     """Documents, chunks, types, states, embedder, times."""
     tags: dict[str, int]
-    """How many of its documents have each tag, the most used first."""
+    """Number of documents by tag, the most frequent first."""
     folders: dict[str, int]
-    """How many lie in each folder of their URIs' paths."""
+    """Number of documents by folder of their URI."""
     frames: dict[str, int]
-    """How many annotations of each frame there are."""
+    """Number of annotations by statement type."""
     annotations: int
-    """How many annotations there are."""
+    """Number of annotations."""
     ratings: int
-    """How many ratings there are."""
+    """Number of ratings."""
     sources: int
-    """How many sources it has."""
+    """Number of sources."""
 
 
 @router.get(

@@ -34,7 +34,7 @@ from kbkit.rest.responses import IfMatch, answer, documented, no_content, page
 router = APIRouter(prefix="/api/knowledge", tags=["documents"], dependencies=[KNOWN_QUERY])
 
 _LENGTH = 1_000_000_000
-"""Most characters of a range; more than a request may have."""
+"""Maximum characters of a range; requests may have fewer."""
 _MAX_CHUNKS = 1_000_000
 
 # Python strips titles and texts before it looks whether anything is left

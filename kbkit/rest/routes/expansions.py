@@ -27,11 +27,11 @@ class NewExpansion(Body):
     """Text for a language model to write about documents."""
 
     llm: Annotated[str, Field(min_length=1, max_length=1_000)] | None = None
-    """Its name as a recipe has it, which needs the scope admin; by default what the recipe says."""
+    """Model as in a recipe, which needs the scope admin; by default the recipe's."""
     questions: Annotated[int, Field(ge=0, le=10)] | None = None
-    """How many it writes of a document; by default as the recipe says, else 5."""
+    """Number of questions for a document; by default the recipe's, else 5."""
     estimate: StrictBool = False
-    """Do nothing but say what would be sent."""
+    """Only estimate the requests."""
     wait: Wait = True
 
 

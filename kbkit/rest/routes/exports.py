@@ -38,13 +38,13 @@ class NewExport(Body):
     pages_only: StrictBool = False
     """Only the pages, for the documentation of a site of yours."""
     model: StrictBool | None = None
-    """Whether browsers get the model that embeds queries; by default as the recipe says."""
+    """Whether browsers get the query model; by default the recipe's."""
     graph: StrictBool | None = None
-    """Whether the knowledge graph has a page; by default as the recipe says."""
+    """Whether the knowledge graph gets a page; by default the recipe's."""
     files: StrictBool | None = None
-    """Whether the files of the workspace are a section; by default as the recipe says."""
+    """Whether the workspace's files are a section; by default the recipe's."""
     entries: StrictBool | None = None
-    """Whether its entries are; by default as the recipe says."""
+    """Whether its entries are a section; by default the recipe's."""
     wait: Wait = True
 
 

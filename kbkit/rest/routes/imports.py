@@ -56,19 +56,19 @@ class UrlImport(_Import):
     """A page of the web, or a site from there on."""
 
     url: WebAddress
-    """Where it is, or where to start."""
+    """Address, or start page."""
     crawl: StrictBool = False
     """Follow its links, in a job; by default only the page is read."""
     limit: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    """Most pages of a crawl."""
+    """Maximum pages of a crawl."""
     depth: Annotated[int, Field(ge=0, le=1_000)] | None = None
-    """Most links away from the start."""
+    """Maximum links from the start page."""
     include: Annotated[list[str], Field(max_length=MAX)] = Field(default_factory=list)
     """Globs of paths to read; by default all."""
     exclude: Annotated[list[str], Field(max_length=MAX)] = Field(default_factory=list)
     """Globs of paths to leave out."""
     remember: StrictBool = True
-    """Whether a refresh reads it again."""
+    """Whether refreshes read it again."""
     wait: Wait = True
 
 
@@ -76,11 +76,11 @@ class OpenApiImport(_Import):
     """A description of an API (OpenAPI 3): its address, or itself."""
 
     url: WebAddress | None = None
-    """Where it is; either this or `description`."""
+    """Address; either this or `description`."""
     description: dict[str, Any] | str | None = None
     """The description, as JSON or as a text of JSON or YAML."""
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")] = "openapi"
-    """What a description is called in the URIs of its documents."""
+    """Name in the URIs of its documents."""
     wait: Wait = True
 
 

@@ -24,7 +24,7 @@ router = APIRouter(prefix="/api/jobs", tags=["jobs"])
 
 _LOOK_SECONDS = 0.2
 _QUIET_SECONDS = 1.0
-"""After which a stream says that it is alive."""
+"""Seconds between heartbeats of a stream."""
 _EVENT = {
     "type": "object",
     "properties": {

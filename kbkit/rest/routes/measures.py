@@ -42,7 +42,7 @@ router = APIRouter(
 )
 
 _AT_ONCE = 100
-"""Queries that are measured while somebody waits; a job measures more."""
+"""Queries measured in a request; a job measures more."""
 
 _MAX_SEED = 2**32 - 1
 Seed = Annotated[Any, number(0, _MAX_SEED)]
@@ -66,15 +66,15 @@ class EvaluationBody(GroundTruth):
     """An evaluation."""
 
     mode: Mode = Mode.HYBRID
-    """How to search."""
+    """Search mode."""
     retrieval: RetrievalSpec | None = None
-    """How to rank, in place of the knowledge base's own settings."""
+    """Ranking settings, in place of the knowledge base's."""
     against: Mode | RetrievalSpec | None = None
-    """What to compare with: another mode, or other settings."""
+    """Baseline: another mode, or other settings."""
     k: Annotated[Any, number(1, 100)] = 10
     """Places that Recall@k reads."""
     improve: StrictBool = False
-    """First have models embed what static vectors serve meanwhile, which needs the scope write."""
+    """Embed with models first, which needs the scope write."""
     wait: Wait = True
 
 
@@ -94,7 +94,7 @@ class TuningBody(GroundTruth):
     seed: Seed = 0
     """Another one divides the queries in other ways."""
     improve: StrictBool = False
-    """First have models embed what static vectors serve meanwhile."""
+    """Embed with models first."""
     wait: Wait = True
 
 
@@ -102,7 +102,7 @@ class PoolBody(Body):
     """A query that is to be judged."""
 
     query: QueryText
-    """What is asked."""
+    """The query."""
     limit: Annotated[Any, number(1, 100)] = 10
     """Hits of each mode."""
     unshown: Annotated[Any, number(0, 100)] = 5
@@ -110,7 +110,7 @@ class PoolBody(Body):
     seed: Seed = 0
     """Another one gives another order and draws others."""
     rater: Annotated[str, Field(max_length=1_000)] = ""
-    """Whose ratings are marked; by default the name of the token, else who runs the server."""
+    """Rater whose ratings are marked; by default the token's name, else the server's user."""
 
 
 class PooledChunk(BaseModel):

@@ -49,11 +49,11 @@ class NewRating(Body):
     score: Score
     """1 (useless) to 5 (exactly right)."""
     query: str = ""
-    """What it was found for, if it was."""
+    """Query that found it, if any."""
     note: Annotated[str, Field(max_length=100_000)] = ""
-    """Anything else to say."""
+    """A note."""
     rater: Annotated[str, Field(max_length=1_000)] = ""
-    """Who rates; by default the name of the token, else who runs the server."""
+    """Rater; by default the token's name, else the server's user."""
 
 
 @router.post(
@@ -111,7 +111,7 @@ class TargetRatings(Body):
     """Ratings of a chunk or a document."""
 
     total: RatingTotal | None
-    """What it comes to; null without any."""
+    """Total; null without ratings."""
     data: list[Rating]
     """The ratings, oldest first."""
 

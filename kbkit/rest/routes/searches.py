@@ -36,7 +36,7 @@ from kbkit.retrieval.context import MIN_TOKENS
 router = APIRouter(prefix="/api/knowledge", tags=["search"], dependencies=[READ, KNOWN_QUERY])
 
 _TOKENS = 100_000
-"""Most tokens of a context."""
+"""Maximum tokens of a context."""
 
 
 class Asked(Body):
@@ -59,7 +59,7 @@ class SearchBody(Asked):
     limit: FewHits = 10
     mode: SearchMode = "hybrid"
     retrieval: RetrievalSpec | None = None
-    """How to rank, in place of the knowledge bases' own settings."""
+    """Ranking settings, in place of the knowledge bases'."""
     graph: GraphWeight = None
 
 
@@ -75,14 +75,14 @@ class ContextBody(Asked):
     max_tokens: Annotated[
         Any, WithJsonSchema({"type": "integer", "minimum": MIN_TOKENS, "maximum": _TOKENS})
     ] = 2000
-    """Most tokens of the text."""
+    """Maximum tokens of the text."""
     limit: Annotated[
         Any,
         WithJsonSchema(
             {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MAX}, {"type": "null"}]}
         ),
     ] = None
-    """Most passages; by default as the server is set."""
+    """Maximum passages; by default the server's setting."""
 
 
 Text = Annotated[str, Query(description="A question or some words."), WithJsonSchema(QUERY_SHAPE)]

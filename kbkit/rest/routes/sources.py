@@ -56,13 +56,13 @@ class Ingest(Body):
     """Sources, as recipes have them, and documents, as llama-index's `to_dict` gives them."""
 
     sources: Annotated[list[SourceValues], Field(max_length=MAX)] = Field(default_factory=list)
-    """What to read."""
+    """Sources to read."""
     documents: Annotated[list[dict[str, Any]], Field(max_length=100_000)] = Field(
         default_factory=list
     )
     """Documents; each replaces the one with its URI."""
     remember: StrictBool = True
-    """Whether a refresh reads the sources again."""
+    """Whether refreshes read the sources again."""
     sync: StrictBool = False
     """The sources are all that a recipe names: those that it named before go."""
     wait: Wait = True
@@ -82,7 +82,7 @@ class Configuration(Body):
     spec: KnowledgeBaseSpec
     """All of it."""
     description: str | None = None
-    """What it is about."""
+    """Description of its topic."""
     wait: Wait = True
 
 
@@ -90,11 +90,11 @@ class Improve(Body):
     """Models to embed and annotate with."""
 
     embedding: AnyEmbedding | str | None = None
-    """What is to embed the chunks from now on, which needs the scope admin."""
+    """New embedding of the chunks, which needs the scope admin."""
     estimate: StrictBool = False
-    """Do nothing but say what it would take."""
+    """Only estimate."""
     background: StrictBool = False
-    """Begin, and say what is left."""
+    """Start, and return what is left."""
     wait: Wait = True
 
 
@@ -102,16 +102,16 @@ class NewSources(Body):
     """Sources that are to be remembered, without being read now."""
 
     sources: Annotated[list[SourceValues], Field(min_length=1, max_length=MAX)]
-    """As recipes have them."""
+    """Sources as in a recipe."""
 
 
 class SourceChange(Body):
     """Changes of a source; omitted fields stay."""
 
     enabled: StrictBool | None = None
-    """Whether a refresh reads it."""
+    """Whether refreshes read it."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """What it reads and how, as a recipe has it; null is the default again."""
+    """Options as in a recipe; null restores the default."""
 
 
 def check_source(caller: AccessCaller, source: AnySource) -> None:

@@ -195,7 +195,7 @@ def cosines(vectors: Matrix, vector: Vector) -> NDArray[np.float32]:
 
 
 _GROUP = 64
-"""Scores of which the highest is looked at first: to sort parts takes longer than to compare."""
+"""Group size for partial sorting."""
 
 
 def top_indices(scores: NDArray[np.floating[Any]], most: int) -> Rows:

@@ -26,9 +26,9 @@ from kbkit.stores.snapshots.near_chunks import NearCards, near_cards
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
 
 _FREQUENT = 10_000
-"""Chunks that hold a term of which it is kept how often documents do."""
+"""Frequency from which a term's document counts are cached."""
 _DECIMALS = 6
-"""Of the mean of all cards: its last digits are those of the order in which documents lie."""
+"""Decimals of the mean summary; further digits depend on the order of documents."""
 _MAX_KEPT = 8_000_000
 """Documents of all such terms together: 64 MB."""
 _BEST_DOCUMENTS = 30

@@ -17,17 +17,17 @@ from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 
 _STARTS = 20
-"""Documents that a walk begins at."""
+"""Documents where a walk begins."""
 _STEEPNESS = 4
-"""To which power the scores are that a walk begins with."""
+"""Exponent of start scores."""
 _PAGE_SHARE = 0.5
-"""What words of a document count beside its card."""
+"""Share of words beside the summary."""
 _MENTION_SHARE = 0.5
-"""What it counts that a chunk names what the query names, beside what leads to its document."""
+"""Share of mentions beside links."""
 _DEFINITION = 2.0
-"""What a chunk counts more that says what an entity is, than one that names it."""
+"""Factor for defining chunks."""
 _HOP = 0.5
-"""What the entities count that relations lead to, beside the one where those begin."""
+"""Share of related entities beside the query's own."""
 _RELATIONS = 10
 """Relations of an entity that are followed, the strongest."""
 _MAX = 30

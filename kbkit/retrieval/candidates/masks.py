@@ -22,9 +22,9 @@ from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.text.subject_keys import subject_key
 
 _LASTING = ("document_type", "tags", "source", "path", "version", "heading", "page")
-"""Conditions of what changes with the version only."""
+"""Conditions that depend on the version only."""
 _KEPT = 32
-"""Masks that are kept; one of a million chunks takes a megabyte."""
+"""Cached masks; one of a million chunks takes a megabyte."""
 
 
 @dataclass(slots=True)

@@ -29,10 +29,8 @@ was busy or not, Chroma 2.2 to 3.
 _LONG = 100_000
 """Chunks whose codes are scanned in a millisecond, about; less is not worth a thread."""
 _RESCORED = 10
-"""How many times as many chunks as are wanted are scored again that are near by their codes.
-
-Of 200,000 chunks, they have 99.95 % of the hundred nearest.
-"""
+"""Candidates rescored, as a multiple of the wanted ones. Of 200,000 chunks, they contain 99.95 % of
+the nearest hundred."""
 _FEW = 20_000
 """Chunks that a filter lets through which are scanned at once."""
 _MAX_KEPT = 50_000

@@ -21,7 +21,7 @@ from kbkit.stores.snapshots.chunk_table import ChunkTable
 _SLACK = 1e-4
 """Share of a sum by which rounding may be wrong, and more."""
 _LOOKED_UP = 8
-"""How many times as long as to add a posting it takes to look one up, about."""
+"""Cost of a lookup relative to adding a posting."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from kbkit.sources.web.urls import canonical
 MAX_BYTES = 50_000_000
 """Largest page, decompressed."""
 TOTAL_BYTES = 8_000_000_000
-"""Most to decompress of one archive."""
+"""Maximum decompressed bytes of an archive."""
 _MEMBERS = 2_000_000
 _PAGES = frozenset({".html", ".htm", ".xhtml"})
 _DOCSET = "Contents/Resources/Documents"
@@ -49,7 +49,7 @@ _DAMAGED = (
 )  # fmt: skip
 
 PathFilter = Callable[[str], bool]
-"""Says of a path inside (``/a/b.html``) whether its page is to be read."""
+"""Whether to read a page, by its inner path (``/a/b.html``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 DEEPEST = 20
-"""Most sections in each other."""
+"""Maximum nesting of sections."""
 _MAX = 20_000  # pages
 
 

@@ -17,7 +17,7 @@ from kbkit.sources.front_matter import title_from_name
 from kbkit.sources.json_yaml import load_values
 
 CATEGORIES = ("_category_.json", "_category_.yml", "_category_.yaml")
-"""Files that say what a folder is called, and are no documents."""
+"""Files that describe a folder and are not documents."""
 _SUFFIXES = frozenset({".md", ".mdx"})
 _HEAD = 8_000  # bytes of a page in which its front matter stands
 _FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)\n---", re.DOTALL)

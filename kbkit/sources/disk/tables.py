@@ -25,7 +25,7 @@ from kbkit.sources.places import DiskPlace, published_uri
 
 KEYS = ("uri", "title", "content", "document_type", "tags", "metadata", *LICENSE_KEYS)
 TOLD = ("id", "description", "state", "fetched_at", "content_hash")
-"""What kbkit tells of a document besides, and finds out anew."""
+"""Derived keys, which are ignored on import."""
 _MAX_LENGTH = 50_000_000  # bytes of one line
 
 
@@ -164,9 +164,9 @@ def _text(values: dict[str, Any], key: str, *, required: bool = True) -> str:
 
 
 _MEMORY = 2_500_000_000
-"""Most bytes of memory for the process that reads a file."""
+"""Memory limit of the reading process, in bytes."""
 _MAX_BYTES = 8_000_000_000
-"""Most that the rows of a file may come to: small files can unpack to anything."""
+"""Maximum bytes of a file's rows: small files can unpack to anything."""
 _ROWS = 100  # at once
 _LOOK_SECONDS = 0.05
 

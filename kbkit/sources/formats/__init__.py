@@ -46,7 +46,7 @@ NEED_PROCESS = frozenset({
 """Formats whose parsers are given a process of their own."""
 
 MULTIPLE = frozenset({"sheet", "epub", "data"})
-"""Formats of which one file may give several documents."""
+"""Formats with several documents in a file."""
 
 _OLD = {
     ".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx", ".rtf": ".docx", ".odt": ".docx",

@@ -11,11 +11,11 @@ from kbkit.models import DocumentType
 MAX_BYTES = 50_000_000
 """Largest file."""
 MAX_CHARACTERS = 40_000_000
-"""Most characters of Markdown that one file may become."""
+"""Maximum characters of Markdown from one file."""
 GROUP = 900
-"""Characters of a table or list that stand under one heading: what a chunk holds by default."""
+"""Characters of a table or list below one heading: the default chunk size."""
 PAGE_BREAK = "\n\n\f\n\n"
-"""What parts the pages of a document, empty ones too."""
+"""Separator of pages, empty ones included."""
 
 
 class UnreadableError(Exception):

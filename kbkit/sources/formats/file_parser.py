@@ -13,7 +13,7 @@ from kbkit.sources.formats import NEED_PROCESS, Part, UnreadableError, format_of
 FILE_SECONDS = 120.0
 """Longest that one file may take to read."""
 MEMORY = 2_500_000_000
-"""Most bytes of memory for the process that reads it."""
+"""Memory limit of the reading process, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ _SIGNATURE = 400  # likewise of one that carries a link to itself
 _AROUND = frozenset({"section", "div", "article", "header", "hgroup", "main", "ul", "li"})
 _DEFINES = frozenset({"def", "definition", "defn"})
 _NAME = re.compile(r"(?:^|[-_])(?:heading|signature)(?:$|[-_])", re.IGNORECASE)
-"""Class names of what names the block that it stands in."""
+"""Class names of block titles."""
 _NOT_IN_ANCHORS = re.compile("[{}<>\"'`\\s]")
 
 

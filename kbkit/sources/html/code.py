@@ -13,7 +13,7 @@ from kbkit.sources.html.dom import BLOCKS, PREFORMATTED, Element, classes, norma
 _LINE_END = ""
 
 _POPS_UP = re.compile(r"(?:^|[-_])(?:tooltip|popover)(?:$|[-_\d])", re.IGNORECASE)
-"""Class names of what stands over code or a heading."""
+"""Class names of overlays on code or headings."""
 _NUMBERS = re.compile(
     r"(?:^|[-_])(?:gutter|blob-num|line-?(?:no|nos|num|nums|number|numbers|nodiv))(?:$|[-_\d])",
     re.IGNORECASE,
@@ -40,7 +40,7 @@ _LANGUAGE_CLASSES = (
         r"([A-Za-z][\w+#.-]*)"
     ),
 )
-"""Of an element, the first that is found counts."""
+"""The first match of an element counts."""
 _LANGUAGES = {
     "python3": "python", "py": "python", "python2": "python", "ipython": "python",
     "ipython3": "python", "pycon3": "pycon", "c++": "cpp", "js": "js", "shell-session": "console",
@@ -56,7 +56,7 @@ _BARE_LANGUAGES = frozenset(
         typescript xml yaml zsh
         """)
 )
-"""Languages that are known by a class name that says nothing else."""
+"""Languages recognized by a bare class name."""
 
 
 def lines_of_code(element: Element) -> str | None:

@@ -19,7 +19,7 @@ _AROUND = frozenset(
         a button summary label h1 h2 h3 h4 h5 h6 nav header footer pre code svg mjx-container
     """)
 )
-"""What stands around icons, and around formulas that are kept as such."""
+"""Wrappers of icons and formulas."""
 _LABELS = 12  # texts of a drawing without a title that its alternative text names
 _ALT = 300  # characters
 

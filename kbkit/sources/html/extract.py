@@ -60,7 +60,7 @@ _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)
 _DESCRIPTIONS = ("description", "og:description")
 _DESCRIPTION = 1_000  # characters of one that are kept
 NOINDEX = "noindex"
-"""How the reason begins where a page asks not to be indexed."""
+"""Beginning of the reason for pages that forbid indexing."""
 _DEEP = "nested too deeply to be read"
 
 

@@ -267,7 +267,7 @@ class Sections:
     def __init__(self) -> None:
         self._levels: dict[Element, int] = {}
         self.last = 0
-        """Of the last heading, 0 before the first."""
+        """Level of the last heading, 0 before the first."""
 
     def begin(self, heading: Element, text: str, level: int) -> None:
         self.last = level

@@ -16,7 +16,7 @@ _NEXT = re.compile(r"(?:^|[-_])next(?:$|[-_])")
 _LISTS = ("ul", "ol", "menu")
 _LABELS = frozenset({"a", "span", "p", "summary", "label", "button", "div", "strong"})
 _MAX_LINKS = 20_000
-"""Links of a page that are looked at; beyond, the list is no help to anybody."""
+"""Maximum links read of a page."""
 _MIN = 2
 """Other pages that a list of a site's pages names at least."""
 

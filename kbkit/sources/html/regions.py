@@ -23,7 +23,7 @@ from kbkit.sources.html.dom import (
 )
 
 Signature = tuple[str, str, str, str]
-"""Tag, id, class and role: what tells an element from others in a template."""
+"""Tag, id, class and role of an element in a template."""
 
 COVERED = 0.9  # share of the kept words that the content element has to hold
 LEARNED_FROM = 8  # pages that vote before a template is trusted

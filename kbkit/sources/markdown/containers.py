@@ -89,7 +89,7 @@ class Component:
 
 
 _FRAMES = frozenset({"admonition", "callout", "aside", "alert"})
-"""Components whose type tells what they are."""
+"""Components with a type."""
 
 
 def _closing_line(lines: list[str], at: int, name: str) -> int | None:

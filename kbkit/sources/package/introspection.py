@@ -21,7 +21,7 @@ from kbkit.sources.places import without_machine
 _SECONDS = 120.0
 _MAX_DEFAULT_LENGTH = 80
 _MAX_DEEP = 2
-"""How deep classes are followed into what was found: an accessor, and a class in it."""
+"""Maximum depth of class members: an accessor, and a class in it."""
 
 Kind = Literal["class", "function", "property", "accessor"]
 

@@ -15,7 +15,7 @@ from kbkit.sources.package.api import Entry, bases_of, path_rank, target_of
 from kbkit.sources.package.introspection import Introspection, Member
 
 FILE = "file"
-"""Key in ``extra`` of an object that was made here: its source file, ``""`` where there is none."""
+"""Key in ``extra`` of an introspected object: its source file, or ``""``."""
 
 _EXTRA = "kbkit"
 

@@ -21,7 +21,7 @@ from kbkit.errors import ForbiddenAddressError
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Private = bool | tuple[str, ...]
-"""Which addresses that are not public may be used: none, those of private networks, or some."""
+"""Allowed non-public addresses: none, all private networks, or some."""
 
 LINK_LOCAL = "a link-local address"
 METADATA = "a cloud metadata address"

@@ -46,10 +46,10 @@ _POLICY = (
     "img-src 'none'; media-src 'none'; font-src 'none'; manifest-src 'none'; "
     "connect-src http: https: data: blob:; form-action 'none'; webrtc 'block'"
 )
-"""What a page may not: dialogs, popups, downloads, forms, frames, pictures, sockets."""
+"""Permissions denied to a page: dialogs, popups, downloads, forms, frames, pictures, sockets."""
 _WITHOUT = """for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport"])
   delete globalThis[name];"""
-"""Takes from pages what opens connections of its own, should a Chromium not know the flags."""
+"""Removes APIs that open connections, in case Chromium ignores the flags."""
 _TYPES = frozenset({"script", "stylesheet", "xhr", "fetch"})  # kinds of requests that are answered
 _PROGRAMS = (
     "chromium", "chromium-browser", "google-chrome",
@@ -61,7 +61,7 @@ _ENVIRONMENT = (
     "LOCALAPPDATA", "PROGRAMFILES", "PROGRAMFILES(X86)", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR",
     "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "FONTCONFIG_PATH", "FONTCONFIG_FILE",
 )  # fmt: skip
-"""What of the environment the browser gets: no keys."""
+"""Environment of the browser: no keys."""
 _GLANCE = 0.15  # seconds between two looks at a page
 _QUIET = 4  # looks in a row at which nothing changed
 _REQUESTS = 300  # that one page may make

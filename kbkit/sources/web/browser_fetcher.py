@@ -32,7 +32,7 @@ from kbkit.sources.web.urls import origin
 _PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
 _KEPT = 50_000_000  # bytes of scripts, styles and shells that are kept
 SHOWN_ALREADY = "shows what"
-"""How the reason begins why a route is skipped that is a place in a page."""
+"""Beginning of the reason for routes that are places in a page."""
 _TURNS, _MAX_LENGTH = 20, 300.0  # what a page may ask for at its host's pace; seconds that it adds
 _PLACES = 3  # routes that show what the page shows already, after which the others are believed to
 _SAME = 0.01  # share of lines by which such a route may differ

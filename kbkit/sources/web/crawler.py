@@ -26,7 +26,7 @@ from kbkit.sources.web.robots import Robots, directives, read_sitemaps
 from kbkit.sources.web.urls import Refusals, Scope, canonical, index_alias, origin
 
 PAGES = frozenset({"", "text/html", "application/xhtml+xml", "application/octet-stream"})
-"""Media types that are read as pages."""
+"""Media types read as pages."""
 
 _AHEAD = 16  # downloads that wait for a thread
 _READ_AHEAD = 64  # pages fetched that wait to be read; bounds memory

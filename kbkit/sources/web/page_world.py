@@ -42,7 +42,7 @@ UNFOLD = """(most) => {
   }
   return pressed;
 }"""
-"""Presses what unfolds a part of the page, menus and forms apart; gives how many."""
+"""Clicks unfolding controls, except menus and forms; returns their number."""
 
 SERIALIZE = """(limit) => {
   const of = (owner, name) => {

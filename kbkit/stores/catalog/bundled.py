@@ -40,7 +40,7 @@ Values = dict[str, Any]
 """A row: JSON values by the names of columns; times in ISO 8601, bytes in base64."""
 
 REVISION = HEAD
-"""Of the tables that rows are of."""
+"""Revision of the tables."""
 
 LEFT_OUT: Mapping[str, str] = {
     "outbox": "of the vector index, which is rebuilt",

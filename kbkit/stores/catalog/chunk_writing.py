@@ -96,7 +96,7 @@ def difference(
 
 
 _PLACE = ("position", "start", "end", "anchor", "page")
-"""What may change of a chunk that stays the same chunk."""
+"""Columns that may change while a chunk stays the same."""
 
 
 def add(

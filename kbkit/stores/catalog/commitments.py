@@ -12,9 +12,9 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import name_uses
 
 JOURNAL = "restoring.json"
-"""The file of a workspace that says what belongs to a note."""
+"""Journal of a workspace: files that belong to a note."""
 _MARK = ".restored."
-"""How a note begins, as no name of a knowledge base does."""
+"""Prefix of notes; no knowledge base has such a name."""
 
 
 def note(transaction: Transaction, token: str) -> None:

@@ -33,7 +33,7 @@ Row = tuple[Any, ...]
 """Values of a row; JSON as text."""
 
 _OF_AN_INDEX = ("outbox", "dropped_collections")
-"""What an index of vectors has still to learn, and is told anew at another place."""
+"""Pending work of a vector index, which is repeated at another place."""
 _LARGE = {
     "query_encoders": 1, "card_encoders": 1, "gazetteers": 1, "replayed_answers": 20,
     "documents": 50, "deleted_documents": 50, "expansions": 200, "graph_edits": 200,

@@ -40,7 +40,7 @@ def indexes(transaction: Transaction, kb_id: str) -> frozenset[str]:
 
 
 _VERSION = sa.type_coerce(documents.c.metadata, sa.JSON)["version"].label("version")
-"""What the source of a document says of its version, as a JSON value."""
+"""Version in a source's metadata, as a JSON value."""
 
 
 def matching_documents(transaction: Transaction, kb_id: str, filters: Filters) -> set[str]:

@@ -32,7 +32,7 @@ _CHUNK = (
 
 
 Postings = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""``chunks.seq`` of the chunks that hold a term, ascending, and how often each of them does."""
+"""``chunks.seq`` of chunks with a term, ascending, and the counts."""
 
 
 class LexicalIndex(Protocol):

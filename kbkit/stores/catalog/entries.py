@@ -19,7 +19,7 @@ from kbkit.stores.catalog.entries_schema import entries, learned_folders
 from kbkit.stores.catalog.schema import documents, ratings
 
 PRIOR_VOTES, PRIOR_SCORE = 5, 3.0
-"""Votes that an entry is given beforehand, of the middle of the scale, so that few say little."""
+"""Prior votes of an entry, in the middle of the scale."""
 
 
 class EntryRecord(NamedTuple):

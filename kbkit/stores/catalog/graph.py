@@ -31,7 +31,7 @@ from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases, rati
 CO_OCCURS = "co_occurs"
 """The relation that is counted over a whole knowledge base."""
 _NONE_YET = -1
-"""The version whose relations were read while those of none were."""
+"""Version without relations."""
 
 
 class Fact(NamedTuple):

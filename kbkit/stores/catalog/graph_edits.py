@@ -34,7 +34,7 @@ _ENDS = ("source_kind", "source_id", "name", "target_kind", "target_id")
 _TIMES = frozenset({"updated_at", "deleted_at", "created_at", "seen_at", "decided_at"})
 
 Rows = Mapping[str, Any]
-"""Rows of the catalog as JSON values, ``None`` for one that is not there."""
+"""Rows of the catalog as JSON values, ``None`` for a missing one."""
 
 
 @contextmanager

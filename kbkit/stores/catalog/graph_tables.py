@@ -28,7 +28,7 @@ from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
 _ENTITY, _DOCUMENT = TargetKind.ENTITY.value, TargetKind.DOCUMENT.value
 
 Signature = tuple[Any, ...]
-"""What says whether a table is still what the catalog has."""
+"""Signature of a table, to detect changes."""
 
 
 class EntityRow(NamedTuple):

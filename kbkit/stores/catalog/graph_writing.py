@@ -35,7 +35,7 @@ Described = Mapping[str, tuple[str, str]]
 """Type and description of entities, by id."""
 
 BUILDER = "kbkit"
-"""Who made a relation that no person made."""
+"""Author of relations that no person made."""
 _SAME = 1e-9
 """Weights that differ less are the same."""
 _Key = TypeVar("_Key", int, str)

@@ -92,7 +92,7 @@ _AT_ONCE = 2_000
 _TEXTS = 100
 _TERMS_AT_ONCE = 500
 _LENGTH = 0.01
-"""By how much a unit vector of 16 bits a number may be longer or shorter than 1."""
+"""Tolerance of a 16-bit unit vector's length."""
 _KINDS = (
     (documents.c.state, [each.value for each in DocumentState]),
     (documents.c.document_type, [each.value for each in DocumentType]),

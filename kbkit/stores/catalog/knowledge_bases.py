@@ -35,7 +35,7 @@ from kbkit.stores.catalog.schema import (
 from kbkit.text import REVISION
 
 MAX_DIMENSIONS = 100_000
-"""More numbers than the vectors of any embedder have; a damaged catalog may say any number."""
+"""Maximum dimensions; a damaged catalog may contain any number."""
 
 
 @dataclass(frozen=True, slots=True)

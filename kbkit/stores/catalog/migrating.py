@@ -12,10 +12,8 @@ from kbkit.errors import WorkspaceError, WorkspaceVersionError
 from kbkit.stores.catalog.schema import HEAD, OLDEST, knowledge_bases, metadata
 
 UNFINISHED = "unfinished"
-"""How the revision of a catalog begins that another one is still being copied into.
-
-Greater than any revision, so that older versions of kbkit refuse it too.
-"""
+"""Prefix of an incomplete copy's revision. Greater than any revision, so that older versions refuse
+it, too."""
 _REVISION = re.compile(rf"\d{{4,}}|{UNFINISHED}")
 
 
@@ -123,4 +121,4 @@ VERSION = sa.Table(
     sa.Column("version_num", sa.String(32), nullable=False),
     sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
-"""As Alembic makes it: which migrations there have been."""
+"""Alembic's table of the revision."""

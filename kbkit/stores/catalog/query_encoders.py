@@ -20,7 +20,7 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import card_encoders, query_encoders
 
 EncoderTarget = Literal["chunks", "cards"]
-"""Whose vectors the vector of a query is to be compared with."""
+"""Target of a query vector: chunks or summaries."""
 
 _TABLES: Mapping[EncoderTarget, sa.Table] = {"chunks": query_encoders, "cards": card_encoders}
 _STATE = ("embedder", "fitted_at", "version", "chunks", "report")

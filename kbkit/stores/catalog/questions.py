@@ -24,7 +24,7 @@ from kbkit.stores.catalog.schema import question_vectors, ratings
 MIN_SCORE = 4
 """Stars from which a question is learned, on average of its raters."""
 MAX = 5_000
-"""Questions that are learned, the last ones asked: what a search compares with stays small."""
+"""Maximum learned questions, the latest ones."""
 
 
 @dataclass(frozen=True, slots=True)

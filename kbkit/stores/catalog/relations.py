@@ -141,7 +141,7 @@ def edges(
 
 
 Pair = tuple[tuple[str, str], tuple[str, str]]
-"""Kind and id of what a relation begins at, and of what it leads to."""
+"""Kind and id of a relation's ends."""
 
 
 def pairs(transaction: Transaction, name: str = "") -> set[Pair]:
@@ -322,7 +322,7 @@ def ends(transaction: Transaction, relation_id: int) -> tuple[str, ...]:
 
 
 _THERE = relations.c.deleted_at.is_(None) & (relations.c.weight > 0)
-"""Of relations that are not deleted, those that more than the trash supports."""
+"""Undeleted relations with support outside the trash."""
 
 
 def _relation(row: Any, aliases: Mapping[str, str], evidence: Sequence[str]) -> Relation:

@@ -15,7 +15,7 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import removed_chunks as rows
 
 _KEPT = 100_000
-"""Entries of a knowledge base that are kept, at least."""
+"""Minimum entries kept of a knowledge base."""
 
 
 @dataclass(frozen=True, slots=True)

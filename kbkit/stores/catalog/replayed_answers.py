@@ -12,7 +12,7 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.server_schema import replayed_answers as table
 
 KEPT = timedelta(hours=24)
-"""How long an answer is given again."""
+"""Time for which responses are kept."""
 
 
 class ReplayedAnswer(NamedTuple):

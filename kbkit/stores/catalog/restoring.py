@@ -48,9 +48,9 @@ ChunkId = Callable[[str, Sequence[str], str, int], str]
 """The id of a chunk: of its document, heading path, text, and which of several alike it is."""
 
 _ALONE = ("query_encoders", "card_encoders", "gazetteers", "built_graphs")
-"""Tables with one row a knowledge base, of what follows from all that it holds."""
+"""Tables with one derived row a knowledge base."""
 _ALIKE = 50
-"""Chunks of one document that are alike, which are told apart when they get other ids."""
+"""Equal chunks of one document, which are matched when ids change."""
 _ID = re.compile(r"[0-9a-f]{32}")
 _TYPES = frozenset(kind.value for kind in DocumentType)
 _STATES = frozenset(state.value for state in DocumentState)

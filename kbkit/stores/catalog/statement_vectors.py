@@ -18,7 +18,7 @@ from kbkit.stores.catalog.schema import chunks, vectors
 
 _statements = knowledge_schema.annotations
 CHUNK = "chunk"
-"""What a recipe calls the text of a chunk, of which vectors are made without any annotation."""
+"""Name of the chunk's text in a recipe."""
 
 EMBED_HASH = sa.func.coalesce(
     sa.select(rows.c.embed_hash)
@@ -27,7 +27,7 @@ EMBED_HASH = sa.func.coalesce(
     .scalar_subquery(),
     chunks.c.embed_hash,
 )
-"""Hash of what the vector of a chunk was made of, for queries of chunks."""
+"""Hash of a chunk vector's input, for queries."""
 
 
 class Source(NamedTuple):

@@ -22,14 +22,14 @@ from uuid import uuid4
 
 _LIST = "checksums.json"
 _WRITING = "checksums.writing"
-"""Names of the collections that are written, one a line, until the list tells of them."""
+"""Names of collections being written, one a line."""
 _DATABASE = "chroma.sqlite3"
 _SAVED = "index_metadata.pickle"
 """Beside a graph that was saved, which Chroma does for each thousand vectors."""
 _FORMAT = 1
 _AT_ONCE = 1 << 20
 _COUNTERS = ((24, 28), (92, 100))
-"""Of SQLite's header: they change with each commit."""
+"""Counters in SQLite's header, which change with each commit."""
 _OPENED = "acquire_write"
 """The table of Chroma's database that has a row for each time it was opened, by anybody."""
 _FOLDERS = """

@@ -20,20 +20,16 @@ if TYPE_CHECKING:
     Collection: TypeAlias = CollectionModule.Collection
 
 _READ = 1_000
-"""Vectors that are read at once."""
+"""Vectors of a batch."""
 HNSW: Any = {"hnsw": {"space": "cosine", "ef_construction": 80, "ef_search": 200}}
-"""How the graph of a collection is built and searched.
-
-With fewer neighbours looked at while building, adding takes three quarters of the time that
-Chroma's default (100) takes; recall@100 on 30,000 chunks of documentation is 0.984 then, instead of
-0.987.
-"""
+"""HNSW parameters. With this construction effort adding takes three quarters of the time of
+Chroma's default (100); recall@100 on 30,000 chunks of documentation is 0.984 instead of 0.987."""
 
 OF_A_COLLECTION = frozenset(
     ("NotFoundError", "InvalidArgumentError", "InvalidDimensionException", "UniqueConstraintError",
      "ChromaError")
 )  # fmt: skip
-"""What Chroma says of a collection that is missing, of other dimensions, or there already."""
+"""Chroma's messages about missing, existing or incompatible collections."""
 
 
 class ChromaCollections(ABC):

@@ -22,7 +22,7 @@ from kbkit.stores.postgres.transaction import OLDEST, PostgresTransaction, bump,
 from kbkit.stores.postgres.vectors import PgVectorStore, pgvector_on
 
 BUSY_SECONDS = 60
-"""How long a writer waits for another process's transaction."""
+"""Seconds that a writer waits for another process's transaction."""
 _CONNECT_SECONDS = 10
 _DRIVER = "postgresql+psycopg"
 

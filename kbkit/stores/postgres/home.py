@@ -18,7 +18,7 @@ from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import BUILT_IN
 
 _MARK = "home"
-"""A file of the folder; who moves the folder moves it along."""
+"""A file that identifies the folder, and moves with it."""
 
 
 def other_home(database: Database, folder: Path) -> str:

@@ -18,7 +18,7 @@ from kbkit.stores.catalog.migrating import is_current, migrate
 from kbkit.stores.catalog.schema import chunks
 
 _MAX_LENGTH = 2_000
-"""Bytes of a term that is kept as it is; PostgreSQL takes 2,046."""
+"""Maximum bytes of a plain term; PostgreSQL takes 2,046."""
 _POSTINGS = np.dtype([("seq", ">i8"), ("times", ">i4")])
 
 

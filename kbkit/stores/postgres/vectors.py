@@ -23,7 +23,7 @@ from kbkit.stores.vector_store import VectorPayload
 _OLDEST = (0, 8)
 """The first pgvector that scans on (`hnsw.iterative_scan`)."""
 _READ = 1_000
-"""Vectors that are read at once."""
+"""Vectors of a batch."""
 _FEW = 10_000
 """Vectors that the server compares one by one in less time than a search takes otherwise."""
 _MAX_DIMENSIONS = 4_000

@@ -26,7 +26,7 @@ MAX = 1_000
 _MAX_CARDS = 2_000
 """Cards that may have got other vectors, likewise."""
 SLICE = 25_000
-"""Chunks of a segment that is made of the catalog, so that the memory for it has a bound."""
+"""Chunks of a slice, which bounds memory."""
 
 Keep = Callable[[Segment], Segment]
 """Puts a segment where it takes no memory, if it can."""

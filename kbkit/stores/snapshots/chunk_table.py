@@ -122,9 +122,9 @@ def card_columns(
 
 
 PART = ".part"
-"""How the name of a file ends that is being written."""
+"""Suffix of unfinished files."""
 CHECKED = ".checked"
-"""How the name of a file ends that says of another which state of it was compared."""
+"""Suffix of files that record a verified state."""
 _MARK = b"CRC2"
 _AT_ONCE = 1 << 20
 _LARGE = 1 << 24

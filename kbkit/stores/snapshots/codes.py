@@ -28,7 +28,7 @@ _FORMAT = "2"
 _SAMPLE = 5_000
 """Vectors by which the pairs are chosen."""
 _AT_ONCE = 20_000
-"""Vectors that are read at once."""
+"""Vectors of a batch."""
 _BITS = 4
 _SAME = 0.9
 """Share of a vector's pairs that are the same when they are made again."""

@@ -23,7 +23,7 @@ from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.text import analyzer
 
 _MAX_TIMES = np.iinfo(np.uint16).max
-"""How often a term stands in a chunk, as far as it is counted."""
+"""Maximum count of a term in a chunk."""
 _COMPARED = 10
 """Chunks that a snapshot and the catalog must have in common."""
 
@@ -249,7 +249,7 @@ _TIER = 8
 _SMALLEST = 1_000
 """Chunks below which all segments are of one tier."""
 _GONE = 0.3
-"""Share of a segment's chunks that may have gone before it is written anew."""
+"""Share of removed chunks at which a segment is rewritten."""
 
 
 def to_merge(segments: Sequence[Segment], most: int = LARGEST) -> slice | None:

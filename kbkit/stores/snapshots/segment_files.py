@@ -39,9 +39,9 @@ _LIST = ".json"
 _FILE = ".safetensors"
 _FORMAT = 2
 _OLD_SECONDS = 600
-"""Age of a file that no list names, and of one half written, at which nobody needs it any more."""
+"""Age at which unlisted and unfinished files are deleted."""
 _TRIES = 3
-"""How often a list is read whose files are gone, since another one names others by then."""
+"""Attempts to read a list whose files change meanwhile."""
 
 _CRC = "crc"
 _DAMAGED = (OSError, KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError)

@@ -364,4 +364,4 @@ def joined(
 
 
 SearchedSnapshot = Snapshot | SegmentedSnapshot
-"""What legs of search read: both have the same methods."""
+"""Snapshots that retrievers read."""

@@ -19,10 +19,9 @@ _FORMAT = "6"
 Postings = tuple[NDArray[np.integer[Any]], NDArray[np.integer[Any]]]
 
 _BLOCK = 64
-"""Sorted texts in a file of which the first is kept in memory."""
+"""Sorted texts of a block, of which the first is in memory."""
 _RUN = 16
-"""Vectors that have to lie in a row, on average, so that to read them there is quicker than to copy
-all that are wanted."""
+"""Mean run of vectors from which reading in place beats copying."""
 _MAX_SOUGHT = 10_000
 """Terms whose places are kept: one query asks for each several times."""
 
@@ -202,7 +201,7 @@ _ARRAYS = (
 )  # fmt: skip
 _TEXTS = ("ids", "document_ids", "titles", "heading_texts", "terms")
 _SOUGHT = ("document_ids",)
-"""Those that every search reads."""
+"""Arrays that every search reads."""
 _LISTS = ("title_terms", "heading_terms")
 _OF_LISTS = ("starts", "values")
 

@@ -28,7 +28,7 @@ from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.stores.vector_index import VectorIndex
 
 _SOON = 8 * MAX
-"""Chunks that are merged while somebody waits, beside as many as have come."""
+"""Maximum chunks merged while a caller waits, beyond the new ones."""
 
 _Stamp = tuple[int, int] | None
 _Shown = tuple[int, str, int]
@@ -240,7 +240,7 @@ def _shown(snapshot: SegmentedSnapshot) -> _Shown:
 _WORN_PAUSE = 20
 """Seconds until the next one is begun where the last one still answers quickly."""
 _PAUSE = 9
-"""How many times as long as making a snapshot took, until the next one is begun."""
+"""Pause after making a snapshot, as a multiple of the time it took."""
 
 
 @dataclass(slots=True)

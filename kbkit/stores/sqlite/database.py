@@ -29,7 +29,7 @@ from kbkit.stores.sqlite.transaction import SqliteTransaction, chunk_rows
 _log = logging.getLogger(__name__)
 
 BUSY_SECONDS = 60.0
-"""How long a writer waits for another process's transaction."""
+"""Seconds that a writer waits for another process's transaction."""
 
 
 _LONG = 50_000
@@ -276,7 +276,7 @@ _KINDS = {
     "INTEGER": ("integer",), "BIGINT": ("integer",), "BOOLEAN": ("integer",),
     "FLOAT": ("real", "integer"), "BLOB": ("blob",),
 }  # fmt: skip
-"""What a column of SQLite holds; SQLite itself would take anything."""
+"""Python types of columns; SQLite accepts anything."""
 
 
 def _odd_kinds(connection: sqlite3.Connection) -> Iterator[str]:
@@ -310,7 +310,7 @@ _UNREADABLE = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError,
     MemoryError, SQLAlchemyError,
 )  # fmt: skip
-"""What comes of rows that hold what none can; looked into, since it may be a mistake of kbkit."""
+"""Errors of impossible values; inspected, since they may be kbkit's fault."""
 _DAMAGED = "`kbkit doctor` shows whether it can be repaired; else restore a backup"
 
 
