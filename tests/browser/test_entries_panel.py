@@ -135,7 +135,7 @@ def test_an_entry_is_made_changed_deleted_and_brought_back(lab: Lab, agent: Entr
     title = form.get_by_label("Title", exact=True)
     sync_api.expect(title).to_be_focused()
     title.press("Enter")
-    form.get_by_text("is empty; say in a line what the entry does").wait_for()
+    form.get_by_text("is empty; describe the entry in one line").wait_for()
     sync_api.expect(title).to_have_attribute("aria-invalid", "true")
     title.fill("Bake bread")
     form.get_by_label("Name of its folder").fill("brew-tea")

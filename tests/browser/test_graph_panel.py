@@ -197,7 +197,7 @@ def test_types_relations_and_gaps_are_filtered(lab: Lab):
     chip.click()
     assert lab.list.get_by_role("option", name="pool.part").count() > 5
     lab.panel.get_by_role("button", name="Gaps").click()
-    lab.list.get_by_text("none says what it is").first.wait_for()
+    lab.list.get_by_text("none describes it").first.wait_for()
     lab.panel.get_by_role("button", name="Gaps").click()
 
 

@@ -117,7 +117,7 @@ def test_what_cannot_be_done_has_an_error_of_its_name_and_the_same_words(files):
         (errors.ConfigError, "old is empty", lambda: files.replace("f.md", "", "b")),
         (errors.ConfigError, "line=9: give a whole number", lambda: files.insert("f.md", 9, "b")),
         (errors.ConfigError, "line=-1: give a whole", lambda: files.insert("f.md", -1, "b")),
-        (errors.ConfigError, "the first is 1 or more", lambda: files.view("f.md", (3, 1))),
+        (errors.ConfigError, "the first must be 1 or more", lambda: files.view("f.md", (3, 1))),
         (errors.ConfigError, "content=7", lambda: files.write("f.md", 7)),
         (errors.InvalidPathError, "give a path as text", lambda: files.read(7)),
         (errors.ArgumentError, r"write write\(path, content", lambda: files.write("a", "b", "c")),
