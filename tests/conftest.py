@@ -67,7 +67,7 @@ def chromium() -> str:
     if find_spec("playwright"):
         from playwright.sync_api import sync_playwright
 
-        with sync_playwright() as playwright:
+        with suppress(Exception), sync_playwright() as playwright:  # its driver may not run here
             if Path(path := playwright.chromium.executable_path).exists():
                 return path
     pytest.skip("needs chromium; on Debian: apt-get install chromium")

@@ -34,6 +34,7 @@ class Server:
         self._template = ""
         # PostgreSQL refuses to run as root
         self._user = ("postgres" if _has("postgres") else "nobody") if os.getuid() == 0 else None
+        self._group = _group_of(self._user) if self._user else None
         if self._user and programs in _of_wheel():
             programs = _readable_by_all(programs, self._folder)
         if self._user:
@@ -52,7 +53,7 @@ class Server:
     def _run(self, program: str, *arguments: object) -> None:
         run = subprocess.run(
             [self._programs / program, *map(str, arguments)],
-            user=self._user, group=self._user, extra_groups=[] if self._user else None,
+            user=self._user, group=self._group, extra_groups=[] if self._user else None,
             cwd=self._folder, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert run.returncode == 0, run.stderr
@@ -70,7 +71,7 @@ class Server:
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._programs / "postgres", "-D", self._data, *arguments],
-                user=self._user, group=self._user, extra_groups=[] if self._user else None,
+                user=self._user, group=self._group, extra_groups=[] if self._user else None,
                 cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         until(self._answers)
@@ -197,6 +198,12 @@ def _has_pgvector(programs: Path) -> bool:
     home = programs.parent
     shares = home / "share" / "postgresql", Path("/usr/share/postgresql") / home.name
     return any((share / "extension" / "vector.control").exists() for share in shares)
+
+
+def _group_of(user: str) -> int:
+    import pwd  # Windows has none
+
+    return pwd.getpwnam(user).pw_gid  # on Debian, nobody's group is nogroup
 
 
 def _has(user: str) -> bool:
