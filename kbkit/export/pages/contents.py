@@ -32,7 +32,8 @@ _ARROW = re.compile(r"^[\s\u25b2-\u25c5\u2b9c-\u2b9f\u203a\u00bb+]+|[\s\u25b2-\u
 _NAME = 120
 """Maximum characters of a heading or item above documents."""
 _NEVER = 1_000_000
-_MANY, _HEADINGS, _NEARLY_ALL = 8, 3, 0.9
+_MIN_LISTED, _MIN_HEADINGS, _SHARED = 8, 3, 0.9
+"""Listed pages, headings, and share of the pages from which a shared heading divides nothing."""
 
 Trail = tuple[tuple[str, str], ...]
 """Headings and items above a document, outermost first, with addresses."""
@@ -96,10 +97,10 @@ def _divided(links: list[ContentsLink], folder: str, text: str) -> list[Contents
     """
     inside = [link.trail[0] for link in links if link.trail and link.address.startswith(folder)]
     headings = sum(bool(line["hashes"]) for line in _LINE.finditer(text))
-    if len(inside) < _MANY or headings < _HEADINGS:
+    if len(inside) < _MIN_LISTED or headings < _MIN_HEADINGS:
         return links
     (shared, count), *_ = Counter(inside).most_common(1)
-    if shared[1] or count < _NEARLY_ALL * len(inside):
+    if shared[1] or count < _SHARED * len(inside):
         return links
     return [
         replace(link, trail=link.trail[1:]) if link.trail[:1] == (shared,) else link
