@@ -23,6 +23,7 @@ import { GRADES } from "./stars.js";
  * @property {number | null} start  the query to begin with
  */
 
+const LOADING = "The passages of this query are not here yet. Press again when one is shown.";
 const DEAD = "Not stored: the kernel was restarted. Run the cell again, it goes on from here.";
 /** Milliseconds after which a judgement that is not stored yet is worth a word. */
 const SLOW = 2000;
@@ -177,7 +178,7 @@ export class JudgingRound {
    */
   judge(score) {
     if (!this.candidate) {
-      return "";
+      return this.pool ? "" : LOADING;
     }
     if (!this.store(this.candidate, score)) {
       return DEAD;
@@ -190,7 +191,7 @@ export class JudgingRound {
 
   skip() {
     if (!this.candidate) {
-      return "";
+      return this.pool ? "" : LOADING;
     }
     const ids = this.skipped.get(this.here) ?? new Set();
     this.skipped.set(this.here, ids.add(this.candidate.id));
