@@ -66,11 +66,13 @@ class Block(NamedTuple):
 
 _VERBATIM = frozenset({Kind.FENCE, Kind.CODE, Kind.HTML, Kind.FRONT_MATTER})
 
+# Repeated groups are atomic, not possessive: before Python 3.11.5 a possessive group keeps what a
+# failed repetition had matched.
 # What can begin nothing but text: any mark of no other meaning, numbers that count no list,
 # emphasis, code, addresses, and brackets that define no link
 _LETTER = (
     r"(?:[^\s\d\#`~+*_=>|:\[<-]|\d(?!\d*[.)](?:\s|$))|`(?!``)|\*\*?(?=[^\s*])|_(?=[^\s_])"
-    r"|\[(?:\\[^\n]|[^\[\]\\\n])*+(?:\[|\](?!:))|<(?=https?:|mailto:))"
+    r"|\[(?>(?:\\[^\n]|[^\[\]\\\n])*)(?:\[|\](?!:))|<(?=https?:|mailto:))"
 )
 _MARKER = r"(?:[-*+]|\d{1,9}[.)])"
 _ITEM = rf"{_MARKER}[ ]{{1,4}}{_LETTER}"
@@ -80,21 +82,21 @@ _RAW = r"(?i:<(?:!--|\?|!\[CDATA\[|![a-z]|(?:pre|script|style|textarea)(?=[\s>])
 _END_OF_TEXT = rf"[ \t]*+(?:\n|\Z)|{_HASHES}|{_TICKS}|{_RAW}|[-*+][ ]{{1,4}}[^\s]"
 _BLOCK = re.compile(
     rf"""
-      (?P<blank>(?:[ \t]*+\n)++|[ \t]++\Z)
-    | (?P<text>(?:{_LETTER}[^\n]*+(?:\n|\Z))++)
+      (?P<blank>(?>(?:[ \t]*+\n)+)|[ \t]++\Z)
+    | (?P<text>(?>(?:{_LETTER}[^\n]*+(?:\n|\Z))+))
       (?:(?P<under>(?P<bar>=|-)(?P=bar)*+)[ \t]*+$|(?={_END_OF_TEXT}))
     | (?P<hashes>{_HASHES})(?P<title>[^\n]*+)
-    | (?P<item>{_ITEM}[^\n]*+(?:\n[ ]*+{_LETTER}[^\n]*+)*+)
-      (?=\n(?:{_MARKER}[ \t]|{_HASHES}|{_TICKS}|(?:[ \t]*+\n)++[^ \t\n])|[ \t\n]*+\Z)
+    | (?P<item>{_ITEM}[^\n]*+(?>(?:\n[ ]*+{_LETTER}[^\n]*+)*))
+      (?=\n(?:{_MARKER}[ \t]|{_HASHES}|{_TICKS}|(?>(?:[ \t]*+\n)+)[^ \t\n])|[ \t\n]*+\Z)
     | [ ]{{0,3}}(?P<fence>{_TICKS})[^\n]*+
-    | (?P<table>(?:\|[^\n]*+(?:\n|\Z))++)(?=[ \t]*+(?:\n|\Z))
+    | (?P<table>(?>(?:\|[^\n]*+(?:\n|\Z))+))(?=[ \t]*+(?:\n|\Z))
     | [ ]{{0,3}}(?P<raw>{_RAW})
-    | [ ]{{0,3}}(?P<rule>(?P<mark>[-*_])(?:[ \t]*+(?P=mark)){{2,}}+[ \t]*+$)
+    | [ ]{{0,3}}(?P<rule>(?P<mark>[-*_])(?>(?:[ \t]*+(?P=mark)){{2,}})[ \t]*+$)
     """,
     re.MULTILINE | re.VERBOSE,
 )
 _MARGIN = re.compile(
-    rf"\n(?:(?:[ \t]*+\n)++(?=\#|{_ITEM}|{_LETTER})|(?=[-*+][ ]{{1,4}}{_LETTER}))", re.MULTILINE
+    rf"\n(?:(?>(?:[ \t]*+\n)+)(?=\#|{_ITEM}|{_LETTER})|(?=[-*+][ ]{{1,4}}{_LETTER}))", re.MULTILINE
 )
 _RAW_START = re.compile(rf"[ ]{{0,3}}({_RAW})", re.MULTILINE)
 _FRONT_MATTER = re.compile(
@@ -224,8 +226,8 @@ def _reaching(block: Block, text: str) -> Block:
 @lru_cache(maxsize=64)
 def _lines_of(width: int) -> re.Pattern[str]:
     if not width:
-        return re.compile(r"(?:[ ]{0,3}>[^\n]*+(?:\n|\Z))++")
-    return re.compile(rf"[^\n]*+(?:\n|\Z)(?:[ ]{{{width}}}[^\n]*+(?:\n|\Z)|[ \t]*+\n)*+")
+        return re.compile(r"(?>(?:[ ]{0,3}>[^\n]*+(?:\n|\Z))+)")
+    return re.compile(rf"[^\n]*+(?:\n|\Z)(?>(?:[ ]{{{width}}}[^\n]*+(?:\n|\Z)|[ \t]*+\n)*)")
 
 
 @lru_cache(maxsize=64)

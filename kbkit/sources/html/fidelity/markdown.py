@@ -19,7 +19,7 @@ _HEADING = re.compile(r"^(?:> ?| |-   |\d+\. )*(#{1,6}) (.*)$")
 _ANCHOR = re.compile(r" \{#([^}\s]+)\}$")
 _RULE = re.compile(r"^[> ]*\|( --- \|)+$")
 # possessive, since backticks can be taken in two ways and a long line would be tried in all
-_LINK = re.compile(r"(!?)\[((?:`[^`]*`|[^\[\]\\`]|\\.|`|\[[^\[\]]*\])*+)\]\(([^()\s]*)\)")
+_LINK = re.compile(r"(!?)\[((?>(?:`[^`]*`|[^\[\]\\`]|\\.|`|\[[^\[\]]*\])*))\]\(([^()\s]*)\)")
 _SPAN = re.compile(r"(`+) ?(.+?) ?\1(?!`)")
 _NUMBER = re.compile(r"^([> ]*)\d+\.(?= )")
 _LISTED = re.compile(r"-   \[.*\]\([^()\s]*\)")
