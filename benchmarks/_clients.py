@@ -18,9 +18,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 SHARES = {
-    "search": 50, "context": 5, "read a document": 10, "read a file": 5, "list entries": 5,
-    "add a document": 3, "append to a file": 8, "vote for an entry": 6, "rate a chunk": 8,
-}  # fmt: skip
+    "search": 50,
+    "context": 5,
+    "read a document": 10,
+    "read a file": 5,
+    "list entries": 5,
+    "add a document": 3,
+    "append to a file": 8,
+    "vote for an entry": 6,
+    "rate a chunk": 8,
+}
 """How many of 100 requests are of each kind."""
 WARM = 5.0
 """Seconds at the beginning that are not measured."""

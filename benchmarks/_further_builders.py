@@ -29,9 +29,14 @@ def docutils(maker: Maker) -> None:
     programs = maker.python("docutils", "pygments")
     work, out = maker.fresh("docutils-source"), maker.fresh("docutils-out")
     maker.run(
-        programs / "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:", "docutils",
+        programs / "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--no-binary=:all:",
+        "docutils",
         at=work,
-    )  # fmt: skip
+    )
     with tarfile.open(next(work.glob("*.tar.gz"))) as archive:
         archive.extractall(work, filter="data")
     for page in sorted(work.glob("docutils-*/docs/**/*.rst")):
@@ -102,9 +107,13 @@ def starlight(maker: Maker) -> None:
 def vuepress(maker: Maker) -> None:
     """Node's manual by VuePress."""
     project = maker.npm(
-        "vuepress~2.0.0-rc.26", "@vuepress/bundler-vite~2.0.0-rc.26",
-        "@vuepress/theme-default~2.0.0-rc.115", "sass-embedded", "vue", name="vuepress",
-    )  # fmt: skip
+        "vuepress~2.0.0-rc.26",
+        "@vuepress/bundler-vite~2.0.0-rc.26",
+        "@vuepress/theme-default~2.0.0-rc.115",
+        "sass-embedded",
+        "vue",
+        name="vuepress",
+    )
     work = project / "docs"
     shutil.rmtree(work, ignore_errors=True)
     maker.node_markdown(work)
@@ -132,9 +141,14 @@ def _jsdoc(maker: Maker, name: str, theme: str, *libraries: str) -> None:
     out = maker.fresh(name)
     sources = [f"node_modules/{library}" for library in libraries]
     maker.run(
-        project / "node_modules/.bin/jsdoc", "-d", out, "-t", f"node_modules/{theme}", *sources,
+        project / "node_modules/.bin/jsdoc",
+        "-d",
+        out,
+        "-t",
+        f"node_modules/{theme}",
+        *sources,
         at=project,
-    )  # fmt: skip
+    )
     maker.keep(name, out)
 
 
@@ -143,9 +157,15 @@ def documentation(maker: Maker) -> None:
     project = maker.npm("documentation", "async", name="documentation")
     out = maker.fresh("documentation")
     maker.run(
-        project / "node_modules/.bin/documentation", "build", "node_modules/async/dist/async.mjs",
-        "-f", "html", "-o", out, at=project,
-    )  # fmt: skip
+        project / "node_modules/.bin/documentation",
+        "build",
+        "node_modules/async/dist/async.mjs",
+        "-f",
+        "html",
+        "-o",
+        out,
+        at=project,
+    )
     maker.keep("documentation", out)
 
 
@@ -154,12 +174,16 @@ def esdoc(maker: Maker) -> None:
     project = maker.npm("esdoc", "esdoc-standard-plugin", "async", name="esdoc")
     out = maker.fresh("esdoc")
     (out / "esdoc.json").write_text(
-        json.dumps({
-            "source": str(project / "node_modules/async"), "destination": str(out / "html"),
-            "excludes": ["dist", "bower"], "plugins": [{"name": "esdoc-standard-plugin"}],
-        }),
+        json.dumps(
+            {
+                "source": str(project / "node_modules/async"),
+                "destination": str(out / "html"),
+                "excludes": ["dist", "bower"],
+                "plugins": [{"name": "esdoc-standard-plugin"}],
+            }
+        ),
         "utf-8",
-    )  # fmt: skip
+    )
     maker.run(project / "node_modules/.bin/esdoc", "-c", out / "esdoc.json", at=project)
     maker.keep("esdoc", out / "html")
 
@@ -169,9 +193,17 @@ def latex2html(maker: Maker) -> None:
     out = maker.fresh("latex2html")
     pages = [str(page) for page in chapters(maker, out / "text")[:8]]
     maker.run(
-        "pandoc", "-f", "gfm", "-t", "latex", "-s", "--no-highlight",
-        "-o", out / "manual.tex", *pages,
-    )  # fmt: skip
+        "pandoc",
+        "-f",
+        "gfm",
+        "-t",
+        "latex",
+        "-s",
+        "--no-highlight",
+        "-o",
+        out / "manual.tex",
+        *pages,
+    )
     text = (out / "manual.tex").read_text("utf-8")
     _, begin, body = text.partition("\\begin{document}")
     head = "\\documentclass{article}\n\\usepackage{html,hyperref,longtable}\n"
@@ -181,9 +213,19 @@ def latex2html(maker: Maker) -> None:
     body = re.sub(r"\\(?:begin|end)\{(?:Shaded|Highlighting)\}(?:\[\])?", "", body)
     (out / "manual.tex").write_text(head + begin + body, "utf-8")
     maker.run(
-        "latex2html", "-dir", out / "html", "-mkdir", "-no_math", "-no_images", "-split", "4",
-        "-info", "0", "manual.tex", at=out,
-    )  # fmt: skip
+        "latex2html",
+        "-dir",
+        out / "html",
+        "-mkdir",
+        "-no_math",
+        "-no_images",
+        "-split",
+        "4",
+        "-info",
+        "0",
+        "manual.tex",
+        at=out,
+    )
     maker.keep("latex2html", out / "html")
 
 
@@ -228,9 +270,20 @@ def pandoc(maker: Maker) -> None:
     (out / "html").mkdir()
     for page in chapters(maker, out / "text"):
         maker.run(
-            "pandoc", "-f", "gfm", "-t", "html5", "-s", "--toc", "--number-sections",
-            "--metadata", f"title={page.stem}", "-o", out / "html" / f"{page.stem}.html", page,
-        )  # fmt: skip
+            "pandoc",
+            "-f",
+            "gfm",
+            "-t",
+            "html5",
+            "-s",
+            "--toc",
+            "--number-sections",
+            "--metadata",
+            f"title={page.stem}",
+            "-o",
+            out / "html" / f"{page.stem}.html",
+            page,
+        )
     maker.keep("pandoc", out / "html")
 
 
@@ -265,8 +318,18 @@ def antora(maker: Maker) -> None:
     pages.mkdir(parents=True)
     names = []
     for page in chapters(maker, work / "text"):
-        maker.run("pandoc", "-f", "gfm", "-t", "asciidoc", "--shift-heading-level-by=-1", "-s",
-                  "-o", pages / f"{page.stem}.adoc", page)  # fmt: skip
+        maker.run(
+            "pandoc",
+            "-f",
+            "gfm",
+            "-t",
+            "asciidoc",
+            "--shift-heading-level-by=-1",
+            "-s",
+            "-o",
+            pages / f"{page.stem}.adoc",
+            page,
+        )
         names.append(page.stem)
     (pages / "index.adoc").write_text(
         "= Manual\n\nAll.\n\n" + "".join(f"* xref:{one}.adoc[]\n" for one in names), "utf-8"
@@ -294,8 +357,9 @@ def antora(maker: Maker) -> None:
     maker.run("git", "init", "-q", at=work)
     maker.run("git", "add", "docs", at=work)
     maker.run("git", *author, "commit", "-q", "-m", "text", at=work)
-    maker.run(project / "node_modules/.bin/antora", "--to-dir", work / "html", "playbook.yml",
-              at=work)  # fmt: skip
+    maker.run(
+        project / "node_modules/.bin/antora", "--to-dir", work / "html", "playbook.yml", at=work
+    )
     maker.keep("antora", work / "html")
 
 

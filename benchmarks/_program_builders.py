@@ -12,9 +12,30 @@ from _wiki_page import wiki_page
 
 _DOCBOOK = Path("/usr/share/xml/docbook/stylesheet/docbook-xsl")
 _BOOSTBOOK = Path("/usr/share/boostbook/xsl")
-_CHAPTERS = ("assert", "buffer", "child_process", "cluster", "console", "crypto", "dns", "errors",
-             "events", "fs", "http", "modules", "net", "os", "path", "process", "stream", "timers",
-             "tls", "url", "util", "zlib")  # fmt: skip
+_CHAPTERS = (
+    "assert",
+    "buffer",
+    "child_process",
+    "cluster",
+    "console",
+    "crypto",
+    "dns",
+    "errors",
+    "events",
+    "fs",
+    "http",
+    "modules",
+    "net",
+    "os",
+    "path",
+    "process",
+    "stream",
+    "timers",
+    "tls",
+    "url",
+    "util",
+    "zlib",
+)
 
 
 def chapters(maker: Maker, target: Path) -> list[Path]:
@@ -41,7 +62,7 @@ def texi2html(maker: Maker) -> None:
     """The manual of a GNU program by texi2html."""
     out = maker.fresh("texi2html")
     manual = maker.source("wget") / "doc/wget.texi"
-    maker.run("texi2html", "--split=section", "--output", out, manual)  # fmt: skip
+    maker.run("texi2html", "--split=section", "--output", out, manual)
     maker.keep("texi2html", out)
 
 
@@ -49,11 +70,17 @@ def doxygen(maker: Maker) -> None:
     """A library of C++ by Doxygen, with sources."""
     library, out = maker.source("tinyxml2"), maker.fresh("doxygen")
     options = {
-        "PROJECT_NAME": "TinyXML-2", "INPUT": f"{library}/tinyxml2.h {library}/readme.md",
-        "OUTPUT_DIRECTORY": out, "EXTRACT_ALL": "YES", "SOURCE_BROWSER": "YES",
-        "GENERATE_TREEVIEW": "YES", "GENERATE_LATEX": "NO", "GENERATE_XML": "YES", "QUIET": "YES",
+        "PROJECT_NAME": "TinyXML-2",
+        "INPUT": f"{library}/tinyxml2.h {library}/readme.md",
+        "OUTPUT_DIRECTORY": out,
+        "EXTRACT_ALL": "YES",
+        "SOURCE_BROWSER": "YES",
+        "GENERATE_TREEVIEW": "YES",
+        "GENERATE_LATEX": "NO",
+        "GENERATE_XML": "YES",
+        "QUIET": "YES",
         "USE_MDFILE_AS_MAINPAGE": f"{library}/readme.md",
-    }  # fmt: skip
+    }
     (out / "Doxyfile").write_text("".join(f"{a} = {b}\n" for a, b in options.items()), "utf-8")
     maker.run("doxygen", at=out)
     maker.keep("doxygen", out / "html")
@@ -66,9 +93,16 @@ def boostbook(maker: Maker) -> None:
     if not made.is_dir():
         doxygen(maker)
     maker.run("xsltproc", "-o", out / "all.xml", made / "combine.xslt", made / "index.xml")
-    maker.run("xsltproc", "--stringparam", "boost.doxygen.header.prefix", "tinyxml2",
-              "-o", out / "reference.xml", _BOOSTBOOK / "doxygen/doxygen2boostbook.xsl",
-              out / "all.xml")  # fmt: skip
+    maker.run(
+        "xsltproc",
+        "--stringparam",
+        "boost.doxygen.header.prefix",
+        "tinyxml2",
+        "-o",
+        out / "reference.xml",
+        _BOOSTBOOK / "doxygen/doxygen2boostbook.xsl",
+        out / "all.xml",
+    )
     reference = (out / "reference.xml").read_text("utf-8")
     reference = re.sub(r"^<\?xml.*?\?>\s*|<!DOCTYPE.*?>\s*", "", reference, flags=re.S)
     parts = []
@@ -81,10 +115,17 @@ def boostbook(maker: Maker) -> None:
         f"<libraryinfo><title>Library</title></libraryinfo>{''.join(parts)}{reference}</library>",
         "utf-8",
     )
-    maker.run("xsltproc", "--nonet", "-o", out / "docbook.xml", _BOOSTBOOK / "docbook.xsl",
-              out / "library.xml")  # fmt: skip
-    maker.run("xsltproc", "--nonet", "-o", f"{out}/html/", _BOOSTBOOK / "html.xsl",
-              out / "docbook.xml")  # fmt: skip
+    maker.run(
+        "xsltproc",
+        "--nonet",
+        "-o",
+        out / "docbook.xml",
+        _BOOSTBOOK / "docbook.xsl",
+        out / "library.xml",
+    )
+    maker.run(
+        "xsltproc", "--nonet", "-o", f"{out}/html/", _BOOSTBOOK / "html.xsl", out / "docbook.xml"
+    )
     maker.keep("boostbook", out / "html")
 
 
@@ -105,9 +146,21 @@ def docbook(maker: Maker) -> None:
         f"{''.join(parts)}</book>",
         "utf-8",
     )
-    maker.run("xsltproc", "--nonet", "--stringparam", "base.dir", f"{out}/html/",
-              "--stringparam", "use.id.as.filename", "1", "--stringparam", "section.autolabel", "1",
-              _DOCBOOK / "html/chunk.xsl", out / "book.xml")  # fmt: skip
+    maker.run(
+        "xsltproc",
+        "--nonet",
+        "--stringparam",
+        "base.dir",
+        f"{out}/html/",
+        "--stringparam",
+        "use.id.as.filename",
+        "1",
+        "--stringparam",
+        "section.autolabel",
+        "1",
+        _DOCBOOK / "html/chunk.xsl",
+        out / "book.xml",
+    )
     maker.keep("docbook", out / "html")
 
 
@@ -117,25 +170,52 @@ def publican(maker: Maker) -> None:
     book = maker.tools / "work/docbook/book.xml"
     if not book.is_file():
         docbook(maker)
-    maker.run("xsltproc", "--nonet", "--stringparam", "base.dir", f"{out}/html/",
-              "--stringparam", "chunk.first.sections", "1", "--stringparam", "admon.graphics", "1",
-              "--stringparam", "chunk.section.depth", "2",
-              _DOCBOOK / "xhtml-1_1/chunk.xsl", book)  # fmt: skip
+    maker.run(
+        "xsltproc",
+        "--nonet",
+        "--stringparam",
+        "base.dir",
+        f"{out}/html/",
+        "--stringparam",
+        "chunk.first.sections",
+        "1",
+        "--stringparam",
+        "admon.graphics",
+        "1",
+        "--stringparam",
+        "chunk.section.depth",
+        "2",
+        _DOCBOOK / "xhtml-1_1/chunk.xsl",
+        book,
+    )
     maker.keep("docbook-xhtml", out / "html")
 
 
 def _ruby() -> list[Path]:
     library = next(Path("/usr/lib/ruby").glob("[0-9]*"))
     names = ("optparse*", "uri*", "net*", "set*", "csv*", "erb*", "logger*", "json*", "psych*")
-    return sorted(one for name in names for part in library.glob(name)
-                  for one in (part.rglob("*.rb") if part.is_dir() else [part]))  # fmt: skip
+    return sorted(
+        one
+        for name in names
+        for part in library.glob(name)
+        for one in (part.rglob("*.rb") if part.is_dir() else [part])
+    )
 
 
 def yard(maker: Maker) -> None:
     """Parts of Ruby's library by YARD."""
     out = maker.fresh("yard")
-    maker.run("yardoc", "--no-save", "--no-cache", "--quiet", "-o", out / "html",
-              "-b", out / "db", *_ruby())  # fmt: skip
+    maker.run(
+        "yardoc",
+        "--no-save",
+        "--no-cache",
+        "--quiet",
+        "-o",
+        out / "html",
+        "-b",
+        out / "db",
+        *_ruby(),
+    )
     maker.keep("yard", out / "html")
 
 
@@ -153,8 +233,16 @@ def gi_docgen(maker: Maker) -> None:
     for package, name in (("libportal-dev", "Xdp-1.0"), ("libgirepository1.0-dev", "GObject-2.0")):
         gir = maker.debian(package) / f"usr/share/gir-1.0/{name}.gir"
         (out / name).mkdir()
-        maker.run("gi-docgen", "generate", "-q", "--add-include-path", girs,
-                  "--output-dir", out / name, gir)  # fmt: skip
+        maker.run(
+            "gi-docgen",
+            "generate",
+            "-q",
+            "--add-include-path",
+            girs,
+            "--output-dir",
+            out / name,
+            gir,
+        )
     maker.keep("gi-docgen", out)
 
 
@@ -167,8 +255,18 @@ def haddock(maker: Maker) -> None:
         modules = [one for one in sorted(root.rglob("[A-Z]*.hs")) if one.stem != "Setup"]
         modules = [one for one in modules if one.relative_to(root).parts[0] in ("Data", "Control")]
         (out / package).mkdir()
-        maker.run("haddock", "--html", "--odir", out / package, "--title", package,
-                  f"--optghc=-i{root}", "--optghc=-DUSE_CALLSTACK", *modules, at=root)  # fmt: skip
+        maker.run(
+            "haddock",
+            "--html",
+            "--odir",
+            out / package,
+            "--title",
+            package,
+            f"--optghc=-i{root}",
+            "--optghc=-DUSE_CALLSTACK",
+            *modules,
+            at=root,
+        )
     maker.keep("haddock", out)
 
 
@@ -176,8 +274,17 @@ def javadoc(maker: Maker) -> None:
     """A library of Java by Javadoc."""
     out = maker.fresh("javadoc")
     library = maker.source("libcommons-codec-java") / "src/main/java"
-    maker.run("javadoc", "-quiet", "-Xdoclint:none", "-d", out, "-sourcepath", library,
-              "-subpackages", "org")  # fmt: skip
+    maker.run(
+        "javadoc",
+        "-quiet",
+        "-Xdoclint:none",
+        "-d",
+        out,
+        "-sourcepath",
+        library,
+        "-subpackages",
+        "org",
+    )
     maker.keep("javadoc", out)
 
 

@@ -51,9 +51,15 @@ def asciidoc_man(maker: Maker) -> None:
     out = maker.fresh("asciidoc-man")
     project = maker.npm("asciidoctor~2", "@asciidoctor/core~2")
     maker.run(
-        project / "node_modules/.bin/asciidoctor", "-b", "html5", "-d", "manpage", "-D", out,
+        project / "node_modules/.bin/asciidoctor",
+        "-b",
+        "html5",
+        "-d",
+        "manpage",
+        "-D",
+        out,
         *[page for page in pages if page.stem != "asciidoc"],
-    )  # fmt: skip
+    )
     maker.keep("asciidoc-man", out)
 
 
@@ -65,10 +71,12 @@ def material(maker: Maker) -> None:
     (work / "mkdocs.yml").write_text(
         "site_name: Manual\ntheme:\n  name: material\n  font: false\n  features: "
         "[content.code.copy, navigation.footer]\nmarkdown_extensions: [admonition, toc:"
-        " {permalink: true}]\n".replace("[admonition, toc: {permalink: true}]",
-                                        "\n  - admonition\n  - toc:\n      permalink: true"),
+        " {permalink: true}]\n".replace(
+            "[admonition, toc: {permalink: true}]",
+            "\n  - admonition\n  - toc:\n      permalink: true",
+        ),
         "utf-8",
-    )  # fmt: skip
+    )
     maker.run(programs / "mkdocs", "build", "-q", at=work)
     maker.keep("material", work / "site")
 
@@ -97,8 +105,16 @@ def docusaurus(maker: Maker) -> None:
     work = maker.tools / "docusaurus"
     if not (work / "node_modules").is_dir():
         shutil.rmtree(work, ignore_errors=True)
-        maker.run("npx", "--yes", "create-docusaurus@latest", "docusaurus", "classic",
-                  "--javascript", "--package-manager", "npm")  # fmt: skip
+        maker.run(
+            "npx",
+            "--yes",
+            "create-docusaurus@latest",
+            "docusaurus",
+            "classic",
+            "--javascript",
+            "--package-manager",
+            "npm",
+        )
     maker.node_markdown(work / "docs/node")
     for page in (work / "docs/node").glob("*.md"):
         page.write_text(escaped(page), "utf-8")
@@ -134,11 +150,21 @@ def typedoc(maker: Maker) -> None:
     project = maker.npm("typedoc", "typescript", "rxjs")
     out = project / "typedoc-site"
     maker.run(
-        project / "node_modules/.bin/typedoc", "--out", out, "--entryPoints",
-        "node_modules/rxjs/src/index.ts", "--tsconfig", "node_modules/rxjs/src/tsconfig.base.json",
-        "--skipErrorChecking", "--disableGit", "--sourceLinkTemplate", "https://example.org/{path}",
-        "--readme", "none", at=project,
-    )  # fmt: skip
+        project / "node_modules/.bin/typedoc",
+        "--out",
+        out,
+        "--entryPoints",
+        "node_modules/rxjs/src/index.ts",
+        "--tsconfig",
+        "node_modules/rxjs/src/tsconfig.base.json",
+        "--skipErrorChecking",
+        "--disableGit",
+        "--sourceLinkTemplate",
+        "https://example.org/{path}",
+        "--readme",
+        "none",
+        at=project,
+    )
     maker.keep("typedoc", out)
 
 
@@ -167,8 +193,11 @@ def pydoctor(maker: Maker) -> None:
     # it fails where a docstring has a mistake, with all pages written
     done = subprocess.run(
         [programs / "pydoctor", "--html-output", out, "--docformat", "restructuredtext", package],
-        cwd=out, capture_output=True, check=False, timeout=900,
-    )  # fmt: skip
+        cwd=out,
+        capture_output=True,
+        check=False,
+        timeout=900,
+    )
     if done.returncode not in (0, 2, 3):
         done.check_returncode()
     maker.keep("pydoctor", out)

@@ -35,9 +35,15 @@ class Maker:
             CalledProcessError: It failed; the end of what it said is printed.
         """
         done = subprocess.run(
-            [str(part) for part in command], cwd=at or self.tools, capture_output=True, text=True,
-            errors="replace", check=False, timeout=900, env={**os.environ, **environment},
-        )  # fmt: skip
+            [str(part) for part in command],
+            cwd=at or self.tools,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=900,
+            env={**os.environ, **environment},
+        )
         if done.returncode:
             print((done.stdout + done.stderr)[-2000:], file=sys.stderr)
             done.check_returncode()
@@ -45,9 +51,12 @@ class Maker:
     def attempt(self, *command: str | Path) -> None:
         """Run a program on one of many parts, of which some may not be had."""
         subprocess.run(
-            [str(part) for part in command], cwd=self.tools, capture_output=True, check=False,
+            [str(part) for part in command],
+            cwd=self.tools,
+            capture_output=True,
+            check=False,
             timeout=300,
-        )  # fmt: skip
+        )
 
     def debian(self, package: str) -> Path:
         """The files of a Debian package, unpacked and not installed."""
@@ -67,8 +76,11 @@ class Maker:
             lists = self.tools / "lists"
             (lists / "partial").mkdir(parents=True, exist_ok=True)
             listed = self.tools / "sources.list"
-            only = (f"Dir::Etc::sourcelist={listed}", "Dir::Etc::sourceparts=-",
-                    f"Dir::State::lists={lists}")  # fmt: skip
+            only = (
+                f"Dir::Etc::sourcelist={listed}",
+                "Dir::Etc::sourceparts=-",
+                f"Dir::State::lists={lists}",
+            )
             options = [part for one in only for part in ("-o", one)]
             if not listed.is_file():
                 listed.write_text(self._distribution(), "utf-8")
@@ -84,8 +96,11 @@ class Maker:
         form = "deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)"
         listed = subprocess.run(
             ["apt-get", "indextargets", "--format", form, "Created-By: Packages", "Origin: Debian"],
-            capture_output=True, text=True, check=True, timeout=60,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
         return "".join(f"{line}\n" for line in dict.fromkeys(listed.stdout.splitlines()))
 
     def python(self, *packages: str, place: str = "venv") -> Path:

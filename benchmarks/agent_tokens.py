@@ -73,8 +73,15 @@ class Tally:
         """Its line of the table."""
         count = len(self.costs)
         right = f"{self.tokens / self.right:,.0f}" if self.right else "-"
-        return [corpus, way, f"{self.right} of {count}", f"{np.median(self.costs):,.0f}",
-                f"{self.tokens / count:,.0f}", right, f"{self.calls / count:.1f}"]  # fmt: skip
+        return [
+            corpus,
+            way,
+            f"{self.right} of {count}",
+            f"{np.median(self.costs):,.0f}",
+            f"{self.tokens / count:,.0f}",
+            right,
+            f"{self.calls / count:.1f}",
+        ]
 
 
 @asynccontextmanager
@@ -232,8 +239,15 @@ def main() -> None:
             corpus = Corpus(found.name, found.kb, questions_of(found))
             more, said = anyio.run(measured, corpus, folder, options.files)
             rows += more
-    head = ["set", "way", "right", "tokens a question, median", "mean", "tokens a right answer",
-            "calls a question"]  # fmt: skip
+    head = [
+        "set",
+        "way",
+        "right",
+        "tokens a question, median",
+        "mean",
+        "tokens a right answer",
+        "calls a question",
+    ]
     report("agent_tokens", [f"{said}.", "", *table(head, rows)])
 
 

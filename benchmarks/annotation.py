@@ -178,9 +178,17 @@ def _passage(row: dict[str, Any]) -> Passage:
     assert isinstance(path, list)
     chunk = Chunk("", "", 0, 0, len(text), text, tuple(path), str(row["anchor"]), None)
     document = Document(
-        "", str(row["page"]), title, "", DocumentType.MANUAL, (), {}, DocumentState.CURRENT,
-        datetime(2026, 1, 1, tzinfo=UTC), "",
-    )  # fmt: skip
+        "",
+        str(row["page"]),
+        title,
+        "",
+        DocumentType.MANUAL,
+        (),
+        {},
+        DocumentState.CURRENT,
+        datetime(2026, 1, 1, tzinfo=UTC),
+        "",
+    )
     return Passage(chunk, document)
 
 
@@ -216,9 +224,7 @@ def main() -> None:
         some = [chunk for chunk in fresh if manual in ("", chunk.manual)]
         accuracy = f"{scores(some).accuracy:.3f}"
         rows.append((manual or "all", "frames", str(len(some)), accuracy, "", "", ""))
-    sets = {
-        "tuning": [chunk for chunk in chunks if chunk.tuning], "unseen": [*unseen, *fresh]
-    }  # fmt: skip
+    sets = {"tuning": [chunk for chunk in chunks if chunk.tuning], "unseen": [*unseen, *fresh]}
     kinds = [
         (frame, name, str(count), f"{precision:.2f}", f"{recall:.2f}")
         for name, some in sets.items()

@@ -64,8 +64,13 @@ def measured(workspace: Workspace, kb: KnowledgeBase, queries: list[str]) -> lis
     ]
     named = sum(bool(facts.find(query).facts) for query in queries) / len(queries)
     middle = [f"{each * 1000:.1f}" for each in (search, graph, whole)]
-    return [kb.name, str(len(queries) - WARM), f"{named:.0%}", *middle,
-            *(f"{ratio:.2f}" for ratio in ratios)]  # fmt: skip
+    return [
+        kb.name,
+        str(len(queries) - WARM),
+        f"{named:.0%}",
+        *middle,
+        *(f"{ratio:.2f}" for ratio in ratios),
+    ]
 
 
 def main() -> None:
@@ -76,8 +81,16 @@ def main() -> None:
             with Workspace(folder) as workspace:
                 queries = [question.text for question in corpus.questions]
                 rows.append(measured(workspace, workspace[corpus.name], queries))
-    head = ["set", "questions", "that name entities", "search, ms", "graph, ms", "context, ms",
-            "context by the slower leg", "the same, asked again"]  # fmt: skip
+    head = [
+        "set",
+        "questions",
+        "that name entities",
+        "search, ms",
+        "graph, ms",
+        "context, ms",
+        "context by the slower leg",
+        "the same, asked again",
+    ]
     report("context", ["Medians, 3 passages and 5 entities at most:", "", *table(head, rows)])
 
 

@@ -158,9 +158,12 @@ def fidelity_table(manuals: dict[str, Path], most: int, before: int) -> str:
         for path, page in read(folder, pages):
             figures = Fidelity()
             found = figures.add(
-                decode(path.read_bytes(), ""), page.content, url=address(folder, path),
-                template=template, article=page.article,
-            )  # fmt: skip
+                decode(path.read_bytes(), ""),
+                page.content,
+                url=address(folder, path),
+                template=template,
+                article=page.article,
+            )
             names = found.names if found is not None else ()
             one = PageFidelity(path.name, figures, page.title, page.article, names=names)
             measured.append(one)
@@ -176,10 +179,9 @@ def row(name: str, reader: str, pages: int, measured: list[PageFidelity]) -> str
         total.include(page.fidelity)
     titles = FidelityReport(tuple(measured), total).titles
     cells = (
-        f"{100 * total.share(kind):.2f} of {total.wanted[kind]:,}" if total.wanted[kind]
-        else "none"
+        f"{100 * total.share(kind):.2f} of {total.wanted[kind]:,}" if total.wanted[kind] else "none"
         for kind in KINDS
-    )  # fmt: skip
+    )
     first = f"| {name} | {reader} | {pages} | {pages - len(measured)} | {100 * titles:.1f}"
     return f"{first} | {' | '.join(cells)} |"
 

@@ -62,14 +62,12 @@ COPIES = {
     "flask": Copy(
         "python-flask-doc", "usr/share/doc/python-flask-doc/html", "index.html", plain=True
     ),
-    "scrapy": Copy(
-        "python-scrapy-doc", "usr/share/doc/python-scrapy-doc/html", "index.html"
-    ),
+    "scrapy": Copy("python-scrapy-doc", "usr/share/doc/python-scrapy-doc/html", "index.html"),
     "fish": Copy("fish-common", "usr/share/doc/fish", "index.html"),
     "mkdocs": Copy("mkdocs-doc", "usr/share/doc/mkdocs/html", "index.html", plain=True),
     "rust-reference": Copy("rust-doc", "usr/share/doc/rust-doc/html/reference", "index.html"),
     "jsoup": Copy("libjsoup-java-doc", "usr/share/doc/libjsoup-java/api", "index.html"),
-}  # fmt: skip
+}
 OFFLINE = ("handbook", "openapi", "package", "pdf")
 
 

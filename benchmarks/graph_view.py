@@ -104,8 +104,14 @@ def graph(nodes: int, edges: int) -> dict[str, object]:
     types = ("symbol", "symbol", "term", "setting", "error", "flag")
     return {
         "nodes": [
-            {"id": name, "name": name, "type": types[number % 6], "x": places[name][0],
-             "y": places[name][1], "radius": radii[name]}
+            {
+                "id": name,
+                "name": name,
+                "type": types[number % 6],
+                "x": places[name][0],
+                "y": places[name][1],
+                "radius": radii[name],
+            }
             for number, name in enumerate(names)
         ],
         "edges": [
@@ -113,7 +119,7 @@ def graph(nodes: int, edges: int) -> dict[str, object]:
             for (a, b), weight in weights.items()
         ],
         "total": nodes,
-    }  # fmt: skip
+    }
 
 
 def main() -> None:

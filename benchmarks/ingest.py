@@ -171,11 +171,15 @@ def ingests(lines: Path, folder: Path) -> list[str]:
     ours = results["kbkit"]["seconds"]
     rows = [
         [
-            name, f"{taken['seconds']:.1f} s", f"{taken['seconds'] / ours:.1f}",
-            f"{taken['processor']:.1f} s", f"{taken['peak']:.0f} MB", f"{taken['chunks']:,.0f}",
+            name,
+            f"{taken['seconds']:.1f} s",
+            f"{taken['seconds'] / ours:.1f}",
+            f"{taken['processor']:.1f} s",
+            f"{taken['peak']:.0f} MB",
+            f"{taken['chunks']:,.0f}",
         ]
         for name, taken in results.items()
-    ]  # fmt: skip
+    ]
     head = ["", "time", "times kbkit's", "processor time", "peak memory", "chunks"]
     return table(head, rows)
 

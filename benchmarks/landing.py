@@ -224,12 +224,27 @@ def main() -> None:
             continue
         found = measure(files, folder)
         many = max(found.chunks, 1)
-        rows.append([folder.name, str(len(files)), str(found.chunks), str(found.unseen),
-                     f"{100 * found.fragments / many:.1f}", f"{100 * found.by_anchor / many:.1f}",
-                     f"{100 * found.by_link / many:.1f}"])  # fmt: skip
+        rows.append(
+            [
+                folder.name,
+                str(len(files)),
+                str(found.chunks),
+                str(found.unseen),
+                f"{100 * found.fragments / many:.1f}",
+                f"{100 * found.by_anchor / many:.1f}",
+                f"{100 * found.by_link / many:.1f}",
+            ]
+        )
         print(*rows[-1], flush=True)
-    heads = ["set", "pages", "chunks", "not found", "with text fragment %", "anchor alone %",
-             "link %"]  # fmt: skip
+    heads = [
+        "set",
+        "pages",
+        "chunks",
+        "not found",
+        "with text fragment %",
+        "anchor alone %",
+        "link %",
+    ]
     report("landing", table(heads, rows))
 
 

@@ -277,15 +277,18 @@ def measure(workspace: kbkit.Workspace, kb: kbkit.KnowledgeBase, asked: list[str
             changed = "{} ({} without mapped files)".format(*resident())
             figures.note("resident behind one change, MB", changed)
     figures.note("one `add`, median ms", f"{median(added):.0f}")
-    figures.note("the search right after, median / most ms",
-                 f"{median(after):.1f} / {max(after):.1f}")  # fmt: skip
+    figures.note(
+        "the search right after, median / most ms", f"{median(after):.1f} / {max(after):.1f}"
+    )
     for turn in range(7):
         kb.documents.delete(f"text:Measured {turn}")
     kb.search(asked[0])
     figures.times("hybrid after changes", kb.search, asked)
     shares = recall(kb, asked[:60])
-    figures.note("recall of the nearest hundred, mean / least, %",
-                 f"{np.mean(shares) * 100:.2f} / {min(shares) * 100:.0f}")  # fmt: skip
+    figures.note(
+        "recall of the nearest hundred, mean / least, %",
+        f"{np.mean(shares) * 100:.2f} / {min(shares) * 100:.0f}",
+    )
     for number in (1, 16):
         times = sorted(in_threads(kb, asked, number))
         figures.note(

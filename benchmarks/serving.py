@@ -75,9 +75,11 @@ def started(command: Sequence[str | Path], said: bytes = b"") -> Iterator[str]:
 def load(order: Order) -> dict[str, Any]:
     """What clients saw, in a process of their own."""
     done = subprocess.run(
-        [sys.executable, HERE / "_clients.py"], input=json.dumps(asdict(order)).encode(),
-        stdout=subprocess.PIPE, check=True,
-    )  # fmt: skip
+        [sys.executable, HERE / "_clients.py"],
+        input=json.dumps(asdict(order)).encode(),
+        stdout=subprocess.PIPE,
+        check=True,
+    )
     seen: dict[str, Any] = json.loads(done.stdout)
     return seen
 
@@ -144,8 +146,9 @@ def main() -> None:
             lines += [
                 f"{options.clients} clients on {chunks:,} chunks for {options.seconds:g} s, "
                 f"pauses of {pause:g} s on average. {said:,} writes answered, {gone} of them lost; "
-                f"answered with errors: {sum(seen['failed'].values())}.", ""
-            ]  # fmt: skip
+                f"answered with errors: {sum(seen['failed'].values())}.",
+                "",
+            ]
             lines += [f"- {said}: {count}" for said, count in seen["failed"].items()]
             rows = [row(kind, seen["times"][kind], options.seconds) for kind in seen["times"]]
             rows.append(row("a bare handler", bare["times"]["search"], options.seconds / 6))

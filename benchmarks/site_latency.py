@@ -156,8 +156,19 @@ def main() -> None:
             for name, chunks, site, questions in sites
         ]
         chromium.close()
-    heads = ["site", "chunks", "first view kB", "of it search", "to first result kB", "later kB",
-             "at most", "p50 ms", "p95 ms", "warm p50", "warm p95"]  # fmt: skip
+    heads = [
+        "site",
+        "chunks",
+        "first view kB",
+        "of it search",
+        "to first result kB",
+        "later kB",
+        "at most",
+        "p50 ms",
+        "p95 ms",
+        "warm p50",
+        "warm p95",
+    ]
     about = f"{KEY} ms a key; load {os.getloadavg()[0]:.1f} at the end"
     report("site_latency", [about, "", *table(heads, rows)])
 

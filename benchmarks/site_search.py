@@ -44,8 +44,22 @@ from kbkit.recipes import AnyEmbedding, OnnxEmbedding, RetrievalSpec, StaticEmbe
 
 BOX = "input.md-search__input"
 ITEMS = ".md-search-result__item"
-HEADS = ("set", "search", "first view kB", "first result kB", "requests", "ready ms", "later kB",
-         "model kB", "index MB", "compressed", "p50 ms", "p95 ms", "nDCG@10", "Hit@1")  # fmt: skip
+HEADS = (
+    "set",
+    "search",
+    "first view kB",
+    "first result kB",
+    "requests",
+    "ready ms",
+    "later kB",
+    "model kB",
+    "index MB",
+    "compressed",
+    "p50 ms",
+    "p95 ms",
+    "nDCG@10",
+    "Hit@1",
+)
 TYPED = """
 (() => {
   let keyed = 0;

@@ -127,8 +127,16 @@ def main(names: Sequence[str]) -> None:
                     outcomes = [halves(kb, asked, known, seed) for seed in range(SPLITS)]
                     rows.append(row([corpus.name, unit, start], outcomes))
                     print(*rows[-1], flush=True)
-    head = ["collection", "by", "settings before", "kept", "other half before, nDCG@10", "after",
-            "worst change", "CPU seconds"]  # fmt: skip
+    head = [
+        "collection",
+        "by",
+        "settings before",
+        "kept",
+        "other half before, nDCG@10",
+        "after",
+        "worst change",
+        "CPU seconds",
+    ]
     if rows:
         report("tuning", ["# Settings learned on half of the queries", "", *table(head, rows)])
 

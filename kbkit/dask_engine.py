@@ -97,9 +97,9 @@ class ClusterWorkers:
         """Examine a new worker; ``None`` if it does not answer, and is asked again."""
         ours = version("kbkit")
         try:
-            theirs = self._client.run(
-                version, "kbkit", workers=[worker], callback_timeout=_ANSWER
-            )[worker]  # fmt: skip
+            theirs = self._client.run(version, "kbkit", workers=[worker], callback_timeout=_ANSWER)[
+                worker
+            ]
         except PackageNotFoundError:
             theirs = ""
         except Exception as error:  # it hangs, or is gone by now
@@ -244,9 +244,12 @@ class DaskEngine:
         if asked.places or not self._workers.unfit:
             # each is done anew, also one that is the same as another
             asked.sent = self._client.submit(
-                asked.function, asked.task, *asked.arguments, pure=False,
+                asked.function,
+                asked.task,
+                *asked.arguments,
+                pure=False,
                 workers=sorted(asked.places) or None,
-            )  # fmt: skip
+            )
             asked.sent.add_done_callback(lambda done: self._came(done, asked))
         if before is not None:
             before.release()

@@ -13,9 +13,21 @@ from typing import Literal
 from kbkit.errors import MissingExtraError
 
 Extra = Literal[
-    "panels", "site", "office", "plots", "browser", "firecrawl", "multilingual", "lab", "server",
-    "mcp", "postgres", "dask", "sign", "parquet",
-]  # fmt: skip
+    "panels",
+    "site",
+    "office",
+    "plots",
+    "browser",
+    "firecrawl",
+    "multilingual",
+    "lab",
+    "server",
+    "mcp",
+    "postgres",
+    "dask",
+    "sign",
+    "parquet",
+]
 
 
 @contextmanager

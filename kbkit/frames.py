@@ -49,11 +49,20 @@ def workspace_frame(infos: Iterable[KnowledgeBaseInfo]) -> pd.DataFrame:
     kept beside. ``pending`` chunks are searched, but not in Chroma yet.
     """
     types = {
-        "name": "string", "description": "string", "documents": "Int64", "chunks": "Int64",
-        "current": "Int64", "stale": "Int64", "gone": "Int64", "pending": "Int64",
-        "source_types": "object", "embedder": "string", "dimensions": "Int64",
-        "created_at": TIME, "updated_at": TIME,
-    }  # fmt: skip
+        "name": "string",
+        "description": "string",
+        "documents": "Int64",
+        "chunks": "Int64",
+        "current": "Int64",
+        "stale": "Int64",
+        "gone": "Int64",
+        "pending": "Int64",
+        "source_types": "object",
+        "embedder": "string",
+        "dimensions": "Int64",
+        "created_at": TIME,
+        "updated_at": TIME,
+    }
     rows = [
         asdict(info) | {state: info.states.get(state, 0) for state in _STATES} for info in infos
     ]
@@ -69,11 +78,22 @@ def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
     `kbkit.models.License`).
     """
     types = {
-        "id": "string", "uri": "string", "title": "string", "description": "string",
-        "document_type": _TYPES, "state": _STATES, "fetched_at": TIME, "folder": "category",
-        "tags": "object", "length": "Int64", "license": "string", "license_url": "string",
-        "attribution": "string", "metadata": "object", "content": "string",
-    }  # fmt: skip
+        "id": "string",
+        "uri": "string",
+        "title": "string",
+        "description": "string",
+        "document_type": _TYPES,
+        "state": _STATES,
+        "fetched_at": TIME,
+        "folder": "category",
+        "tags": "object",
+        "length": "Int64",
+        "license": "string",
+        "license_url": "string",
+        "attribution": "string",
+        "metadata": "object",
+        "content": "string",
+    }
     held = list(documents)
     rows = [
         {**document.to_dict()}
@@ -92,10 +112,17 @@ def chunks_frame(chunks: Iterable[Chunk]) -> pd.DataFrame:
     ``page`` counts from 1 and is missing where the source has no pages.
     """
     types = {
-        "id": "string", "document_id": "string", "position": "Int64", "heading_path": "object",
-        "anchor": "string", "page": "Int64", "start": "Int64", "end": "Int64", "length": "Int64",
+        "id": "string",
+        "document_id": "string",
+        "position": "Int64",
+        "heading_path": "object",
+        "anchor": "string",
+        "page": "Int64",
+        "start": "Int64",
+        "end": "Int64",
+        "length": "Int64",
         "text": "string",
-    }  # fmt: skip
+    }
     rows = [asdict(chunk) | {"length": chunk.end - chunk.start} for chunk in chunks]
     return typed_frame(rows, types).set_index("id")
 
@@ -107,12 +134,23 @@ def annotations_frame(annotated: Iterable[AnnotatedChunk]) -> pd.DataFrame:
     ``problems``, ``resolutions`` and ``contexts`` are tuples of texts.
     """
     types = {
-        "chunk_id": "string", "title": "string", "section": "string",
-        "frame": [frame.value for frame in Frame], "confidence": "float64",
-        "normalized_text": "string", "domains": "object", "entities": "object",
-        "problems": "object", "resolutions": "object", "contexts": "object", "start": "Int64",
-        "end": "Int64", "text": "string", "annotator": "string", "uri": "string",
-    }  # fmt: skip
+        "chunk_id": "string",
+        "title": "string",
+        "section": "string",
+        "frame": [frame.value for frame in Frame],
+        "confidence": "float64",
+        "normalized_text": "string",
+        "domains": "object",
+        "entities": "object",
+        "problems": "object",
+        "resolutions": "object",
+        "contexts": "object",
+        "start": "Int64",
+        "end": "Int64",
+        "text": "string",
+        "annotator": "string",
+        "uri": "string",
+    }
     rows = [
         asdict(annotation)
         | {
@@ -135,9 +173,15 @@ def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
     each rater counts.
     """
     types = {
-        "id": "Int64", "target": "string", "target_type": ["chunk", "document"], "score": "Int64",
-        "query": "string", "rater": "string", "note": "string", "created_at": TIME,
-    }  # fmt: skip
+        "id": "Int64",
+        "target": "string",
+        "target_type": ["chunk", "document"],
+        "score": "Int64",
+        "query": "string",
+        "rater": "string",
+        "note": "string",
+        "created_at": TIME,
+    }
     frame = typed_frame(
         [
             asdict(rating) | {"target": rating.target.id, "target_type": rating.target.kind.value}
@@ -154,10 +198,18 @@ def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
 def sources_frame(sources: Iterable[SourceInfo]) -> pd.DataFrame:
     """Sources as a DataFrame, oldest first, indexed by id."""
     types = {
-        "id": "string", "type": "category", "location": "string", "base": "string",
-        "from_recipe": "bool", "created_at": TIME, "options": "object", "name": "string",
-        "enabled": "bool", "documents": "int64", "version": "string",
-    }  # fmt: skip
+        "id": "string",
+        "type": "category",
+        "location": "string",
+        "base": "string",
+        "from_recipe": "bool",
+        "created_at": TIME,
+        "options": "object",
+        "name": "string",
+        "enabled": "bool",
+        "documents": "int64",
+        "version": "string",
+    }
     return typed_frame([asdict(source) for source in sources], types).set_index("id")
 
 
@@ -193,9 +245,16 @@ def places_frame(
     rows: Iterable[Mapping[str, Any]], variance: Sequence[float], chunks: int
 ) -> pd.DataFrame:
     types = {
-        "id": "string", "x": "float64", "y": "float64", "title": "string", "section": "string",
-        "snippet": "string", "document_type": _TYPES, "folder": "category", "uri": "string",
-    }  # fmt: skip
+        "id": "string",
+        "x": "float64",
+        "y": "float64",
+        "title": "string",
+        "section": "string",
+        "snippet": "string",
+        "document_type": _TYPES,
+        "folder": "category",
+        "uri": "string",
+    }
     frame = typed_frame([dict(row) for row in rows], types).set_index("id")
     frame.attrs["variance"] = tuple(variance)
     frame.attrs["chunks"] = chunks
@@ -279,9 +338,15 @@ def _rows_html(
 
 def workspace_html(caption: str, infos: Iterable[KnowledgeBaseInfo]) -> str:
     rows = (
-        (info.name, info.description, f"{info.documents:,}", f"{info.chunks:,}",
-         f"{info.updated_at:%Y-%m-%d %H:%M}") for info in infos
-    )  # fmt: skip
+        (
+            info.name,
+            info.description,
+            f"{info.documents:,}",
+            f"{info.chunks:,}",
+            f"{info.updated_at:%Y-%m-%d %H:%M}",
+        )
+        for info in infos
+    )
     header = ("name", "description", "documents", "chunks", "updated (UTC)")
     return _rows_html(caption, header, rows, None)
 

@@ -103,13 +103,15 @@ def documents_by_type(documents: pd.DataFrame, now: datetime | None = None) -> P
             x=alt.X("documents:Q", title="documents", axis=_whole(counts["documents"].max())),
             y=alt.Y("document_type:N", title=None, sort="-x"),
             color=alt.Color(
-                "fetched:N", title="fetched", sort=order,
+                "fetched:N",
+                title="fetched",
+                sort=order,
                 scale=alt.Scale(domain=order, range=_FRESH_TO_OLD),
             ),
             order=alt.Order("age:Q"),
             tooltip=["document_type:N", "fetched:N", "documents:Q"],
         )
-    )  # fmt: skip
+    )
     return _plot(chart, "Documents by type and freshness", f"{len(held):,} documents")
 
 
@@ -151,14 +153,16 @@ def rating_histogram(ratings: pd.DataFrame) -> Plot:
         .mark_bar()
         .encode(
             x=alt.X(
-                "score:O", title="stars", scale=alt.Scale(domain=[1, 2, 3, 4, 5]),
+                "score:O",
+                title="stars",
+                scale=alt.Scale(domain=[1, 2, 3, 4, 5]),
                 axis=alt.Axis(labelAngle=0),
             ),
             y=alt.Y("ratings:Q", title="ratings", axis=_whole(counts["ratings"].max())),
             color=alt.Color("of:N", title="of a", scale=alt.Scale(scheme=_PALETTE)),
             tooltip=["score:O", "of:N", "ratings:Q"],
         )
-    )  # fmt: skip
+    )
     raters = last["rater"].nunique()
     people = f"{raters:,} {'person' if raters == 1 else 'people'}"
     return _plot(chart, "Ratings", f"{len(last):,} ratings by {people}")
@@ -219,10 +223,15 @@ def _plot(chart: alt.Chart, title: str, subtitle: str) -> Plot:
 def _inked(ink: str) -> dict[str, Any]:
     text = {"labelColor": ink, "titleColor": ink}
     return {
-        "axis": text | {
-            "domainColor": ink, "tickColor": ink, "gridColor": ink,
-            "gridOpacity": 0.15, "domainOpacity": 0.5, "tickOpacity": 0.5,
+        "axis": text
+        | {
+            "domainColor": ink,
+            "tickColor": ink,
+            "gridColor": ink,
+            "gridOpacity": 0.15,
+            "domainOpacity": 0.5,
+            "tickOpacity": 0.5,
         },
         "legend": text,
         "title": {"color": ink, "subtitleColor": ink},
-    }  # fmt: skip
+    }

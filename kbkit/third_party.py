@@ -21,8 +21,11 @@ SECRET_NAME = re.compile(r"key|token|secret|password|credential|auth", re.IGNORE
 """Names of arguments and variables whose values are secret."""
 
 _SECRET_VALUE = re.compile(r"\b(?:sk|pk|hf|gsk|pa)[-_][\w*-]{4,}|(?i:bearer)\s+\S+")
-_IN_ADDRESS = re.compile(r"(?<=://)[^\s/@]+@|(?<=[?&;])[^\s=&#?]*(?:key|token|secret|password|"
-                         r"signature)[^\s=&#]*=[^\s&#]+", re.IGNORECASE)  # fmt: skip
+_IN_ADDRESS = re.compile(
+    r"(?<=://)[^\s/@]+@|(?<=[?&;])[^\s=&#?]*(?:key|token|secret|password|"
+    r"signature)[^\s=&#]*=[^\s&#]+",
+    re.IGNORECASE,
+)
 _MIN_SECRET = 6  # shorter values would blot out ordinary words
 
 

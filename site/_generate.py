@@ -125,8 +125,13 @@ def default(value: Any) -> str:
 
 def limits(metadata: list[Any]) -> str:
     """The bounds of a number or a list, in words."""
-    words = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most",
-             "min_length": "at least"}  # fmt: skip
+    words = {
+        "gt": "more than",
+        "ge": "at least",
+        "lt": "less than",
+        "le": "at most",
+        "min_length": "at least",
+    }
     found = [
         f"{word} {getattr(item, name)}"
         for item in metadata
@@ -149,9 +154,10 @@ def recipe_reference() -> str:
         lines += ["| key | value | default | meaning |", "| --- | --- | --- | --- |"]
         own = inspect.get_annotations(model)
         tag, fields = kind_of(model), model.model_fields
-        order = sorted(fields, key=lambda name: (
-            name != "type", not fields[name].is_required(), name not in own
-        ))  # fmt: skip
+        order = sorted(
+            fields,
+            key=lambda name: (name != "type", not fields[name].is_required(), name not in own),
+        )
         for name in order:
             field, is_tag = fields[name], bool(tag) and name == "type"
             if is_tag:
@@ -159,9 +165,11 @@ def recipe_reference() -> str:
             else:
                 meaning = meanings(model).get(name, "")
                 value = type_name(field.annotation) + limits(field.metadata)
-            start = PydanticUndefined if field.is_required() else field.get_default(
-                call_default_factory=True, validated_data={}
-            )  # fmt: skip
+            start = (
+                PydanticUndefined
+                if field.is_required()
+                else field.get_default(call_default_factory=True, validated_data={})
+            )
             shown = "required" if is_tag else default(start)
             lines.append(f"| `{name}` | {cell(value)} | {shown} | {cell(meaning)} |")
         lines.append("")
@@ -237,9 +245,10 @@ def _parameters(function: Any) -> list[Parameter]:
         value = get_args(kinds[0])[0] if repeated else kinds[0]
         argument = isinstance(info, typer.models.ArgumentInfo)
         spelled = [
-            text for text in (info.default, *(info.param_decls or ()))
+            text
+            for text in (info.default, *(info.param_decls or ()))
             if isinstance(text, str) and text.startswith("-")
-        ]  # fmt: skip
+        ]
         option = "--" + name.replace("_", "-")
         if argument:
             spelled = [info.metavar or name.upper()]
@@ -252,10 +261,15 @@ def _parameters(function: Any) -> list[Parameter]:
         note = f" Environment: `{info.envvar}`." if info.envvar else ""
         found.append(
             Parameter(
-                argument, tuple(spelled), info.metavar or "", repeated, required, str(shown),
+                argument,
+                tuple(spelled),
+                info.metavar or "",
+                repeated,
+                required,
+                str(shown),
                 (info.help or "") + note,
             )
-        )  # fmt: skip
+        )
     return found
 
 

@@ -11,8 +11,11 @@ from kbkit.mcp.manifest import manifest
 from kbkit.mcp.options import SETS
 
 _TYPES = {
-    "string": "text", "integer": "whole number", "number": "number", "boolean": "true or false",
-}  # fmt: skip
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+}
 
 
 def sets() -> str:

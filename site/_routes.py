@@ -29,8 +29,9 @@ def routes() -> str:
 
 
 def _row(method: str, path: str, operation: dict[str, Any]) -> str:
-    scopes = [name for each in operation.get("security", ()) for names in each.values()
-              for name in names]  # fmt: skip
+    scopes = [
+        name for each in operation.get("security", ()) for names in each.values() for name in names
+    ]
     about = " ".join(operation.get("description", "").partition("\n\n")[0].split())
     about = about.replace("|", "\\|").replace("<", "&lt;")
     return f"| `{method} {path}` | {', '.join(scopes) or 'none'} | {about} |"

@@ -41,8 +41,11 @@ class Server:
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _RUN, *told],
-                cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            )  # fmt: skip
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
         until(self._answers)
 
     def _answers(self) -> bool:

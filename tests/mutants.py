@@ -46,18 +46,47 @@ SECONDS = 60
 _SLOWER = 5
 """Tests that take so many times as long, and half a minute, are taken to go on without end."""
 _LEFT_OUT = {".git", ".venv", "node_modules", "__pycache__", ".hypothesis", ".mypy_cache"}
-_LATE = ("chromadb", "llama_index.core", "alembic", "sqlalchemy", "pandas", "scipy.sparse",
-         "scipy.stats", "trafilatura", "hypothesis", "httpx", "onnxruntime", "tokenizers",
-         "ir_measures", "docutils.core", "networkx", "griffe", "fastapi", "psycopg",
-         "schemathesis.pytest.plugin", "xdist.plugin", "pytest_cov.plugin", "pytest_timeout",
-         "anyio.pytest_plugin", "_hypothesis_pytestplugin")  # fmt: skip
+_LATE = (
+    "chromadb",
+    "llama_index.core",
+    "alembic",
+    "sqlalchemy",
+    "pandas",
+    "scipy.sparse",
+    "scipy.stats",
+    "trafilatura",
+    "hypothesis",
+    "httpx",
+    "onnxruntime",
+    "tokenizers",
+    "ir_measures",
+    "docutils.core",
+    "networkx",
+    "griffe",
+    "fastapi",
+    "psycopg",
+    "schemathesis.pytest.plugin",
+    "xdist.plugin",
+    "pytest_cov.plugin",
+    "pytest_timeout",
+    "anyio.pytest_plugin",
+    "_hypothesis_pytestplugin",
+)
 """What tests would import, each time, at the most cost."""
 _CHECKS = {"strict", "daemon", "stacklevel"}
 """Arguments that nobody could see: they make faults loud, or are about the end of a process."""
 _COMPARED = {
-    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
-    ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
-}  # fmt: skip
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.In: "not in",
+    ast.NotIn: "in",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+}
 _HIDDEN = re.compile(r"assert\b|if TYPE_CHECKING:|_?log(ger)?\.(debug|info)\(")
 _COMPUTED = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "*"}
 
@@ -113,9 +142,12 @@ def _scopes(tree: ast.Module) -> dict[int, str]:
             named = isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
             outer = found[id(node)]
             found[id(inner)] = (
-                inner.name if named and outer == "module"
-                else f"{outer}.{inner.name}" if named else outer
-            )  # fmt: skip
+                inner.name
+                if named and outer == "module"
+                else f"{outer}.{inner.name}"
+                if named
+                else outer
+            )
             nodes.append(inner)
     return found
 
@@ -327,9 +359,9 @@ def equivalents(known: Sequence[Mutant]) -> set[str]:
 def draw(known: Sequence[Mutant], number: int, seed: int) -> list[Mutant]:
     """Some mutants, of each name one; whether it is among them has little to do with the others."""
     named = {one.name: one for one in known}
-    return sorted(
-        named.values(), key=lambda one: sha256(f"{seed} {one.name}".encode()).digest()
-    )[:number]  # fmt: skip
+    return sorted(named.values(), key=lambda one: sha256(f"{seed} {one.name}".encode()).digest())[
+        :number
+    ]
 
 
 def _mutants_of(package: str) -> Iterator[Mutant]:
@@ -361,8 +393,9 @@ def main() -> None:
         copy = Path(folder).resolve() / "kbkit"
         shutil.copytree(ROOT, copy, ignore=lambda _, names: _LEFT_OUT.intersection(names))
         # compiled by content: a mutant may be written in the second of what it replaces
-        compileall.compile_dir(copy / "kbkit", quiet=2,
-                               invalidation_mode=PycInvalidationMode.CHECKED_HASH)  # fmt: skip
+        compileall.compile_dir(
+            copy / "kbkit", quiet=2, invalidation_mode=PycInvalidationMode.CHECKED_HASH
+        )
         tests = Tests.measured(copy, given.tests)
         for package in given.packages:
             survivors[package] = []

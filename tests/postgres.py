@@ -40,8 +40,19 @@ class Server:
         if self._user:
             shutil.chown(self._folder, self._user)
         self._programs = programs
-        self._run("initdb", "-D", self._data, "-U", USER, "-A", "trust", "-E", "UTF8",
-                  "--locale=C.UTF-8", "--no-sync")  # fmt: skip
+        self._run(
+            "initdb",
+            "-D",
+            self._data,
+            "-U",
+            USER,
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C.UTF-8",
+            "--no-sync",
+        )
         (self._data / "pg_hba.conf").write_text(_HBA)
         self.start()
         self.execute(f"CREATE ROLE secretive LOGIN PASSWORD '{SECRET}'")
@@ -53,9 +64,14 @@ class Server:
     def _run(self, program: str, *arguments: object) -> None:
         run = subprocess.run(
             [self._programs / program, *map(str, arguments)],
-            user=self._user, group=self._group, extra_groups=[] if self._user else None,
-            cwd=self._folder, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            user=self._user,
+            group=self._group,
+            extra_groups=[] if self._user else None,
+            cwd=self._folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert run.returncode == 0, run.stderr
 
     @property
@@ -71,9 +87,14 @@ class Server:
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._programs / "postgres", "-D", self._data, *arguments],
-                user=self._user, group=self._group, extra_groups=[] if self._user else None,
-                cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            )  # fmt: skip
+                user=self._user,
+                group=self._group,
+                extra_groups=[] if self._user else None,
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
         until(self._answers)
 
     def _answers(self) -> bool:

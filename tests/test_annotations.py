@@ -172,8 +172,9 @@ def test_search_is_filtered_by_what_chunks_say_and_speak_of(kb):
     assert {hit.uri for hit in both} == {"pool", "socket"}
     assert not kb.search("pool", filters={"entity": ["close_pool", "open_pool"], "source": "soc"})
     assert {hit.uri for hit in kb.search("pool", filters={"subject": "connection pools"})} == {
-        "pool", "socket"
-    }  # fmt: skip
+        "pool",
+        "socket",
+    }
     with pytest.raises(ConfigError, match="frame='story': choose from causal"):
         kb.search("pool", filters={"frame": "story"})
     assert not kb.search("pool", filters={"subject": "nobody knows it"})

@@ -29,12 +29,19 @@ PAGES = {
     "other.html": ("Other", "Nothing of interest is said on this page.", "index.html"),
 }
 HIT_KEYS = {
-    "score", "kb", "document_id", "uri", "title", "heading_path", "anchor", "chunk_id", "text",
-    "start", "end",
-}  # fmt: skip
-REPORT_KEYS = {
-    "new", "changed", "same", "gone", "failed", "skipped", "chunks_embedded", "seconds",
-}  # fmt: skip
+    "score",
+    "kb",
+    "document_id",
+    "uri",
+    "title",
+    "heading_path",
+    "anchor",
+    "chunk_id",
+    "text",
+    "start",
+    "end",
+}
+REPORT_KEYS = {"new", "changed", "same", "gone", "failed", "skipped", "chunks_embedded", "seconds"}
 
 
 @dataclass(frozen=True)
@@ -99,9 +106,11 @@ def made(tmp_path_factory):
     with kbkit.open(folder) as workspace:
         drinks = workspace.create("drinks", description="All about drinks")
         drinks.add(
-            "Tea", "# Tea\n\n## Black tea {#black}\n\nBlack tea steeps for four minutes.\n",
-            source="http://x.org/tea.html", tags=["hot"],
-        )  # fmt: skip
+            "Tea",
+            "# Tea\n\n## Black tea {#black}\n\nBlack tea steeps for four minutes.\n",
+            source="http://x.org/tea.html",
+            tags=["hot"],
+        )
         milk = drinks.add("Milk", "# Milk\n\nMilk is kept cold.\n", source="http://x.org/milk.html")
         drinks.rate(milk.id, 4, rater="ann")
         workspace.create("food").add("Bread", "# Bread\n\nBread is baked. [b]ø 🍞[/b]\n")
@@ -179,11 +188,29 @@ def test_files_packages_and_lines_are_read_together(here, tmp_path):
     (tmp_path / "docs" / "b.md").write_text("# Pears\n\nPears are green.\n")
     write_lines(
         tmp_path / "notes.jsonl",
-        {"uri": "note:1", "title": "Plums", "text": "Plums are blue.", "tags": ["fruit"],
-         "document_type": "faq", "metadata": {"by": "me"}},
-    )  # fmt: skip
-    outcome = here("new", "all", "--files", "docs/*.md", "--jsonl", "notes.jsonl",
-                   "--package", "json", "--limit", "2", "--description", "Ünïcode")  # fmt: skip
+        {
+            "uri": "note:1",
+            "title": "Plums",
+            "text": "Plums are blue.",
+            "tags": ["fruit"],
+            "document_type": "faq",
+            "metadata": {"by": "me"},
+        },
+    )
+    outcome = here(
+        "new",
+        "all",
+        "--files",
+        "docs/*.md",
+        "--jsonl",
+        "notes.jsonl",
+        "--package",
+        "json",
+        "--limit",
+        "2",
+        "--description",
+        "Ünïcode",
+    )
     assert outcome.code == 0
     assert outcome.out == ""  # what is for people goes to standard error
     assert "5 new" in outcome.err
@@ -211,8 +238,11 @@ def test_new_with_json_prints_json_without_sources_too(here):
 
 
 def test_refresh_tells_what_changed(here, tmp_path):
-    write_lines(tmp_path / "a.jsonl", {"uri": "a", "title": "A", "text": "Apples."},
-                {"uri": "b", "title": "B", "text": "Bananas."})  # fmt: skip
+    write_lines(
+        tmp_path / "a.jsonl",
+        {"uri": "a", "title": "A", "text": "Apples."},
+        {"uri": "b", "title": "B", "text": "Bananas."},
+    )
     here("new", "notes", "--jsonl", "a.jsonl")
     write_lines(tmp_path / "a.jsonl", {"uri": "a", "title": "A", "text": "Red apples."})
     report = here("refresh", "notes", "--json").json
@@ -279,32 +309,38 @@ def test_every_mode_answers(run, made, mode):
     assert found[0]["title"] == "Tea"
 
 
-@pytest.mark.parametrize(("options", "titles"), [
-    (["--tag", "hot"], {"Tea"}),
-    (["--tag", "hot", "--tag", "cold"], set()),
-    (["--type", "faq", "--type", "other"], {"Tea", "Milk", "Bread"}),
-    (["--type", "faq"], set()),
-    (["--source", "http://x.org/"], {"Tea", "Milk"}),
-    (["--path", "*.html"], {"Tea", "Milk"}),
-    (["--path", "tea*"], {"Tea"}),
-    (["--after", "2020-01-31"], {"Tea", "Milk", "Bread"}),
-    (["--before", "2020-01-31T12:00:00+01:00"], set()),
-    (["--min-rating", "4"], {"Milk"}),
-    (["--state", "current"], {"Tea", "Milk", "Bread"}),
-    (["--state", "stale"], set()),
-    (["--source", "http://x.org/", "--min-rating", "5", "--kb", "food"], set()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "titles"),
+    [
+        (["--tag", "hot"], {"Tea"}),
+        (["--tag", "hot", "--tag", "cold"], set()),
+        (["--type", "faq", "--type", "other"], {"Tea", "Milk", "Bread"}),
+        (["--type", "faq"], set()),
+        (["--source", "http://x.org/"], {"Tea", "Milk"}),
+        (["--path", "*.html"], {"Tea", "Milk"}),
+        (["--path", "tea*"], {"Tea"}),
+        (["--after", "2020-01-31"], {"Tea", "Milk", "Bread"}),
+        (["--before", "2020-01-31T12:00:00+01:00"], set()),
+        (["--min-rating", "4"], {"Milk"}),
+        (["--state", "current"], {"Tea", "Milk", "Bread"}),
+        (["--state", "stale"], set()),
+        (["--source", "http://x.org/", "--min-rating", "5", "--kb", "food"], set()),
+    ],
+)
 def test_search_is_narrowed_by_filters(run, made, options, titles):
     found = run("search", "bread tea milk", *options, "--json", workspace=made).json
     assert {hit["title"] for hit in found} == titles
 
 
-@pytest.mark.parametrize(("options", "says"), [
-    (["--type", "poem"], "choose from manual"),
-    (["--state", "lost"], "choose from current"),
-    (["--after", "yesterday"], "2026-01-31"),
-    (["--min-rating", "7"], "from 1 to 5"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--type", "poem"], "choose from manual"),
+        (["--state", "lost"], "choose from current"),
+        (["--after", "yesterday"], "2026-01-31"),
+        (["--min-rating", "7"], "from 1 to 5"),
+    ],
+)
 def test_a_wrong_filter_is_one_clear_error(run, made, options, says):
     outcome = run("search", "tea", *options, workspace=made)
     assert outcome.code == 1
@@ -396,8 +432,17 @@ def test_list_and_show_tell_the_figures(run, made):
 
 def test_documents_are_listed_whole_or_by_line(run, made):
     found = run("documents", "drinks", "--jsonl", workspace=made).lines
-    keys = {"id", "uri", "title", "description", "document_type", "tags", "state", "metadata",
-            "content"}  # fmt: skip
+    keys = {
+        "id",
+        "uri",
+        "title",
+        "description",
+        "document_type",
+        "tags",
+        "state",
+        "metadata",
+        "content",
+    }
     assert all(line.keys() == keys for line in found)
     assert found[1]["content"].startswith("# Tea")
     assert found[1]["tags"] == ["hot"]
@@ -448,9 +493,10 @@ def test_a_bad_value_of_an_option_is_refused_in_plain_words(run):
 
 def test_every_listing_has_json_that_is_one_value(run, made):
     found = {
-        path: command for path, command in commands()
+        path: command
+        for path, command in commands()
         if (command.help or "").startswith("List ") and not hasattr(command, "commands")
-    }  # fmt: skip
+    }
     assert {("list",), ("documents",), ("models", "list"), ("sources", "list")} <= set(found)
     values = {"name": "drinks", "target": "http://x.org/milk.html"}
     for path, command in found.items():
@@ -464,12 +510,17 @@ def test_every_listing_has_json_that_is_one_value(run, made):
 def test_documents_that_are_printed_as_lines_come_back_equal(here, tmp_path):
     write_lines(
         tmp_path / "a.jsonl",
-        {"uri": "https://a.example/1.2/tea", "title": "Tee ☕ \u2028 \u202e", "tags": ["hot", "Ü"],
-         "text": "# Tea\n\n```\n\u001b[1m  code\t\n```\r\n  \u0085end \U0001f375 \n\n",
-         "document_type": "faq", "license": "MIT",
-         "metadata": {"language": "de", "description": "Of tea.", "n": [1.5, None, {"é": True}]}},
+        {
+            "uri": "https://a.example/1.2/tea",
+            "title": "Tee ☕ \u2028 \u202e",
+            "tags": ["hot", "Ü"],
+            "text": "# Tea\n\n```\n\u001b[1m  code\t\n```\r\n  \u0085end \U0001f375 \n\n",
+            "document_type": "faq",
+            "license": "MIT",
+            "metadata": {"language": "de", "description": "Of tea.", "n": [1.5, None, {"é": True}]},
+        },
         {"uri": "note:2", "text": "Milk.", "metadata": {"license": "my own", "version": "3"}},
-    )  # fmt: skip
+    )
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "b.md").write_text("---\nowner: me\n---\n# Bread\n\nBaked for an hour.\n")
     assert here("new", "one", "--jsonl", "a.jsonl", "--files", "docs").code == 0
@@ -882,9 +933,11 @@ def test_settings_are_shown_with_where_they_come_from(here, tmp_path, monkeypatc
     assert (tmp_path / "data" / "catalog.db").is_file()
     shown = here("--workspace", "other", "config", "show", "--json").json
     assert shown[0] == {
-        "name": "workspace", "value": "other", "origin": "--workspace",
+        "name": "workspace",
+        "value": "other",
+        "origin": "--workspace",
         "meaning": "Folder of the workspace",
-    }  # fmt: skip
+    }
     path.write_text("timeot = 5\n")
     assert "did you mean 'timeout'" in here("list").err
 
@@ -911,8 +964,21 @@ def test_version_and_help(here):
     assert here("--version").out == f"kbkit {kbkit.__version__}\n"
     outcome = here("--help")
     assert outcome.code == 0
-    for command in ("new", "add", "list", "show", "documents", "search", "refresh", "delete",
-                    "build", "export", "eval", "tune", "serve-site",
-                    "watch"):  # fmt: skip
+    for command in (
+        "new",
+        "add",
+        "list",
+        "show",
+        "documents",
+        "search",
+        "refresh",
+        "delete",
+        "build",
+        "export",
+        "eval",
+        "tune",
+        "serve-site",
+        "watch",
+    ):
         assert f"  {command} " in outcome.out
         assert here(command, "--help").code == 0

@@ -126,9 +126,7 @@ def stored(folder):
 def test_an_interrupt_is_130_and_keeps_what_was_read(tmp_path):
     seen = threading.Event()
     with slow_site(seen) as url:
-        process = start(
-            "--workspace", tmp_path, "new", "slow", "--crawl", url, "--allow-private"
-        )  # fmt: skip
+        process = start("--workspace", tmp_path, "new", "slow", "--crawl", url, "--allow-private")
         assert seen.wait(120)
         until(lambda: stored(tmp_path))
         process.send_signal(signal.SIGINT)
@@ -216,9 +214,10 @@ def readonly():
 
 
 @pytest.mark.parametrize(
-    "command", [["list"], ["search", "tea"], ["new", "other"], ["delete", "notes", "--yes"]],
+    "command",
+    [["list"], ["search", "tea"], ["new", "other"], ["delete", "notes", "--yes"]],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_a_workspace_that_cannot_be_written_is_explained(bound, readonly, command):
     code, out, err = finished(start("--workspace", readonly, *command, before=bound))
     assert (code, out) == (1, "")

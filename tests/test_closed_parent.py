@@ -68,9 +68,11 @@ class Started:
         kbkit_command = [sys.executable, "-m", "kbkit.cli", "--workspace", str(folder), *command]
         self.parent = subprocess.Popen(
             [sys.executable, "-c", PARENT, str(inherited), stdin, *kbkit_command],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[inherited],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=[inherited],
             env={**os.environ, "KBKIT_IMPROVE": "off"},
-        )  # fmt: skip
+        )
         os.close(inherited)
         self.parent.stdin.write(said + b"\n")
         self.parent.stdin.flush()
@@ -164,17 +166,22 @@ def test_nobodys_server_ends_unasked(folder, stdin):
 
 def test_a_server_of_mcp_ends_with_its_client(folder):
     hello = {
-        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
         "params": {
-            "protocolVersion": "2025-06-18", "capabilities": {},
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
             "clientInfo": {"name": "test", "version": "1"},
         },
-    }  # fmt: skip
+    }
     ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     call = {
-        "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "jsonrpc": "2.0",
+        "id": 2,
+        "method": "tools/call",
         "params": {"name": "list_knowledge_bases", "arguments": {}},
-    }  # fmt: skip
+    }
     said = b"".join(json.dumps(each).encode() + b"\n" for each in (hello, ready, call))
     with started(folder, "mcp", said=said) as server:  # while it works
         server.kill_parent()
@@ -204,8 +211,12 @@ def test_a_terminal_is_no_input_to_end_with(folder):
     try:
         done = subprocess.run(
             [*command, "--until-stdin-closes"],
-            stdin=terminal, capture_output=True, text=True, check=False, timeout=MAX_LENGTH,
-        )  # fmt: skip
+            stdin=terminal,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=MAX_LENGTH,
+        )
     finally:
         os.close(master)
         os.close(terminal)

@@ -31,10 +31,19 @@ def test_every_setting_is_read():
         }
     )
     assert settings == Settings(
-        Path("/data/kb"), "mine/1", 2.5, "ann", top_k=7, max_entities=0, max_entries=1000,
-        panel_token="secret-of-mine", database_url="postgresql://ann:secret@db/kb",
-        pgvector=False, chroma_url="https://secret.example", chroma_token="secret",
-    )  # fmt: skip
+        Path("/data/kb"),
+        "mine/1",
+        2.5,
+        "ann",
+        top_k=7,
+        max_entities=0,
+        max_entries=1000,
+        panel_token="secret-of-mine",
+        database_url="postgresql://ann:secret@db/kb",
+        pgvector=False,
+        chroma_url="https://secret.example",
+        chroma_token="secret",
+    )
     assert "secret" not in repr(settings)
 
 

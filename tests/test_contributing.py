@@ -51,9 +51,13 @@ def test_what_it_tells_to_write_works(tmp_path):
     )
     done = subprocess.run(
         [sys.executable, "run.py"],
-        check=False, capture_output=True, text=True, cwd=tmp_path, timeout=200,
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=200,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("all of it\n")
 

@@ -104,9 +104,13 @@ def begun(path: Path, workspace: Path, engine: str) -> Iterator[Future[kbkit.Bui
 @contextmanager
 def cluster(workers: int = 2) -> Iterator[distributed.LocalCluster]:
     with distributed.LocalCluster(
-        n_workers=workers, threads_per_worker=1, host="127.0.0.1",
-        dashboard_address="127.0.0.1:0", scheduler_kwargs={"dashboard": False}, silence_logs=50,
-    ) as made:  # fmt: skip
+        n_workers=workers,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        scheduler_kwargs={"dashboard": False},
+        silence_logs=50,
+    ) as made:
         yield made
 
 
@@ -197,9 +201,7 @@ def test_a_page_is_not_called_unreadable_since_the_cluster_is_lost():
     """Else the build that goes on would leave it out."""
     lost = _Lost()
     pace = RateLimiter(lost, 0, lambda: False)
-    downloads = Downloads(
-        lost, lost, pace, lambda task, url: None, lambda: False, concurrency=1
-    )  # fmt: skip
+    downloads = Downloads(lost, lost, pace, lambda task, url: None, lambda: False, concurrency=1)
     downloads.start(PageRequest("http://127.0.0.1:9/", 0, "", None))
     with pytest.raises(ClusterError, match="no longer answers"):
         downloads.poll(60)

@@ -264,19 +264,28 @@ def test_words_that_a_server_lost_are_made_anew(damaged):
 
 SERVER = {
     "a vector too short": (
-        "UPDATE vectors SET vector = substring(vector FROM 1 FOR 7)", "vectors", "not of",
+        "UPDATE vectors SET vector = substring(vector FROM 1 FOR 7)",
+        "vectors",
+        "not of",
     ),
     "no vector": ("DELETE FROM vectors", "vectors", "2 chunks have no vector"),
-    "a column is gone": ("ALTER TABLE deleted_documents DROP COLUMN uri CASCADE", "catalog",
-                         "deleted_documents has a row that cannot be read"),
+    "a column is gone": (
+        "ALTER TABLE deleted_documents DROP COLUMN uri CASCADE",
+        "catalog",
+        "deleted_documents has a row that cannot be read",
+    ),
     "a table is gone": ("DROP TABLE name_uses CASCADE", "catalog", "name_uses is missing"),
-    "an unknown type": ("UPDATE documents SET document_type = 'x'", "catalog",
-                        "document_type that cannot be"),
+    "an unknown type": (
+        "UPDATE documents SET document_type = 'x'",
+        "catalog",
+        "document_type that cannot be",
+    ),
     "a newer configuration": (
         "UPDATE knowledge_bases SET config = (config::jsonb || '{\"quantum\": 1}')::json",
-        "configuration", "quantum",
+        "configuration",
+        "quantum",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SERVER)
@@ -298,7 +307,9 @@ def test_snapshots_jobs_and_tokens_of_a_server_are_looked_at(damaged):
         path.write_bytes(data)
         found = workspace.doctor(repair=True).findings
         assert [(each.part, each.mended) for each in found] == [
-            ("snapshot", True), ("jobs", True), ("tokens", False),
-        ]  # fmt: skip
+            ("snapshot", True),
+            ("jobs", True),
+            ("tokens", False),
+        ]
         Tokens(workspace).revoke("ann")
         assert workspace.doctor().findings == ()

@@ -39,15 +39,17 @@ class Hub:
             "tokenizer.json": TOKENIZER,
             "config.json": _json({"vocab_size": 30522, "max_position_embeddings": 512}),
             "modules.json": _json(
-                [{"path": "", "type": "sentence_transformers.models.Transformer"},
-                 {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
-                 {"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}]
+                [
+                    {"path": "", "type": "sentence_transformers.models.Transformer"},
+                    {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+                    {"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"},
+                ]
             ),
             "1_Pooling/config.json": _json({"pooling_mode_cls_token": True}),
             "sentence_bert_config.json": _json({"max_seq_length": 64}),
             "config_sentence_transformers.json": _json({"prompts": {"query": "find: "}}),
             "README.md": b"never fetched",
-        }  # fmt: skip
+        }
         self.commit, self.listed, self.wrong, self.asked = COMMIT, {}, "", []
         self.ranges = True
 
@@ -224,7 +226,7 @@ def test_a_hash_may_be_told_beforehand(hub, here, sha256):
         ("endless", "larger than"),
         ("redirect file:///etc/passwd", "refused"),
     ],
-)  # fmt: skip
+)
 def test_a_hub_that_does_wrong_leaves_no_model(hub, here, wrong, message):
     hub.wrong = wrong
     with pytest.raises(EmbedderError, match=message):

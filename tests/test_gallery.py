@@ -25,8 +25,11 @@ ALL = list_recipes()
 def test_there_are_at_least_twelve_of_several_kinds():
     assert len(ALL) >= 12
     assert {source for recipe in ALL for source in recipe.sources} >= {
-        "crawl", "files", "openapi", "package",
-    }  # fmt: skip
+        "crawl",
+        "files",
+        "openapi",
+        "package",
+    }
     assert len({recipe.address for recipe in ALL}) == len(ALL)
 
 
@@ -94,9 +97,13 @@ def test_an_installed_wheel_has_the_gallery(tmp_path):
         "print(len(list_recipes()), copy_recipe('handbook', 'out')[0])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
         env={"PYTHONPATH": str(tmp_path / "installed"), "PATH": ""},
-    )  # fmt: skip
+    )
     assert done.stdout.split() == [str(len(ALL)), "out/handbook.yaml"]
     assert (tmp_path / "out/handbook/backups.md").is_file()
 
@@ -130,7 +137,7 @@ questions:
         (("how 3", "how 4"), "error", "asked twice"),
         (("  - {question: how 3, relevant: [guide/page-3.html]}\n", ""), "warning", "7 golden"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_found_offline(tmp_path, change, severity, says):
     path = tmp_path / "vats.yaml"
     path.write_text(GOOD, encoding="utf-8")
@@ -185,8 +192,12 @@ def test_online_pages_that_are_gone_are_named(tmp_path):
 def cli(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "kbkit.cli", *arguments],
-        cwd=cwd, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def test_the_commands(tmp_path):
@@ -199,9 +210,17 @@ def test_the_commands(tmp_path):
     assert wrong.returncode == 1
     assert {one["severity"] for one in json.loads(wrong.stdout)} == {"error"}
     made = cli(
-        "init", "handbook", "--yes", "--name", "mine", "--description", "Runbooks",
-        "--question", "a disk is full = full-disk.md", cwd=tmp_path,
-    )  # fmt: skip
+        "init",
+        "handbook",
+        "--yes",
+        "--name",
+        "mine",
+        "--description",
+        "Runbooks",
+        "--question",
+        "a disk is full = full-disk.md",
+        cwd=tmp_path,
+    )
     assert made.returncode == 0, made.stderr
     recipe = load_recipe(tmp_path / "mine.yaml")
     assert (recipe.name, recipe.description) == ("mine", "Runbooks")

@@ -35,12 +35,20 @@ def lines(path, count, start=0):
     """A file of documents that say something of themselves."""
     text = "Is drunk from a cup of number {n}, which stands where the host has put it."
     documents = [
-        {"uri": f"tea:{n}", "title": f"Tea {n}",
-         "text": f"# Tea {n}\n\n{text.format(n=n)}\n\n## Brewing\n\nBoil kettle {n}.\n"}
+        {
+            "uri": f"tea:{n}",
+            "title": f"Tea {n}",
+            "text": f"# Tea {n}\n\n{text.format(n=n)}\n\n## Brewing\n\nBoil kettle {n}.\n",
+        }
         for n in range(start, start + count)
-    ]  # fmt: skip
-    documents.append({"uri": "rm", "title": "rm", "text": "# rm\n\nRemoves entries of a directory "
-                      "that nobody has any use for.\n"})  # fmt: skip
+    ]
+    documents.append(
+        {
+            "uri": "rm",
+            "title": "rm",
+            "text": "# rm\n\nRemoves entries of a directory that nobody has any use for.\n",
+        }
+    )
     path.write_text("".join(json.dumps(document) + "\n" for document in documents))
     return JsonlSource(path=str(path))
 

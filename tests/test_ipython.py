@@ -22,8 +22,11 @@ def workspace(tmp_path_factory) -> Iterator[kbkit.Workspace]:
     with kbkit.open(tmp_path_factory.mktemp("magics")) as workspace:
         for name, words in (("hot-drinks", "tea"), ("cold-drinks", "lemonade")):
             kb = workspace.create(name)
-            kb.add(f"{words} {ATTACK}", f"# {words}\n\nIt's all about {words}. {ATTACK}",
-                   source=f"https://h.example/{words}")  # fmt: skip
+            kb.add(
+                f"{words} {ATTACK}",
+                f"# {words}\n\nIt's all about {words}. {ATTACK}",
+                source=f"https://h.example/{words}",
+            )
         yield workspace
 
 

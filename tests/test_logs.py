@@ -37,8 +37,11 @@ def test_a_library_says_nothing_by_itself():
 
 def test_a_program_says_what_matters_and_more_if_asked(configured, capsys):
     log = logging.getLogger("kbkit.sources")
-    for level, lines in ((-1, ["kbkit: e"]), (0, ["kbkit: w", "kbkit: e"]),
-                         (1, ["kbkit: d", "kbkit: w", "kbkit: e"])):  # fmt: skip
+    for level, lines in (
+        (-1, ["kbkit: e"]),
+        (0, ["kbkit: w", "kbkit: e"]),
+        (1, ["kbkit: d", "kbkit: w", "kbkit: e"]),
+    ):
         configured(level)
         log.debug("d")
         log.warning("w")

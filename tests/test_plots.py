@@ -21,9 +21,12 @@ def kb(tmp_path_factory) -> Iterator[kbkit.KnowledgeBase]:
     with kbkit.open(tmp_path_factory.mktemp("plots")) as workspace:
         kb = workspace.create("evil")
         for n in range(4):
-            kb.add(f"{ATTACK} {n}", f"# {ATTACK}\n\nTea {n} " + "milk " * n,
-                   source=f"https://h.example/{'ab'[n % 2]}{ATTACK}x/{n}",
-                   document_type="api_spec" if n else "manual")  # fmt: skip
+            kb.add(
+                f"{ATTACK} {n}",
+                f"# {ATTACK}\n\nTea {n} " + "milk " * n,
+                source=f"https://h.example/{'ab'[n % 2]}{ATTACK}x/{n}",
+                document_type="api_spec" if n else "manual",
+            )
         first, second, *_ = kb.chunks
         for target, score in ((first.id, 2), (first.id, 5), (second.id, 5)):
             kb.rate(target, score, query="tea", rater="ann")

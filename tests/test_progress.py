@@ -43,10 +43,8 @@ with progress_bar(None) as tell:
 
 
 @pytest.mark.parametrize(
-    ("end", "left"),
-    [("tell(Progress('evaluate', 7, 8))", set()),
-     ("1 / 0", {"danger"})],
-)  # fmt: skip
+    ("end", "left"), [("tell(Progress('evaluate', 7, 8))", set()), ("1 / 0", {"danger"})]
+)
 def test_a_bar_stays_red_only_where_the_work_failed(end, left):
     """In a real kernel, whose widgets tqdm draws with; what stopped early is no failure."""
     code = f"""

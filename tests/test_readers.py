@@ -78,8 +78,9 @@ def test_progress_is_told_and_it_can_be_stopped(kb):
     report = kb.ingest(documents, on_progress=told.append, stop=lambda: len(told) == 3)
     assert report.interrupted
     assert [(p.stage, p.done, p.message) for p in told[:2]] == [
-        ("store", 1, "d0"), ("store", 2, "d1"),
-    ]  # fmt: skip
+        ("store", 1, "d0"),
+        ("store", 2, "d1"),
+    ]
     assert kb.info().documents == 3
     assert kb.ingest(documents).new == 2
 

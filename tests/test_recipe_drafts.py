@@ -207,8 +207,10 @@ def test_openapi_by_address_and_by_file(tmp_path):
     assert served.source["url"].endswith("/api.json")
     for draft in (served, draft_recipe(str(file), base=tmp_path)):
         assert (draft.name, draft.license, draft.source["type"]) == (
-            "vat-service", "Apache-2.0", "openapi",
-        )  # fmt: skip
+            "vat-service",
+            "Apache-2.0",
+            "openapi",
+        )
     assert draft.source["path"] == "api.json"
     file.write_text('{"swagger": "2.0", "paths": {}}', encoding="utf-8")
     with pytest.raises(SourceError, match="Swagger"):

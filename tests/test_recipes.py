@@ -66,8 +66,10 @@ def test_a_problem_is_named_with_line_and_field(tmp_path, change, line, field, s
         ("sources: [{path: x}]", ["1: sources[0].type: is missing; give one of crawl, page, "]),
         (
             "sources: [{typ: crawl, url: http://x.org}]",
-            ["1: sources[0].type: is missing; give one of crawl, page, mirror, files, jsonl, "
-             "parquet, openapi, package, plugin; 'typ' is an unknown key"],
+            [
+                "1: sources[0].type: is missing; give one of crawl, page, mirror, files, jsonl, "
+                "parquet, openapi, package, plugin; 'typ' is an unknown key"
+            ],
         ),
         (
             "sources: [{type: crawl, ulr: http://x.org}]",
@@ -78,13 +80,17 @@ def test_a_problem_is_named_with_line_and_field(tmp_path, change, line, field, s
         ("# empty", ["2: sources: is missing"]),
         (
             "sources: [{type: crawl, url: x.org}]\nchunking: {strategy: heading}",
-            ["2: chunking.strategy: 'heading' is unknown; did you mean 'headings'?",
-             "1: sources[0].url: not a web address; begin it with http:// or https://"],
+            [
+                "2: chunking.strategy: 'heading' is unknown; did you mean 'headings'?",
+                "1: sources[0].url: not a web address; begin it with http:// or https://",
+            ],
         ),
         (
             "sources: [{type: page, url: http://x.org}]\nembedding: {type: onx}\nquestions: [3]",
-            ["2: embedding.type: 'onx' is unknown; did you mean 'onnx'?",
-             "3: questions[0]: 3 is no mapping; give keys and their values"],
+            [
+                "2: embedding.type: 'onx' is unknown; did you mean 'onnx'?",
+                "3: questions[0]: 3 is no mapping; give keys and their values",
+            ],
         ),
         (
             "sources: [{type: page, url: http://x.org}]\nannotation: ruls",
@@ -92,18 +98,22 @@ def test_a_problem_is_named_with_line_and_field(tmp_path, change, line, field, s
         ),
         (
             "sources: [{type: page, url: http://x.org}]\nannotation: {type: llm, limits: 2}",
-            ["2: annotation.llm: is missing",
-             "2: annotation.limits: unknown key; did you mean 'limit'?"],
+            [
+                "2: annotation.llm: is missing",
+                "2: annotation.limits: unknown key; did you mean 'limit'?",
+            ],
         ),
         (
             "sources: [{type: page, url: http://x.org}]\n"
             "annotation: {names: [{name: ''}, {name: x, type: settin}, 3]}",
-            ["2: annotation.names[0].name: is empty; give at least 1",
-             "2: annotation.names[1].type: 'settin' is unknown; did you mean 'setting'?",
-             "2: annotation.names[2]: 3 is no mapping; give keys and their values"],
+            [
+                "2: annotation.names[0].name: is empty; give at least 1",
+                "2: annotation.names[1].type: 'settin' is unknown; did you mean 'setting'?",
+                "2: annotation.names[2]: 3 is no mapping; give keys and their values",
+            ],
         ),
     ],
-)  # fmt: skip
+)
 def test_a_problem_is_told_once_and_says_what_was_meant(tmp_path, text, said):
     path = write(tmp_path, f"{text}\nname: docs\n")
     with pytest.raises(RecipeError) as caught:
@@ -118,8 +128,10 @@ def test_wrong_keys_in_python_are_errors_of_kbkit():
     with pytest.raises(ConfigError) as caught:
         Recipe(name="A B", sources=[{"type": "crawl", "url": "x.org"}, {"type": "fils"}])
     assert [line.split(":")[1] for line in str(caught.value).splitlines()] == [
-        " name", " sources[0].url", " sources[1].type",
-    ]  # fmt: skip
+        " name",
+        " sources[0].url",
+        " sources[1].type",
+    ]
 
 
 def test_all_problems_are_told_at_once(tmp_path):
@@ -175,9 +187,12 @@ def test_what_annotates_may_be_said_in_a_word_and_names_alone(tmp_path):
     assert annotation("") == annotation("annotation: rules") == RulesAnnotation()
     assert annotation("annotation: none") == NoAnnotation()
     text = "annotation: {names: [Kafka, {name: Postgres, type: command, aliases: [pg, psql]}]}"
-    assert annotation(text) == RulesAnnotation(names=(
-        NameSpec(name="Kafka"), NameSpec(name="Postgres", type="command", aliases=("pg", "psql")),
-    ))  # fmt: skip
+    assert annotation(text) == RulesAnnotation(
+        names=(
+            NameSpec(name="Kafka"),
+            NameSpec(name="Postgres", type="command", aliases=("pg", "psql")),
+        )
+    )
     told = annotation("annotation: {type: llm, llm: 'openai:some', names: [Kafka]}")
     assert (told.type, told.llm, told.names[0].name) == ("llm", "openai:some", "Kafka")
 

@@ -45,10 +45,16 @@ def test_no_command_shows_what_steers(tmp_path, capsys, monkeypatch):
         notes.add(f"Title {STEERING}", f"Quinces {STEERING} are yellow.", source=f"x:{STEERING}")
         made = notes.export(folder=tmp_path / "out", build=False)
     commands = [
-        ("documents", "notes"), ("documents", "notes", "--json"), ("documents", "notes", "--jsonl"),
-        ("search", "quinces"), ("search", "quinces", "--json"), ("search", "quinces", "--jsonl"),
-        ("context", "quinces"), ("context", "quinces", "--json"), ("show", f"x{STEERING}"),
-    ]  # fmt: skip
+        ("documents", "notes"),
+        ("documents", "notes", "--json"),
+        ("documents", "notes", "--jsonl"),
+        ("search", "quinces"),
+        ("search", "quinces", "--json"),
+        ("search", "quinces", "--jsonl"),
+        ("context", "quinces"),
+        ("context", "quinces", "--json"),
+        ("show", f"x{STEERING}"),
+    ]
     for command in commands:
         monkeypatch.setattr(sys, "argv", ["kbkit", *command])
         with pytest.raises(SystemExit):

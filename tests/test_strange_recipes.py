@@ -112,8 +112,9 @@ def test_what_is_no_file_is_not_waited_for(tmp_path):
 
 def write(folder: Path, values: dict) -> Path:
     path = folder / "recipe.yaml"
-    path.write_text(yaml.safe_dump({"name": "x", "sources": [{"type": "files", "path": "a.md"}],
-                                    **values}))  # fmt: skip
+    path.write_text(
+        yaml.safe_dump({"name": "x", "sources": [{"type": "files", "path": "a.md"}], **values})
+    )
     return path
 
 
@@ -123,16 +124,20 @@ ASKED = {
     "anywhere": ({"sources": [{"type": "jsonl", "path": "/etc/passwd"}]}, "reads /etc/passwd"),
     "a link": ({"sources": [{"type": "files", "path": "link/*.md"}]}, "reads link/*.md"),
     "a mirror": (
-        {"sources": [{"type": "mirror", "path": "/srv", "base_url": "https://h/"}]}, "reads /srv"),
+        {"sources": [{"type": "mirror", "path": "/srv", "base_url": "https://h/"}]},
+        "reads /srv",
+    ),
     "an API": ({"sources": [{"type": "openapi", "path": "../api.json"}]}, "reads ../api.json"),
     "questions": ({"questions": "../q.tsv"}, "questions: reads ../q.tsv"),
     "a model": ({"embedding": {"type": "onnx", "model": "/m"}}, "embedding: reads /m"),
     "private addresses": (
         {"sources": [{"type": "page", "url": "http://h/", "allow_private": True}]},
-        "sources[0]: fetches from private addresses"),
+        "sources[0]: fetches from private addresses",
+    ),
     "a named address": (
         {"sources": [{"type": "page", "url": "http://h/", "allow_private": ["169.254.1.1"]}]},
-        "fetches from 169.254.1.1"),
+        "fetches from 169.254.1.1",
+    ),
     "an output folder": ({"site": {"directory": "out"}}, "site.directory: writes to"),
     "code": ({"sources": [{"type": "package", "name": "json", "introspect": True}]}, "imports"),
     "a plugin": ({"sources": [{"type": "plugin", "name": "p"}]}, "runs the plugin p"),
@@ -140,7 +145,7 @@ ASKED = {
     "a postprocessor": ({"retrieval": {"postprocessors": [{"path": "os:system"}]}}, "os:system"),
     "a language model": ({"expand": {"llm": "os:system"}}, "expand: runs os:system"),
     "an annotator": ({"annotation": {"type": "llm", "llm": "os:system"}}, "runs os:system"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", ASKED)

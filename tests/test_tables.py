@@ -17,12 +17,18 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 LINES = (
-    {"uri": "https://a.example/1.2/tea", "title": "Tee ☕ \u2028", "tags": ["hot", "Ü"],
-     "content": "# Tea\n\n```\n  code\t\n```\n\nend \U0001f375 \n\n", "document_type": "faq",
-     "license": "MIT", "metadata": {"language": "de", "n": [1.5, None, {"é": True}], "x": None}},
+    {
+        "uri": "https://a.example/1.2/tea",
+        "title": "Tee ☕ \u2028",
+        "tags": ["hot", "Ü"],
+        "content": "# Tea\n\n```\n  code\t\n```\n\nend \U0001f375 \n\n",
+        "document_type": "faq",
+        "license": "MIT",
+        "metadata": {"language": "de", "n": [1.5, None, {"é": True}], "x": None},
+    },
     {"uri": "note:2", "content": "Milk.", "metadata": {"license": "my own", "images": {"a": "b"}}},
     {"uri": "note:3", "title": "Bread", "content": "Bread is baked for an hour."},
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")
@@ -93,16 +99,22 @@ def parquet(path, **columns):
 HOSTILE = {
     "no Parquet": lambda path: path.write_bytes(b"PAR1" + b"\xff" * 1000 + b"PAR1"),
     "empty": lambda path: path.write_bytes(b""),
-    "cut off": lambda path: (parquet(path, uri=["a"], content=["x" * 999]),
-                             path.write_bytes(path.read_bytes()[:-20])),
-    "overwritten": lambda path: (parquet(path, uri=["a"] * 999, content=["x" * 99] * 999),
-                                 path.write_bytes(b"PAR1" + bytes(200) + path.read_bytes()[204:])),
+    "cut off": lambda path: (
+        parquet(path, uri=["a"], content=["x" * 999]),
+        path.write_bytes(path.read_bytes()[:-20]),
+    ),
+    "overwritten": lambda path: (
+        parquet(path, uri=["a"] * 999, content=["x" * 99] * 999),
+        path.write_bytes(b"PAR1" + bytes(200) + path.read_bytes()[204:]),
+    ),
     "other columns": lambda path: parquet(path, uri=["a"], colour=["red"]),
     # 2 kB that unpack to 100 texts of 40 MB at once
     "bomb": lambda path: parquet(
-        path, uri=[str(n) for n in range(200)],
-        content=pa.DictionaryArray.from_arrays(pa.array([0] * 200), pa.array(["x" * 20_000_000]))),
-}  # fmt: skip
+        path,
+        uri=[str(n) for n in range(200)],
+        content=pa.DictionaryArray.from_arrays(pa.array([0] * 200), pa.array(["x" * 20_000_000])),
+    ),
+}
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
@@ -124,9 +136,11 @@ def test_a_hostile_file_is_one_clear_error_and_takes_nothing_away(
 
 def test_rows_that_are_wrong_are_skipped_with_their_number(tmp_path):
     parquet(
-        tmp_path / "a.parquet", uri=["a", "b", "c", "a"], content=["One.", None, "Three.", "x"],
+        tmp_path / "a.parquet",
+        uri=["a", "b", "c", "a"],
+        content=["One.", None, "Three.", "x"],
         metadata=['{"n": 1}', None, "{", None],
-    )  # fmt: skip
+    )
     reader = ParquetReader(kbkit.ParquetSource(path="a.parquet"))
     found = list(reader.events(SourceContext(base=tmp_path)))
     assert [event.document.metadata for event in found if event.document] == [{"n": 1}]

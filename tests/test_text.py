@@ -55,7 +55,7 @@ WAYS = [
     ["ΣΟΦΟΣ", "σοφος", "σοφοσ"],
     ["İstanbul", "istanbul"],
     ["می‌خواهم", "میخواهم"],
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("ways", WAYS, ids=lambda ways: ways[0])
@@ -267,10 +267,50 @@ def test_ways_to_join_two_words_are_one(word, other):
 
 @pytest.mark.parametrize(
     "part",
-    ["a", "A", "_", "-", ".", "`", "a-", "a.", "a'", "a's", "'s", "a:", "a::", "a->", "a/", "@a",
-     "#", "a++", "a#", "aB", "A1", "$", "--a", "the ", "the the", '"', '"a', "n't", "\u0301",
-     "a\u0301", "ß", "İ", "\ud800", "日", "日a", "日-", "1", "1-", "\u200d", "👩\u200d", "\ufdfa"],
-)  # fmt: skip
+    [
+        "a",
+        "A",
+        "_",
+        "-",
+        ".",
+        "`",
+        "a-",
+        "a.",
+        "a'",
+        "a's",
+        "'s",
+        "a:",
+        "a::",
+        "a->",
+        "a/",
+        "@a",
+        "#",
+        "a++",
+        "a#",
+        "aB",
+        "A1",
+        "$",
+        "--a",
+        "the ",
+        "the the",
+        '"',
+        '"a',
+        "n't",
+        "\u0301",
+        "a\u0301",
+        "ß",
+        "İ",
+        "\ud800",
+        "日",
+        "日a",
+        "日-",
+        "1",
+        "1-",
+        "\u200d",
+        "👩\u200d",
+        "\ufdfa",
+    ],
+)
 def test_a_hundred_kilobytes_of_anything_are_read(part):
     # the time limit of the test run tells what takes more than linear time
     text = part * (100_000 // len(part))

@@ -13,9 +13,10 @@ from kbkit.server import running
 
 HALF = "a\ud800b"
 OPENAPI = {
-    "openapi": "3.0.0", "info": {"title": HALF, "version": HALF},
+    "openapi": "3.0.0",
+    "info": {"title": HALF, "version": HALF},
     "paths": {f"/{HALF}": {"get": {"summary": HALF, "tags": [HALF], "responses": {}}}},
-}  # fmt: skip
+}
 CELL = {"cell_type": "markdown", "metadata": {}, "source": [f"# {HALF}\n", "Mate."]}
 NOTEBOOK = {"cells": [CELL], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 PAGES = {
@@ -72,21 +73,27 @@ def test_what_is_looked_up_is_not_there(workspace):
 
 NEW = {"kb": "tea", "title": "New", "content": "New."}
 BODIES = [
-    ("documents", NEW | {"title": HALF}), ("documents", NEW | {"content": HALF}),
-    ("documents", NEW | {"source": HALF}), ("documents", NEW | {"tags": [HALF]}),
-    ("documents", NEW | {"metadata": {HALF: HALF}}), ("documents", NEW | {"kb": HALF}),
+    ("documents", NEW | {"title": HALF}),
+    ("documents", NEW | {"content": HALF}),
+    ("documents", NEW | {"source": HALF}),
+    ("documents", NEW | {"tags": [HALF]}),
+    ("documents", NEW | {"metadata": {HALF: HALF}}),
+    ("documents", NEW | {"kb": HALF}),
     ("bases", {"name": "new", "description": HALF}),
     ("import/openapi", {"kb": "tea", "description": OPENAPI}),
-    ("search", {"query": HALF}), ("graph/entities", {"name": HALF, "description": HALF}),
-]  # fmt: skip
+    ("search", {"query": HALF}),
+    ("graph/entities", {"name": HALF, "description": HALF}),
+]
 
 
 @pytest.mark.parametrize(("path", "body"), BODIES)
 def test_a_server_refuses_one(url, path, body):
     answer = httpx.post(
-        f"{url}/api/knowledge/{path}", content=json.dumps(body),
-        headers={"Content-Type": "application/json"}, timeout=60,
-    )  # fmt: skip
+        f"{url}/api/knowledge/{path}",
+        content=json.dumps(body),
+        headers={"Content-Type": "application/json"},
+        timeout=60,
+    )
     assert answer.status_code == 422, answer.text
     assert answer.json()["error"] == "ArgumentError"
 
@@ -103,11 +110,15 @@ def test_a_name_longer_than_a_pattern_may_be_is_nobodys(workspace, size):
 
 
 @pytest.mark.parametrize(
-    "body", [b'{"name": "new", "description": "\xed\xa0\x80"}',
-             json.dumps({"name": "new", "description": HALF}, ensure_ascii=False)
-             .encode("utf-16", "surrogatepass"),
-             '{"name": "new", "description": "\ud880"}'.encode("utf-16-be", "surrogatepass")]
-)  # fmt: skip
+    "body",
+    [
+        b'{"name": "new", "description": "\xed\xa0\x80"}',
+        json.dumps({"name": "new", "description": HALF}, ensure_ascii=False).encode(
+            "utf-16", "surrogatepass"
+        ),
+        '{"name": "new", "description": "\ud880"}'.encode("utf-16-be", "surrogatepass"),
+    ],
+)
 def test_nor_does_another_way_to_write_it(url, body):
     headers = {"Content-Type": "Application/JSON"}
     answer = httpx.post(f"{url}/api/knowledge/bases", content=body, headers=headers, timeout=60)

@@ -38,9 +38,13 @@ def test_a_site_follows_its_files_and_its_catalog(tmp_path, notes):
                 done.set()
 
         watch(
-            kb, folder=tmp_path / "out", build=False, interval=0.05, on_export=exported,
+            kb,
+            folder=tmp_path / "out",
+            build=False,
+            interval=0.05,
+            on_export=exported,
             stop=done.is_set,
-        )  # fmt: skip
+        )
     assert seen == [{"one"}, {"one", "two"}, {"one", "two"}, {"two"}]
 
 
@@ -60,9 +64,13 @@ def test_a_site_follows_the_graph(tmp_path, notes):
                 workspace.graph.relate("open_pool", "stays_beside", "close_pool")
 
         watch(
-            kb, folder=tmp_path / "out", build=False, interval=0.05, on_export=exported,
+            kb,
+            folder=tmp_path / "out",
+            build=False,
+            interval=0.05,
+            on_export=exported,
             stop=lambda: len(seen) > 1,
-        )  # fmt: skip
+        )
     assert seen == [False, True]
 
 
@@ -82,9 +90,14 @@ def test_what_goes_wrong_is_told_and_the_next_change_is_tried(tmp_path, notes):
         kb = workspace.create("notes")
         kb.ingest(FilesSource(path=str(notes)))
         watch(
-            kb, folder=tmp_path / "out", build=False, interval=0.05, on_trouble=trouble,
-            on_export=lambda report: written.append(report.documents), stop=lambda: bool(written),
-        )  # fmt: skip
+            kb,
+            folder=tmp_path / "out",
+            build=False,
+            interval=0.05,
+            on_trouble=trouble,
+            on_export=lambda report: written.append(report.documents),
+            stop=lambda: bool(written),
+        )
     assert written == [2]
     assert len(told) == 1
     assert "index.md" in told[0]

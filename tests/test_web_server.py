@@ -47,9 +47,19 @@ def test_a_page_whose_name_leads_here_reads_nothing(tmp_path):
 
 @pytest.mark.parametrize(
     "path",
-    ["/.kbkit-site", "/%2ekbkit-site", "/sub/.git/config", "/sub%2f.git/config", "/a\\.b",
-     "/%00", "/a%00.html", "/..", "/%2e%2e/x", "/.kbkit-site?x#y"],
-)  # fmt: skip
+    [
+        "/.kbkit-site",
+        "/%2ekbkit-site",
+        "/sub/.git/config",
+        "/sub%2f.git/config",
+        "/a\\.b",
+        "/%00",
+        "/a%00.html",
+        "/..",
+        "/%2e%2e/x",
+        "/.kbkit-site?x#y",
+    ],
+)
 def test_what_is_no_page_is_not_there(tmp_path, capfd, path):
     (tmp_path / ".kbkit-site").write_text("private")
     (tmp_path / "sub" / ".git").mkdir(parents=True)

@@ -182,16 +182,23 @@ def test_a_new_catalog_is_what_all_migrations_come_to(tmp_path):
             )
             inspector = sa.inspect(connection)
             found = {
-                name: sorted(map(str, (
-                    *({**column, "type": str(column["type"])} for column in
-                      inspector.get_columns(name)),
-                    inspector.get_pk_constraint(name),
-                    *inspector.get_foreign_keys(name),
-                    *inspector.get_unique_constraints(name),
-                    *inspector.get_indexes(name),
-                )))
+                name: sorted(
+                    map(
+                        str,
+                        (
+                            *(
+                                {**column, "type": str(column["type"])}
+                                for column in inspector.get_columns(name)
+                            ),
+                            inspector.get_pk_constraint(name),
+                            *inspector.get_foreign_keys(name),
+                            *inspector.get_unique_constraints(name),
+                            *inspector.get_indexes(name),
+                        ),
+                    )
+                )
                 for name in inspector.get_table_names()
-            }  # fmt: skip
+            }
             query = sa.text("SELECT * FROM alembic_version")
             return {**found, "revision": list(connection.execute(query))}
 

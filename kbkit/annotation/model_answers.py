@@ -162,8 +162,11 @@ def annotations_of(
     for (start, end), each in zip(spans, statements, strict=True):
         whole = (start, end) == (0, len(text))
         own = {} if whole else {m.name: None for m in standing if start <= m.start < end}
-        own |= {mention.name: None for mention in gazetteer.find(each["normalized_text"])
-                if any(mention.name == one.name for one in standing)}  # fmt: skip
+        own |= {
+            mention.name: None
+            for mention in gazetteer.find(each["normalized_text"])
+            if any(mention.name == one.name for one in standing)
+        }
         own |= dict.fromkeys(filter(None, map(known, each["entities"])))
         related = list(_related(each, known))
         own |= {name: None for one in related for name in (one.source, one.target)}
@@ -227,13 +230,21 @@ def _clean(statement: _Statement) -> dict[str, Any]:
     line = plain_line(statement.normalized_text, STATEMENT_LENGTH)
     if not line:
         return {}
-    kinds = {"domains": NAME_LENGTH, "entities": NAME_LENGTH, "contexts": NAME_LENGTH,
-             "problems": STATEMENT_LENGTH, "resolutions": STATEMENT_LENGTH}  # fmt: skip
+    kinds = {
+        "domains": NAME_LENGTH,
+        "entities": NAME_LENGTH,
+        "contexts": NAME_LENGTH,
+        "problems": STATEMENT_LENGTH,
+        "resolutions": STATEMENT_LENGTH,
+    }
     names = {
-        kind: list(dict.fromkeys(filter(None, (plain_line(one, most) for one in
-                                               getattr(statement, kind)[:NAMES]))))
+        kind: list(
+            dict.fromkeys(
+                filter(None, (plain_line(one, most) for one in getattr(statement, kind)[:NAMES]))
+            )
+        )
         for kind, most in kinds.items()
-    }  # fmt: skip
+    }
     return {
         "normalized_text": line,
         "quote": statement.quote.encode("utf-8", "replace").decode()[: 4 * STATEMENT_LENGTH],

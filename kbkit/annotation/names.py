@@ -69,9 +69,13 @@ _SPHINX = re.compile(
     r"|std-(?P<std>[a-z]+)|(?:c|cpp|js|rst|py)(?=\.))[-.](?P<rest>.+)"
 )
 _STD_KINDS = {
-    "setting": EntityType.SETTING, "envvar": EntityType.VARIABLE, "option": EntityType.FLAG,
-    "term": EntityType.TERM, "confval": EntityType.SETTING, "directive": EntityType.SETTING,
-}  # fmt: skip
+    "setting": EntityType.SETTING,
+    "envvar": EntityType.VARIABLE,
+    "option": EntityType.FLAG,
+    "term": EntityType.TERM,
+    "confval": EntityType.SETTING,
+    "directive": EntityType.SETTING,
+}
 _KIND_TITLE = re.compile(
     r"(?:the\s+)?[\"'“‘`]?(?P<name>[^\s\"'”’`]{2,60}(?:\s[^\s\"'”’`]{1,30})??)[\"'”’`]?\s+"
     r"(?P<kind>directive|command|option|setting|function|method|statement|module|class|event"
@@ -160,7 +164,7 @@ def _is_index(document: Document) -> bool:
         _INDEX.fullmatch(document.title.strip())
         or (_INDEX.match(document.title.strip()) and "–" in document.title)
         or re.search(r"genindex|modindex|keyword_index|[-_]index\.", last)
-    )  # fmt: skip
+    )
 
 
 def _of_metadata(document: Document) -> Iterator[Mark]:

@@ -138,12 +138,30 @@ _NO_PRODUCT = frozenset(
         """)
 )
 _PLATFORMS = {
-    "linux": "Linux", "windows": "Windows", "macos": "macOS", "mac os x": "macOS", "os x": "macOS",
-    "mac os": "macOS", "unix": "Unix", "posix": "POSIX", "freebsd": "FreeBSD", "openbsd": "OpenBSD",
-    "netbsd": "NetBSD", "solaris": "Solaris", "aix": "AIX", "android": "Android", "ios": "iOS",
-    "cygwin": "Cygwin", "emscripten": "WebAssembly", "wasi": "WebAssembly", "debian": "Debian",
-    "ubuntu": "Ubuntu", "vxworks": "VxWorks", "docker": "Docker", "kubernetes": "Kubernetes",
-}  # fmt: skip
+    "linux": "Linux",
+    "windows": "Windows",
+    "macos": "macOS",
+    "mac os x": "macOS",
+    "os x": "macOS",
+    "mac os": "macOS",
+    "unix": "Unix",
+    "posix": "POSIX",
+    "freebsd": "FreeBSD",
+    "openbsd": "OpenBSD",
+    "netbsd": "NetBSD",
+    "solaris": "Solaris",
+    "aix": "AIX",
+    "android": "Android",
+    "ios": "iOS",
+    "cygwin": "Cygwin",
+    "emscripten": "WebAssembly",
+    "wasi": "WebAssembly",
+    "debian": "Debian",
+    "ubuntu": "Ubuntu",
+    "vxworks": "VxWorks",
+    "docker": "Docker",
+    "kubernetes": "Kubernetes",
+}
 _INSIDE = frozenset("./_-`")
 _PLACES = frozenset(("Section", "Figure", "Table", "Chapter", "Appendix", "RFC", "PEP", "HTTP"))
 _PREFIX = re.compile(r"\A(?:\d+(?:\.\d+)*\.?|[A-Z]\.|Chapter \d+:?)\s+")

@@ -14,9 +14,14 @@ from kbkit.text.language import stop_words
 from kbkit.text.subject_keys import is_identifier, singular
 
 CODE = {
-    EntityType.SYMBOL, EntityType.FLAG, EntityType.COMMAND, EntityType.VARIABLE,
-    EntityType.SETTING, EntityType.ERROR, EntityType.FILE,
-}  # fmt: skip
+    EntityType.SYMBOL,
+    EntityType.FLAG,
+    EntityType.COMMAND,
+    EntityType.VARIABLE,
+    EntityType.SETTING,
+    EntityType.ERROR,
+    EntityType.FILE,
+}
 """Types of code; there, common words are ordinary."""
 _PLAIN_WORD = re.compile(r"[^\W\d_]+")
 # Words that begin sentences and are names of programs or languages, too

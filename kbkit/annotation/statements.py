@@ -96,7 +96,7 @@ _CUES: dict[Frame, dict[float, str]] = {
         "|add the following|it can be used to|proceed as follows",
         0.3: "you can|you may|simply|now|after|first|next|finally|by calling",
     },
-}  # fmt: skip
+}
 
 
 class Cue(NamedTuple):
@@ -183,10 +183,13 @@ _PRACTICE = re.compile(
 _SAME = re.compile(r"\balias|\bdeprecat|\bequivalen|\bsynonym|\brenam", re.I)
 _SIGNATURE = re.compile(r"\s*#{1,6} [^\n]*\w\([^\n]*\)")
 _TITLES = (
-    (_HOW, Frame.PROCEDURE, 1.0), (_WHY, Frame.CAUSAL, 1.5), (_KINDS, Frame.TAXONOMY, 1.0),
-    (_LIMITS, Frame.CONSTRAINT, 1.0), (_PRACTICE, Frame.PATTERN, 1.5),
+    (_HOW, Frame.PROCEDURE, 1.0),
+    (_WHY, Frame.CAUSAL, 1.5),
+    (_KINDS, Frame.TAXONOMY, 1.0),
+    (_LIMITS, Frame.CONSTRAINT, 1.0),
+    (_PRACTICE, Frame.PATTERN, 1.5),
     (_SAME, Frame.EQUIVALENCE, 1.0),
-)  # fmt: skip
+)
 
 _TELLING = 4
 """Sentences that count for a statement type, each weighted `_FADING` times the one before."""
@@ -354,6 +357,11 @@ def _is_english(low: str) -> bool:
 
 
 _ENGLISH = stop_words("english")
-_FOREIGN = frozenset().union(
-    *map(stop_words, ("french", "german", "spanish", "portuguese", "italian", "turkish", "dutch"))
-) - _ENGLISH  # fmt: skip
+_FOREIGN = (
+    frozenset().union(
+        *map(
+            stop_words, ("french", "german", "spanish", "portuguese", "italian", "turkish", "dutch")
+        )
+    )
+    - _ENGLISH
+)

@@ -123,8 +123,14 @@ class BundleReader:
                     if size > said.bytes:
                         break
                     yield block
-        except (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError,
-                RuntimeError) as error:  # fmt: skip
+        except (
+            OSError,
+            EOFError,
+            zipfile.BadZipFile,
+            zlib.error,
+            NotImplementedError,
+            RuntimeError,
+        ) as error:
             raise self._bad(f"{name}: cannot be read ({error})") from None
         if (size, digest.hexdigest()) != (said.bytes, said.sha256):
             raise self._bad(f"{name}: differs from the manifest (size or SHA-256)")

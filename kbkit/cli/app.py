@@ -96,10 +96,22 @@ _PHRASES = (
 )
 """pydantic's messages in typer, and their replacements."""
 _NEAR = {
-    "ask": "context", "check": "doctor", "crawl": "new", "create": "new", "fetch": "models fetch",
-    "import": "restore", "info": "show", "ingest": "add", "ls": "list", "remove": "delete",
-    "rm": "delete", "status": "show", "sync": "refresh", "update": "refresh", "verify": "doctor",
-}  # fmt: skip
+    "ask": "context",
+    "check": "doctor",
+    "crawl": "new",
+    "create": "new",
+    "fetch": "models fetch",
+    "import": "restore",
+    "info": "show",
+    "ingest": "add",
+    "ls": "list",
+    "remove": "delete",
+    "rm": "delete",
+    "status": "show",
+    "sync": "refresh",
+    "update": "refresh",
+    "verify": "doctor",
+}
 """Commands that other tools have, and the ones of kbkit that do the same."""
 
 

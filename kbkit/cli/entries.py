@@ -394,11 +394,18 @@ def _said(
     if prompt is not None and prompt_file is not None:
         raise typer.BadParameter("give --prompt or --prompt-file, not both")
     if prompt_file is not None:
-        prompt = _text(sys.stdin.buffer.read() if str(prompt_file) == "-" else _read(prompt_file),
-                       prompt_file)  # fmt: skip
+        prompt = _text(
+            sys.stdin.buffer.read() if str(prompt_file) == "-" else _read(prompt_file), prompt_file
+        )
     readme = None if readme_file is None else _text(_read(readme_file), readme_file)
-    said = {"description": description, "prompt": prompt, "readme": readme, "tags": tag or None,
-            "category": category, "status": status}  # fmt: skip
+    said = {
+        "description": description,
+        "prompt": prompt,
+        "readme": readme,
+        "tags": tag or None,
+        "category": category,
+        "status": status,
+    }
     return {key: value for key, value in said.items() if value is not None}
 
 

@@ -57,11 +57,16 @@ def entities(
     print_figures(
         ("entity", "type", "chunks", "documents", "description"),
         (
-            (plain(each.name), each.type, f"{each.chunks:,}", f"{each.documents:,}",
-             plain(each.description))
+            (
+                plain(each.name),
+                each.type,
+                f"{each.chunks:,}",
+                f"{each.documents:,}",
+                plain(each.description),
+            )
             for each in found
         ),
-    )  # fmt: skip
+    )
 
 
 @graph.command()
@@ -138,11 +143,18 @@ def list_relations(
     print_figures(
         ("source", "relation", "target", "weight", "by", "evidence", "note"),
         (
-            (names[each.source], each.name, names[each.target], f"{each.weight:.2f}", each.made_by,
-             " ".join(each.evidence[:1]), each.note)
+            (
+                names[each.source],
+                each.name,
+                names[each.target],
+                f"{each.weight:.2f}",
+                each.made_by,
+                " ".join(each.evidence[:1]),
+                each.note,
+            )
             for each in found
         ),
-    )  # fmt: skip
+    )
 
 
 @graph.command()
@@ -210,16 +222,20 @@ def _print_steps(steps: Sequence[Step]) -> None:
         ("to", "type", "by", "depth", "weight", "evidence"),
         (
             (
-                plain(step.name), step.type,
-                "" if step.relation is None
-                else step.relation.name if step.forward else f"< {step.relation.name}",
+                plain(step.name),
+                step.type,
+                ""
+                if step.relation is None
+                else step.relation.name
+                if step.forward
+                else f"< {step.relation.name}",
                 str(step.depth),
                 "" if step.relation is None else f"{step.relation.weight:.2f}",
                 "" if step.relation is None else " ".join(step.relation.evidence[:1]),
             )
             for step in steps
         ),
-    )  # fmt: skip
+    )
 
 
 Type = Annotated[str | None, typer.Option(help="Its type, such as term or symbol.")]

@@ -33,11 +33,13 @@ if TYPE_CHECKING:
 Output = Annotated[
     Path | None,
     typer.Option(
-        "--output", "-o", metavar="FILE",
+        "--output",
+        "-o",
+        metavar="FILE",
         help="Write to this file (.jsonl or .parquet).",
         show_default=False,
     ),
-]  # fmt: skip
+]
 
 
 @app.command()
@@ -106,9 +108,12 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
     table = Table("name", "documents", "chunks", "updated (UTC)", "description", box=None)
     for info in infos:
         table.add_row(
-            info.name, f"{info.documents:,}", f"{info.chunks:,}",
-            f"{info.updated_at:%Y-%m-%d %H:%M}", info.description,
-        )  # fmt: skip
+            info.name,
+            f"{info.documents:,}",
+            f"{info.chunks:,}",
+            f"{info.updated_at:%Y-%m-%d %H:%M}",
+            info.description,
+        )
     print_table(table)
 
 
@@ -353,8 +358,10 @@ def _new_workspace(context: typer.Context) -> Iterator[Workspace]:
 def _say_failed_sources(kb: KnowledgeBase, report: IngestReport) -> None:
     for problem in report.failed_sources:
         if problem.uri in kb.sources:
-            say(f"nothing could be read of {problem.uri}; `kbkit sources set`, `disable` or "
-                f"`remove {kb.name}` mends that")  # fmt: skip
+            say(
+                f"nothing could be read of {problem.uri}; `kbkit sources set`, `disable` or "
+                f"`remove {kb.name}` mends that"
+            )
         else:
             say(f"{problem.uri} is not kept as a source, since nothing could be read of it")
 

@@ -49,10 +49,7 @@ def build(
     site: Annotated[bool, typer.Option(help="Also build the site.")] = True,
     yes: Annotated[
         bool,
-        typer.Option(
-            "--yes", "-y",
-            help="Let the recipe's language model exceed its `limit`.",
-        ),
+        typer.Option("--yes", "-y", help="Let the recipe's language model exceed its `limit`."),
     ] = False,
     trust: Trust = False,
     engine: Annotated[
@@ -63,7 +60,7 @@ def build(
         ),
     ] = "local",
     as_json: AsJson = False,
-) -> None:  # fmt: skip
+) -> None:
     """Build or update a recipe's knowledge base and site."""
     from kbkit.builder import build as build_recipe
     from kbkit.recipes import load_recipe
@@ -97,8 +94,9 @@ def notebook(
     recipe: Annotated[Path, typer.Argument(help="A recipe file.", show_default=False)],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The notebook (default: NAME.ipynb).",
-                     show_default=False),
+        typer.Option(
+            "--output", "-o", help="The notebook (default: NAME.ipynb).", show_default=False
+        ),
     ] = None,
     workspace: Annotated[
         Path | None,
@@ -107,7 +105,7 @@ def notebook(
     run: Annotated[bool, typer.Option("--run", help="Also run it and keep the output.")] = False,
     trust: Trust = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write a notebook that builds a recipe."""
     from kbkit.notebook import run_notebook, write_notebook
 
@@ -296,20 +294,16 @@ def _watching_files(name: str, synced: SyncedFolder) -> Iterator[None]:
 def panel(
     context: typer.Context,
     workspace: Annotated[
-        Path | None,
-        typer.Argument(help="Folder of the workspace (default: --workspace)."),
+        Path | None, typer.Argument(help="Folder of the workspace (default: --workspace).")
     ] = None,
     host: Annotated[
         str, typer.Option(help="Address to listen on; needs --token unless it is loopback.")
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")
-    ] = 8866,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8866,
     token: Annotated[
         str,
         typer.Option(
-            help="Token of visitors (default: KBKIT_PANEL_TOKEN, or a new one).",
-            show_default=False,
+            help="Token of visitors (default: KBKIT_PANEL_TOKEN, or a new one).", show_default=False
         ),
     ] = "",
     theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
@@ -317,7 +311,7 @@ def panel(
         bool, typer.Option("--open", help="Open the page in the browser.")
     ] = False,
     until_closed: UntilClosed = False,
-) -> None:  # fmt: skip
+) -> None:
     """Serve the panels as a web page."""
     from kbkit.processes import end_with_input
     from kbkit.serving import serve_panel
@@ -326,9 +320,14 @@ def panel(
         end_with_input()
     with suppress(KeyboardInterrupt):
         serve_panel(
-            workspace or context.obj, host=host, port=port, token=token, theme=theme,
-            open_browser=open_browser, say=say,
-        )  # fmt: skip
+            workspace or context.obj,
+            host=host,
+            port=port,
+            token=token,
+            theme=theme,
+            open_browser=open_browser,
+            say=say,
+        )
 
 
 def _built(

@@ -106,12 +106,24 @@ def search(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from kbkit.models import Filters
 
-    filters = Filters.of({
-        "document_type": document_type, "tags": tag, "source": source, "path": path,
-        "after": after, "before": before, "min_rating": min_rating, "state": state,
-        "version": version, "heading": heading, "page": page, "frame": frame, "subject": subject,
-        "entity": entity,
-    })  # fmt: skip
+    filters = Filters.of(
+        {
+            "document_type": document_type,
+            "tags": tag,
+            "source": source,
+            "path": path,
+            "after": after,
+            "before": before,
+            "min_rating": min_rating,
+            "state": state,
+            "version": version,
+            "heading": heading,
+            "page": page,
+            "frame": frame,
+            "subject": subject,
+            "entity": entity,
+        }
+    )
     kbs = kb or None
     with open_workspace(context) as workspace:
         if queries is not None:
@@ -172,11 +184,11 @@ Target = Annotated[
 Questions = Annotated[
     Path | None,
     typer.Option(help="TSV: question, tab, URI suffixes of its pages (commas, best first)."),
-]  # fmt: skip
+]
 Qrels = Annotated[
     Path | None,
     typer.Option(help="TREC qrels with queries (default: the knowledge base's ratings)."),
-]  # fmt: skip
+]
 Wait = Annotated[bool, typer.Option("--wait", help="First finish embedding by models.")]
 
 

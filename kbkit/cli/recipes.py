@@ -40,10 +40,11 @@ def list_(as_json: AsJson = False) -> None:
     for recipe in found:
         figures = recipe.figures
         table.add_row(
-            recipe.name, ", ".join(recipe.sources),
+            recipe.name,
+            ", ".join(recipe.sources),
             *(str(figures.get(key, "-")) for key in _FIGURES),
             recipe.address,
-        )  # fmt: skip
+        )
     print_table(table)
     say("copy one with `kbkit recipes copy NAME`; - means that it was not run")
 
@@ -98,8 +99,7 @@ def init(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The recipe (default: NAME.yaml).",
-                     show_default=False),
+        typer.Option("--output", "-o", help="The recipe (default: NAME.yaml).", show_default=False),
     ] = None,
     name: Annotated[str, typer.Option(help="Name of the knowledge base.")] = "",
     description: Annotated[str, typer.Option(help="Its description, in a sentence.")] = "",
@@ -113,7 +113,7 @@ def init(
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     allow_private: AllowPrivate = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write a first recipe for a site, folder or package."""
     from kbkit.recipe_drafts import check_free, draft_recipe, write_draft
 

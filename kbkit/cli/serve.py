@@ -27,9 +27,7 @@ def serve(
             help="Address to listen on; needs tokens unless it is loopback (`kbkit token create`)."
         ),
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")
-    ] = 8765,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 for any free one.")] = 8765,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -51,25 +49,20 @@ def serve(
         ),
     ] = "",
     tools: Annotated[
-        str,
-        typer.Option(help="MCP tool sets, separated by commas; `none` turns MCP off."),
+        str, typer.Option(help="MCP tool sets, separated by commas; `none` turns MCP off.")
     ] = "core",
     allow_write: Annotated[
         bool,
         typer.Option(
-            "--allow-write",
-            help="Include MCP tools that write, for tokens with that scope.",
+            "--allow-write", help="Include MCP tools that write, for tokens with that scope."
         ),
     ] = False,
     max_tokens: Annotated[
         int, typer.Option(min=MIN_TOKENS, help="Maximum tokens of an MCP answer.")
     ] = USUAL_TOKENS,
-    max_body: Annotated[
-        int, typer.Option(min=1, help="Maximum size of a request in MB.")
-    ] = 100,
+    max_body: Annotated[int, typer.Option(min=1, help="Maximum size of a request in MB.")] = 100,
     rate: Annotated[
-        float,
-        typer.Option(min=0, help="Requests a second for each caller; 0 for no limit."),
+        float, typer.Option(min=0, help="Requests a second for each caller; 0 for no limit.")
     ] = 1000.0,
     burst: Annotated[
         int, typer.Option(min=1, help="Requests that a caller may make at once.")
@@ -77,13 +70,14 @@ def serve(
     search_processes: Annotated[
         int | None,
         typer.Option(
-            min=0, max=64,
+            min=0,
+            max=64,
             help="Processes that search (default: one less than the processors, at most 4).",
             show_default=False,
         ),
     ] = None,
     until_closed: UntilClosed = False,
-) -> None:  # fmt: skip
+) -> None:
     """Serve a workspace over REST and MCP, with its sites."""
     from kbkit.processes import end_process, end_with_input
     from kbkit.server import ServerSettings, serve
@@ -91,12 +85,19 @@ def serve(
     if until_closed:
         end_with_input()
     settings = ServerSettings(
-        host=host, port=port, allow_hosts=tuple(allow_host or ()), public_url=public_url,
-        allow_origins=tuple(allow_origin or ()), max_body=max_body * 1_000_000, rate=rate,
-        burst=burst, allow_write=allow_write, max_tokens=max_tokens,
+        host=host,
+        port=port,
+        allow_hosts=tuple(allow_host or ()),
+        public_url=public_url,
+        allow_origins=tuple(allow_origin or ()),
+        max_body=max_body * 1_000_000,
+        rate=rate,
+        burst=burst,
+        allow_write=allow_write,
+        max_tokens=max_tokens,
         tools=() if tools == "none" else tuple(name.strip() for name in tools.split(",")),
         search_processes=_spare_processors() if search_processes is None else search_processes,
-    )  # fmt: skip
+    )
     with open_workspace(context) as workspace:
         serve(workspace, settings, say=say)
     end_process()
@@ -121,11 +122,11 @@ def create_token(
         ),
     ] = None,
     days: Annotated[
-        int | None, typer.Option(min=1, help="Days until it expires (default: never).",
-                                 show_default=False),
+        int | None,
+        typer.Option(min=1, help="Days until it expires (default: never).", show_default=False),
     ] = None,
     as_json: AsJson = False,
-) -> None:  # fmt: skip
+) -> None:
     """Create a token and print it once."""
     from kbkit.access import Tokens
 
@@ -155,14 +156,17 @@ def list_tokens(context: typer.Context, as_json: AsJson = False) -> None:
         ("name", "id", "scope", "for", "created", "ends", "last used (UTC)"),
         (
             (
-                info.name, info.id, info.scope, ", ".join(info.kbs) or "all",
+                info.name,
+                info.id,
+                info.scope,
+                ", ".join(info.kbs) or "all",
                 f"{info.created_at:%Y-%m-%d}",
                 f"{info.expires_at:%Y-%m-%d}" if info.expires_at else "never",
                 f"{info.used_at:%Y-%m-%d %H:%M}" if info.used_at else "never",
             )
             for info in found
         ),
-    )  # fmt: skip
+    )
 
 
 @token_app.command("revoke")

@@ -51,7 +51,7 @@ OpenApi = Annotated[
 Jsonl = Annotated[
     list[str] | None,
     typer.Option(metavar="PATH", help="Read JSON lines with uri, title and content."),
-]  # fmt: skip
+]
 Parquet = Annotated[
     list[str] | None,
     typer.Option(metavar="PATH", help="Read a Parquet file with uri, title and content."),
@@ -87,9 +87,7 @@ Type = Annotated[
 ]
 Tag = Annotated[list[str] | None, typer.Option(help="Tag of the documents.")]
 License = Annotated[str, typer.Option(help="License of documents that state none.")]
-Attribution = Annotated[
-    str, typer.Option(help="Credit for documents that state none.")
-]  # fmt: skip
+Attribution = Annotated[str, typer.Option(help="Credit for documents that state none.")]
 
 
 def named_sources(
@@ -136,26 +134,28 @@ def named_sources(
     _check_used("--crawl, --page or --openapi", fetching, crawl, page, openapi)
     if mirror is None and base_url is not None:
         raise typer.BadParameter("--base-url goes with --mirror")
-    shared = _given(
-        document_type=document_type, tags=tag, license=license, attribution=attribution
-    )  # fmt: skip
+    shared = _given(document_type=document_type, tags=tag, license=license, attribution=attribution)
     narrowed = _given(include=include, exclude=exclude)
     most = _given(limit=limit)
     private = _given(allow_private=allow_private)
     web = {**fetching, **asked, **private}
     wanted: list[dict[str, Any]] = [
-        *({"type": "crawl", "url": url, **crawling, **narrowed, **most, **web}
-          for url in crawl or ()),
+        *(
+            {"type": "crawl", "url": url, **crawling, **narrowed, **most, **web}
+            for url in crawl or ()
+        ),
         *({"type": "page", "url": url, **web} for url in page or ()),
         *({"type": "files", "path": path} for path in files or ()),
         *({"type": "package", "name": name, **imported, **most} for name in package or ()),
-        *({"type": "openapi", "url": place, **most, **fetching, **private}
-          if place.startswith(("http://", "https://"))
-          else {"type": "openapi", "path": place, **most}
-          for place in openapi or ()),
+        *(
+            {"type": "openapi", "url": place, **most, **fetching, **private}
+            if place.startswith(("http://", "https://"))
+            else {"type": "openapi", "path": place, **most}
+            for place in openapi or ()
+        ),
         *({"type": "jsonl", "path": path} for path in jsonl or ()),
         *({"type": "parquet", "path": path} for path in parquet or ()),
-    ]  # fmt: skip
+    ]
     if mirror is not None:
         wanted.append({"type": "mirror", "path": mirror, "base_url": base_url, **narrowed, **most})
     return [parse_source({**values, **shared}) for values in wanted]
@@ -179,9 +179,11 @@ def takes_sources(command: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in inspect.signature(command).parameters.items():
         parameters += options.values() if name == "specs" else [parameter]
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[each.name])
-         for each in parameters]
-    )  # fmt: skip
+        [
+            each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[each.name])
+            for each in parameters
+        ]
+    )
     run.__annotations__ = {each.name: hints[each.name] for each in parameters}
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     return run

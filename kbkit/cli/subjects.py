@@ -43,12 +43,16 @@ def list_subjects(
         ("subject", "kind", "type", "chunks", "documents", "also"),
         (
             (
-                plain(each.name), each.kind.value, each.type, f"{each.chunks:,}",
-                f"{each.documents:,}", ", ".join(map(plain, each.aliases)),
+                plain(each.name),
+                each.kind.value,
+                each.type,
+                f"{each.chunks:,}",
+                f"{each.documents:,}",
+                ", ".join(map(plain, each.aliases)),
             )
             for each in found
         ),
-    )  # fmt: skip
+    )
 
 
 @app.command()
@@ -154,11 +158,13 @@ def trash(
     context: typer.Context,
     name: Annotated[
         str | None,
-        typer.Argument(help="List documents of this knowledge base (default: knowledge bases).",
-                       show_default=False),
+        typer.Argument(
+            help="List documents of this knowledge base (default: knowledge bases).",
+            show_default=False,
+        ),
     ] = None,
     as_json: AsJson = False,
-) -> None:  # fmt: skip
+) -> None:
     """List the trash."""
     from rich.table import Table
     from rich.text import Text

@@ -81,12 +81,16 @@ def _say_what_is_where(done: Migration) -> None:
     )
     say(f"the catalog is in {done.destination} now; the one in {done.source} stays as it was")
     if "://" in done.destination:
-        say("set KBKIT_DATABASE_URL to that address; files, entries and pictures stay in the "
-            "folder of the workspace; its catalog.db and chroma are not read any more")  # fmt: skip
+        say(
+            "set KBKIT_DATABASE_URL to that address; files, entries and pictures stay in the "
+            "folder of the workspace; its catalog.db and chroma are not read any more"
+        )
         return
-    say("unset KBKIT_DATABASE_URL, and name that folder as the workspace; "
+    say(
+        "unset KBKIT_DATABASE_URL, and name that folder as the workspace; "
         f"copied into it: {', '.join(done.folders) or 'nothing else'}; the vector "
-        "index was rebuilt, and snapshots are rebuilt on demand")  # fmt: skip
+        "index was rebuilt, and snapshots are rebuilt on demand"
+    )
 
 
 models = typer.Typer(help="Manage embedding models.", no_args_is_help=True)
@@ -113,10 +117,15 @@ def list_(as_json: AsJson = False) -> None:
     )
     for model in found:
         table.add_row(
-            model.name, str(model.dimensions or "?"), str(model.megabytes), str(model.cost or "?"),
-            model.languages, model.license, model.good_for,
+            model.name,
+            str(model.dimensions or "?"),
+            str(model.megabytes),
+            str(model.cost or "?"),
+            model.languages,
+            model.license,
+            model.good_for,
             "yes" if model.installed else model.where,
-        )  # fmt: skip
+        )
     print_table(table)
     say("cost: time of a chunk, static vectors as 1, about")
 
@@ -134,9 +143,13 @@ def fetch(
 
     with resumable(f"kbkit models fetch {name}"), progress() as on_progress:
         folder = fetch_model(
-            name, revision=revision, file=file, sha256=sha256, allow_private=allow_private,
+            name,
+            revision=revision,
+            file=file,
+            sha256=sha256,
+            allow_private=allow_private,
             on_progress=on_progress,
-        )  # fmt: skip
+        )
     say(f"fetched {name} to {folder}; name it in a recipe: {{type: onnx, preset: {name}}}")
 
 
@@ -313,9 +326,13 @@ def restore(
         came = f"{pluralize(kb.documents)}, {kb.ratings:,} ratings came"
         say(f"{kb.name}: {came}" + ("" if kb.new else "; existing data stayed"))
     if done.files or done.kept:
-        say(f"{pluralize(len(done.files), 'file')} came, and {len(done.kept):,} that say something "
-            "else here stayed")  # fmt: skip
+        say(
+            f"{pluralize(len(done.files), 'file')} came, and {len(done.kept):,} that say something "
+            "else here stayed"
+        )
     if done.sources:
-        say(f"{pluralize(done.sources, 'source')} will not be read: `kbkit sources enable`, or "
-            "--trust the next time")  # fmt: skip
+        say(
+            f"{pluralize(done.sources, 'source')} will not be read: `kbkit sources enable`, or "
+            "--trust the next time"
+        )
     say(f"restored in {done.seconds:,.1f} s")

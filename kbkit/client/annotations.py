@@ -62,8 +62,12 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
         self, *, kind: str | SubjectKind | None = None, like: str = "", limit: int | None = None
     ) -> Request[list[Subject]]:
         """List subjects that chunks mention, the most mentioned first."""
-        params = {"kind": kind, "like": check_text("like", like), "limit": limit,
-                 "kbs": self._base.name}  # fmt: skip
+        params = {
+            "kind": kind,
+            "like": check_text("like", like),
+            "limit": limit,
+            "kbs": self._base.name,
+        }
         return Request("GET", f"{KNOWLEDGE}/subjects", reads_many(Subject), params)
 
     @steps

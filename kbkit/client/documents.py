@@ -73,9 +73,13 @@ class DocumentsCalls(CollectionCalls[Document]):
         """A document, or a part of its text."""
         first, last = (None, None) if chunks is None else chunks
         query = {
-            "kb": self._base.name, "section": section, "start": start, "end": end,
-            "first_chunk": first, "last_chunk": last,
-        }  # fmt: skip
+            "kb": self._base.name,
+            "section": section,
+            "start": start,
+            "end": end,
+            "first_chunk": first,
+            "last_chunk": last,
+        }
         return Request("GET", _at(document), reads(DocumentPart), query)
 
     @call

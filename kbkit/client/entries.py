@@ -102,9 +102,17 @@ class EntriesCalls(Served):
         files: Mapping[str, str | bytes] | None = None,
     ) -> Request[Entry]:
         """Write a new entry."""
-        body = given(title=title, slug=slug, description=description, prompt=prompt,
-                     readme=readme, tags=tags, category=category, status=status,
-                     files=as_json(files or {}))  # fmt: skip
+        body = given(
+            title=title,
+            slug=slug,
+            description=description,
+            prompt=prompt,
+            readme=readme,
+            tags=tags,
+            category=category,
+            status=status,
+            files=as_json(files or {}),
+        )
         return Request("POST", _AT, reads(Entry), json=body)
 
     @call
@@ -123,9 +131,16 @@ class EntriesCalls(Served):
         if_match: str | None = None,
     ) -> Request[Entry]:
         """Change an entry; omitted values stay."""
-        body = given(title=title, description=description, prompt=prompt, readme=readme,
-                     tags=tags, category=category, status=status,
-                     files=as_json(files or {}))  # fmt: skip
+        body = given(
+            title=title,
+            description=description,
+            prompt=prompt,
+            readme=readme,
+            tags=tags,
+            category=category,
+            status=status,
+            files=as_json(files or {}),
+        )
         headers = expecting(if_match)
         return Request("PUT", _at(slug), reads(Entry), json=body, headers=headers)
 

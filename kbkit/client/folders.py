@@ -69,8 +69,11 @@ def skills(folder: Path) -> dict[str, bytes]:
     """A skill, or a folder of skills, each in a folder of its name."""
     place = folder.expanduser().absolute()
     found = read_folder(place)
-    return {f"{place.name}/{path}": data for path, data in found.items()} if (
-        _SKILL in found) else found  # fmt: skip
+    return (
+        {f"{place.name}/{path}": data for path, data in found.items()}
+        if (_SKILL in found)
+        else found
+    )
 
 
 def as_json(files: Mapping[str, str | bytes | None]) -> dict[str, Any]:
@@ -91,8 +94,11 @@ def write_skills(folder: Path, packed: bytes) -> tuple[Path, ...]:
     """Unpack skills from a zip into a folder, replacing those of the same name."""
     try:
         with ZipFile(BytesIO(packed)) as archive:
-            files = {parts_of(each.filename): archive.read(each) for each in archive.infolist()
-                     if not each.is_dir()}  # fmt: skip
+            files = {
+                parts_of(each.filename): archive.read(each)
+                for each in archive.infolist()
+                if not each.is_dir()
+            }
     except (BadZipFile, FilesError) as error:
         raise ServerError(f"the skills that were sent cannot be read ({error})") from error
     names = sorted({parts[0] for parts in files})

@@ -65,8 +65,12 @@ class GraphCalls:
         limit: int = 50,
     ) -> Request[list[Entity]]:
         """List entities, the most mentioned first."""
-        params = {"query": check_text("query", query), "type": _several(type), "kbs": _several(kbs),
-                 "limit": limit}  # fmt: skip
+        params = {
+            "query": check_text("query", query),
+            "type": _several(type),
+            "kbs": _several(kbs),
+            "limit": limit,
+        }
         return Request("GET", f"{_AT}/entities", reads_many(Entity), params)
 
     @call
@@ -114,8 +118,12 @@ class GraphCalls:
         self, target: Named, *, depth: int = 1, relation: str | Sequence[str] = (), limit: int = 50
     ) -> Request[list[Step]]:
         """List what relations reach from a target, the nearest and strongest first."""
-        params = {**_end("target", "kind", target), "depth": depth, "relation": _several(relation),
-                 "limit": limit}  # fmt: skip
+        params = {
+            **_end("target", "kind", target),
+            "depth": depth,
+            "relation": _several(relation),
+            "limit": limit,
+        }
         return Request("GET", f"{_AT}/neighbors", reads_many(Step), params)
 
     @call
@@ -160,8 +168,14 @@ class GraphCalls:
     ) -> Request[GraphLayout]:
         """Lay out the graph: nodes, sizes and positions; deterministic."""
         starts = [around] if isinstance(around, str | Target | Entity) else around
-        body = given(around=[_said(each) for each in starts], depth=depth, type=_several(type),
-                     relation=_several(relation), kbs=_several(kbs), limit=limit)  # fmt: skip
+        body = given(
+            around=[_said(each) for each in starts],
+            depth=depth,
+            type=_several(type),
+            relation=_several(relation),
+            kbs=_several(kbs),
+            limit=limit,
+        )
         return Request("POST", f"{_AT}/layout", reads(GraphLayout), json=body)
 
     @call
@@ -176,8 +190,14 @@ class GraphCalls:
         by: str = "",
     ) -> Request[Entity]:
         """Create an entity by hand; restores a deleted one."""
-        body = given(name=name, type=type, description=description,
-                     properties=_json(properties), aliases=aliases, by=by)  # fmt: skip
+        body = given(
+            name=name,
+            type=type,
+            description=description,
+            properties=_json(properties),
+            aliases=aliases,
+            by=by,
+        )
         return Request("POST", f"{_AT}/entities", reads(Entity), json=body)
 
     @steps
@@ -193,8 +213,14 @@ class GraphCalls:
         by: str = "",
     ) -> Steps[Entity]:
         """Change an entity; omitted values stay."""
-        body = given(name=name, type=type, description=description,
-                     properties=_json(properties), aliases=aliases, by=by)  # fmt: skip
+        body = given(
+            name=name,
+            type=type,
+            description=description,
+            properties=_json(properties),
+            aliases=aliases,
+            by=by,
+        )
         place, headers = yield from _place_of(self, entity)
         changed: Entity = yield Request("PUT", place, reads(Entity), json=body, headers=headers)
         return changed
@@ -225,8 +251,15 @@ class GraphCalls:
         """Create or change a relation by hand."""
         if not is_share(weight):
             raise ConfigError(f"weight={weight!r}: give a number above 0, at most 1")
-        body = given(source=_said(source), name=name, target=_said(target), weight=weight,
-                     note=note, by=by, expected=expected)  # fmt: skip
+        body = given(
+            source=_said(source),
+            name=name,
+            target=_said(target),
+            weight=weight,
+            note=note,
+            by=by,
+            expected=expected,
+        )
         return Request("POST", f"{_AT}/relationships", reads(Relation), json=body)
 
     @call
@@ -333,11 +366,17 @@ def _whole(response: httpx.Response) -> tuple[list[Relation], Labels]:
     labels = {_target(node["id"]): (node["name"], node["type"]) for node in told["nodes"]}
     relations = [
         Relation(
-            edge["id"], _target(edge["source"]), edge["name"], _target(edge["target"]),
-            edge["weight"], tuple(edge["evidence"]), edge["made_by"], note=edge["note"],
+            edge["id"],
+            _target(edge["source"]),
+            edge["name"],
+            _target(edge["target"]),
+            edge["weight"],
+            tuple(edge["evidence"]),
+            edge["made_by"],
+            note=edge["note"],
         )
         for edge in told["edges"]
-    ]  # fmt: skip
+    ]
     return relations, labels
 
 

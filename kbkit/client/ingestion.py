@@ -159,9 +159,14 @@ class IngestionCalls:
                 "export(folder='docs/kb', pages_only=True)"
             )
         body = given(
-            build=build, standalone=standalone, pages_only=pages_only, model=model, graph=graph,
-            files=files, entries=entries,
-        )  # fmt: skip
+            build=build,
+            standalone=standalone,
+            pages_only=pages_only,
+            model=model,
+            graph=graph,
+            files=files,
+            entries=entries,
+        )
         request = asking(self.name, "exports", body, on_progress)
         found = yield from worked(SiteArchive, request, on_progress=on_progress)
         if found is None:
@@ -205,9 +210,11 @@ def _sending(
 ) -> Request[Any]:
     """Sends files, which are read as a source."""
     form = [
-        ("kb", (None, kb)), ("source", (None, json.dumps(source))), ("strict", (None, "false")),
+        ("kb", (None, kb)),
+        ("source", (None, json.dumps(source))),
+        ("strict", (None, "false")),
         *(("files", (path, data)) for path, data in files),
-    ]  # fmt: skip
+    ]
     headers = {"Idempotency-Key": uuid4().hex}
     path = f"{KNOWLEDGE}/import/file"
     return Request("POST", path, reads_nothing, files=form, headers=headers, timeout=_LONG)

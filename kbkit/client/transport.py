@@ -24,9 +24,12 @@ ATTEMPTS = 3
 _MAX_WAIT = 30.0
 _REPEATED = frozenset({None, 502, 503, 504})
 _OF_STATUS: dict[int, type[KbkitError]] = {
-    401: errors.TokenError, 403: errors.ForbiddenError, 404: errors.NotFoundError,
-    409: errors.ConflictError, 412: errors.VersionConflictError,
-}  # fmt: skip
+    401: errors.TokenError,
+    403: errors.ForbiddenError,
+    404: errors.NotFoundError,
+    409: errors.ConflictError,
+    412: errors.VersionConflictError,
+}
 
 
 class _Base:

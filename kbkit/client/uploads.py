@@ -76,9 +76,10 @@ def _found(path: str, base: Path) -> tuple[Path, list[Path]]:
     found = []
     if root.is_dir() and (pattern or full.is_dir()):
         found = [
-            each for each in _walk(root)
+            each
+            for each in _walk(root)
             if not pattern or matches(each.relative_to(root).as_posix(), (pattern,))
-        ]  # fmt: skip
+        ]
     if not found:
         raise SourceError(
             f"{path}: no such file or folder, and no file matches it as a glob "

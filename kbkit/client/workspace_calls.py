@@ -126,9 +126,16 @@ class BundleCalls:
                 file.sign(partial(signing.sign, key_file=sign))
             file.finish()
         return BundleInfo(
-            str(path), found.knowledge_bases, found.documents, found.chunks, path.stat().st_size,
-            found.sha256, sign is not None, found.skipped, round(time.monotonic() - began, 3),
-        )  # fmt: skip
+            str(path),
+            found.knowledge_bases,
+            found.documents,
+            found.chunks,
+            path.stat().st_size,
+            found.sha256,
+            sign is not None,
+            found.skipped,
+            round(time.monotonic() - began, 3),
+        )
 
     @steps
     def restore(

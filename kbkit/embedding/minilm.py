@@ -133,9 +133,13 @@ def minilm_weights() -> Weights:
 def _layer(held: dict[str, NDArray[Any]], number: int, matrices: list[str]) -> Layer:
     name = f"inner.encoder.layer.{number}"
     places = (
-        "attention.self.query", "attention.self.key", "attention.self.value",
-        "attention.output.dense", "intermediate.dense", "output.dense",
-    )  # fmt: skip
+        "attention.self.query",
+        "attention.self.key",
+        "attention.self.value",
+        "attention.output.dense",
+        "intermediate.dense",
+        "output.dense",
+    )
     products = [
         Product(
             held[matrix].T,

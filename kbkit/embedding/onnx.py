@@ -25,9 +25,13 @@ from kbkit.errors import EmbedderError
 from kbkit.recipes import OnnxEmbedding
 
 _MODEL_NAMES = (
-    "model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "onnx/model_int8.onnx",
-    "model_quantized.onnx", "model_int8.onnx",
-)  # fmt: skip
+    "model.onnx",
+    "onnx/model.onnx",
+    "onnx/model_quantized.onnx",
+    "onnx/model_int8.onnx",
+    "model_quantized.onnx",
+    "model_int8.onnx",
+)
 _SMALLEST_SHARE = 0.9
 """Share of a model's vectors that its tokenizer has tokens for, at least; some are padded."""
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})

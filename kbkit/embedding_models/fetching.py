@@ -139,14 +139,21 @@ def _file(entry: Mapping[str, Any]) -> HubFile:
 _MAX_BYTES = 600_000_000
 """Bytes of a model in all; small ones have a tenth."""
 _WEIGHTS = (
-    "onnx/model_quantized.onnx", "onnx/model_int8.onnx", "model_quantized.onnx", "model_int8.onnx",
-    "onnx/model.onnx", "model.onnx",
-)  # fmt: skip
+    "onnx/model_quantized.onnx",
+    "onnx/model_int8.onnx",
+    "model_quantized.onnx",
+    "model_int8.onnx",
+    "onnx/model.onnx",
+    "model.onnx",
+)
 """Places of ONNX files; 8-bit ones cost a third of the time."""
 _CONFIGURATION = (
-    "config.json", "sentence_bert_config.json", "config_sentence_transformers.json",
-    "tokenizer_config.json", MODULES,
-)  # fmt: skip
+    "config.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "tokenizer_config.json",
+    MODULES,
+)
 
 
 def fetch_model(
@@ -169,10 +176,15 @@ def fetch_model(
     settings.models.mkdir(parents=True, exist_ok=True)
     guard = FileLock(folder.with_name(f"{folder.name}.guard"))
     try:
-        with guard.acquire(blocking=False), Fetcher(
-            user_agent=settings.user_agent, timeout=max(settings.timeout, 60.0),
-            max_bytes=PIECE, allow_private=allow_private,
-        ) as fetcher:  # fmt: skip
+        with (
+            guard.acquire(blocking=False),
+            Fetcher(
+                user_agent=settings.user_agent,
+                timeout=max(settings.timeout, 60.0),
+                max_bytes=PIECE,
+                allow_private=allow_private,
+            ) as fetcher,
+        ):
             lock = read_lock(folder)
             hub = Hub(fetcher, settings.models_url, preset.repository if preset else name)
             listing = hub.listing(revision or str((lock or {}).get("revision") or "main"))

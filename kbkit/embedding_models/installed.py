@@ -59,11 +59,18 @@ def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
             lock = read_lock(folder) if there else None
         found.append(
             ModelInfo(
-                preset.name, preset.dimensions, preset.megabytes, preset.license,
-                preset.languages, preset.good_for, preset.cost, there, where,
+                preset.name,
+                preset.dimensions,
+                preset.megabytes,
+                preset.license,
+                preset.languages,
+                preset.good_for,
+                preset.cost,
+                there,
+                where,
                 str((lock or {}).get("revision", "")),
             )
-        )  # fmt: skip
+        )
     known = {preset.name for preset in PRESETS.values()}
     for folder in sorted(models.glob("*--*")) if models.is_dir() else ():
         name = folder.name.replace("--", "/", 1)
@@ -71,10 +78,18 @@ def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
             size = sum(int(file["bytes"]) for file in other["files"].values()) // 1_000_000
             found.append(
                 ModelInfo(
-                    name, 0, size, "see its publisher", "", "fetched by its name on the hub", 0,
-                    True, f"kbkit models fetch {name}", str(other.get("revision", "")),
+                    name,
+                    0,
+                    size,
+                    "see its publisher",
+                    "",
+                    "fetched by its name on the hub",
+                    0,
+                    True,
+                    f"kbkit models fetch {name}",
+                    str(other.get("revision", "")),
                 )
-            )  # fmt: skip
+            )
     return tuple(found)
 
 

@@ -162,8 +162,10 @@ def _parsed(at: Path, data: bytes) -> tuple[YamlMapping, str]:
     if parts is None:
         raise EntryFormatError(
             f"{at}: line 1: has no front matter; begin with a line '---', then 'name:' and "
-            "'description:', then '---'", 1, 1,
-        )  # fmt: skip
+            "'description:', then '---'",
+            1,
+            1,
+        )
     try:
         return read_yaml(f"\n{parts[1]}", as_texts=True), parts[2]
     except EntryFormatError as error:

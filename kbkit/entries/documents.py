@@ -127,8 +127,10 @@ _OWN = frozenset({NAME, PROMPT.casefold(), README.casefold()})
 
 
 def checked(**said: Any) -> dict[str, Any]:
-    found = {key: value if key in ("tags", "status") else check_text(key, value)
-             for key, value in said.items()}  # fmt: skip
+    found = {
+        key: value if key in ("tags", "status") else check_text(key, value)
+        for key, value in said.items()
+    }
     for key, most in (("title", MAX_TITLE_LENGTH), ("category", MAX_TITLE_LENGTH)):
         if key in found:
             found[key] = " ".join(found[key].split())
@@ -137,8 +139,10 @@ def checked(**said: Any) -> dict[str, Any]:
     if found.get("title") == "":
         raise ConfigError("title: is empty; describe the entry in one line")
     if len(found.get("description", "")) > MAX_DESCRIPTION_LENGTH:
-        raise ConfigError(f"description: has more than {MAX_DESCRIPTION_LENGTH:,} characters; say "
-                          "more in the prompt or the readme")  # fmt: skip
+        raise ConfigError(
+            f"description: has more than {MAX_DESCRIPTION_LENGTH:,} characters; say "
+            "more in the prompt or the readme"
+        )
     if "description" in found:
         found["description"] = found["description"].strip()
     if "tags" in found:
@@ -170,11 +174,13 @@ def checked_files(files: Mapping[str, str | bytes | None]) -> dict[str, bytes | 
     for path, content in files.items():
         parts = parts_of(path)
         if len(parts) == 0 or (len(parts) == 1 and parts[0].casefold() in _OWN):
-            raise InvalidPathError(f"{path}: name a file such as 'code/run.py'; the prompt, the "
-                                   "readme and what skill.yaml says have their own arguments"
-                                   )  # fmt: skip
+            raise InvalidPathError(
+                f"{path}: name a file such as 'code/run.py'; the prompt, the "
+                "readme and what skill.yaml says have their own arguments"
+            )
         if content is not None and not isinstance(content, str | bytes):
             raise ConfigError(f"files: {path}: give text or bytes")
-        found[joined(parts)] = check_text(path, content).encode() if isinstance(
-            content, str) else content  # fmt: skip
+        found[joined(parts)] = (
+            check_text(path, content).encode() if isinstance(content, str) else content
+        )
     return found

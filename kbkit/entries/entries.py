@@ -178,22 +178,36 @@ class Entries:
             InvalidPathError: The slug or a path is invalid.
             PathExistsError: The slug is taken.
         """
-        said = checked(title=title, description=description, tags=tags, category=category,
-                        status=status, prompt=prompt, readme=readme)  # fmt: skip
+        said = checked(
+            title=title,
+            description=description,
+            tags=tags,
+            category=category,
+            status=status,
+            prompt=prompt,
+            readme=readme,
+        )
         others = {
             path: data for path, data in checked_files(files or {}).items() if data is not None
         }
         if check_text("slug", slug):
             check_slug(slug)
         with self._store.locked():
-            there = {each.name.casefold() for each in self.path.iterdir()} if (
-                self.path.is_dir()) else set()  # fmt: skip
+            there = (
+                {each.name.casefold() for each in self.path.iterdir()}
+                if (self.path.is_dir())
+                else set()
+            )
             made = slug or slug_of(said["title"], there)
             ids = self._index.ids().values()
             now = datetime.now(UTC)
             values = {key: value for key, value in said.items() if key not in _TEXTS}
-            values |= {"id": unique(made, ids), "source": EntrySource.MANUAL.value,
-                       "created_at": now, "updated_at": now}  # fmt: skip
+            values |= {
+                "id": unique(made, ids),
+                "source": EntrySource.MANUAL.value,
+                "created_at": now,
+                "updated_at": now,
+            }
             texts = {name: said[key].encode() for key, name in _TEXTS.items() if said[key]}
             self._store.place(made, {NAME: new_skill(values).encode(), **texts, **others})
         return self._levelled(made)
@@ -232,8 +246,15 @@ class Entries:
             VersionConflictError: Another change came first.
             EntryFormatError: Its ``skill.yaml`` cannot be read or changed; nothing is.
         """
-        given = {"title": title, "description": description, "tags": tags, "category": category,
-                 "status": status, "prompt": prompt, "readme": readme}  # fmt: skip
+        given = {
+            "title": title,
+            "description": description,
+            "tags": tags,
+            "category": category,
+            "status": status,
+            "prompt": prompt,
+            "readme": readme,
+        }
         said = checked(**{key: value for key, value in given.items() if value is not None})
         others = checked_files(files or {})
         with self._store.locked():

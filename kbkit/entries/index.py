@@ -177,9 +177,11 @@ class EntryIndex:
                 look = self._store.look(slug)
                 if look is not None:
                     record = known.get(slug) or _unread(slug, look)
-                    faults.append(record._replace(
-                        problem=why, stamp=look.stamp, changed=look.changed, seen=seen
-                    ))  # fmt: skip
+                    faults.append(
+                        record._replace(
+                            problem=why, stamp=look.stamp, changed=look.changed, seen=seen
+                        )
+                    )
                 continue
             else:
                 if stored.files[NAME].decode("utf-8-sig") != stored.skill.text:
@@ -191,11 +193,17 @@ class EntryIndex:
             for slug, was in moved.items():
                 entries.rename_document(transaction, kb.id, was, slug)
                 entries.forget(transaction, [was])
-        put_documents(kb, [
-            document_of(stored) for slug, stored in read.items()
-            if slug in moved or slug in new or known[slug].version != stored.version
-            or not known[slug].document_id
-        ])  # fmt: skip
+        put_documents(
+            kb,
+            [
+                document_of(stored)
+                for slug, stored in read.items()
+                if slug in moved
+                or slug in new
+                or known[slug].version != stored.version
+                or not known[slug].document_id
+            ],
+        )
         removed = [slug for slug in forget if slug not in moved.values() and slug in known]
         ids = self._ids(read, known, moved, removed)
         with self._database.write() as transaction:
@@ -215,10 +223,16 @@ class EntryIndex:
             self._stores.vectors.apply(kb.id)
         return EntrySyncReport(
             (*report.added, *(slug for slug in read if slug in new and slug not in moved)),
-            (*report.updated, *(slug for slug in read if slug in moved
-                                or (slug not in new and _says_else(known[slug], read[slug])))),
+            (
+                *report.updated,
+                *(
+                    slug
+                    for slug in read
+                    if slug in moved or (slug not in new and _says_else(known[slug], read[slug]))
+                ),
+            ),
             (*report.removed, *removed),
-        )  # fmt: skip
+        )
 
     def _moved(
         self, read: Mapping[str, StoredEntry], known: Mapping[str, EntryRecord], gone: Sequence[str]
@@ -253,11 +267,26 @@ def _unread(slug: str, look: Look) -> EntryRecord:
     """Return the record of an entry that could never be read."""
     at = _time(look.changed)
     return EntryRecord(
-        slug=slug, id=slug, document_id="", title=slug, description="", tags=[], category="",
-        status=EntryStatus.DRAFT.value, average=0.0, votes=0, source=EntrySource.MANUAL.value,
-        origin_task_id="", created_at=at, updated_at=at, version="", problem="", stamp="",
-        changed=0, seen=0,
-    )  # fmt: skip
+        slug=slug,
+        id=slug,
+        document_id="",
+        title=slug,
+        description="",
+        tags=[],
+        category="",
+        status=EntryStatus.DRAFT.value,
+        average=0.0,
+        votes=0,
+        source=EntrySource.MANUAL.value,
+        origin_task_id="",
+        created_at=at,
+        updated_at=at,
+        version="",
+        problem="",
+        stamp="",
+        changed=0,
+        seen=0,
+    )
 
 
 def _is_stale(record: EntryRecord | None, look: Look) -> bool:

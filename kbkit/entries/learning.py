@@ -272,8 +272,9 @@ def finished(folder: Path) -> Iterator[tuple[str, Path, str]]:
             for path in sorted(place.rglob("*")):
                 about = path.lstat()
                 last = max(last, about.st_mtime)
-                state.update(f"{path}\0{about.st_size}\0{about.st_mtime_ns}\n".encode(
-                    errors="replace"))  # fmt: skip
+                state.update(
+                    f"{path}\0{about.st_size}\0{about.st_mtime_ns}\n".encode(errors="replace")
+                )
         except OSError:
             continue  # it is being written
         if time.time() - last >= _SETTLED:

@@ -35,9 +35,18 @@ _PLAIN = re.compile(r"[A-Za-z_][\w ./()-]*(?<! )")
 _WORDS = frozenset(["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"])
 """Words that YAML readers may not take for text."""
 _FIELDS = (
-    "id", "title", "description", "tags", "category", "status", KEY, "source", "origin_task_id",
-    "created_at", "updated_at",
-)  # fmt: skip
+    "id",
+    "title",
+    "description",
+    "tags",
+    "category",
+    "status",
+    KEY,
+    "source",
+    "origin_task_id",
+    "created_at",
+    "updated_at",
+)
 _KEPT = "kept"
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -264,8 +273,9 @@ def _edited(text: str, found: YamlMapping, changes: Mapping[str, Any]) -> str:
         written = io.StringIO()
         editor.dump(values, written)
     except (YAMLError, ValueError, AttributeError, TypeError, NotImplementedError) as error:
-        raise EntryFormatError(f"{NAME}: cannot be changed ({' '.join(str(error).split())[:200]}); "
-                               "edit it by hand") from None  # fmt: skip
+        raise EntryFormatError(
+            f"{NAME}: cannot be changed ({' '.join(str(error).split())[:200]}); edit it by hand"
+        ) from None
     return written.getvalue()
 
 

@@ -62,10 +62,21 @@ class StoredEntry(NamedTuple):
     @property
     def version(self) -> str:
         skill = self.skill
-        said = [skill.id, skill.title, skill.description, skill.tags, skill.category, skill.status,
-                skill.source, skill.origin_task_id, skill.extra]  # fmt: skip
-        found = hashlib.blake2b(json.dumps(said, sort_keys=True, default=str).encode(
-            "utf-8", "surrogatepass"), digest_size=8)  # fmt: skip
+        said = [
+            skill.id,
+            skill.title,
+            skill.description,
+            skill.tags,
+            skill.category,
+            skill.status,
+            skill.source,
+            skill.origin_task_id,
+            skill.extra,
+        ]
+        found = hashlib.blake2b(
+            json.dumps(said, sort_keys=True, default=str).encode("utf-8", "surrogatepass"),
+            digest_size=8,
+        )
         for path in sorted(self.files):
             if path != NAME:
                 found.update(f"{path}\0{version(self.files[path])}\0".encode())

@@ -57,8 +57,9 @@ def _vote(found: YamlMapping, value: Any, path: Path) -> Vote:
     try:
         return Vote(read_time(said), "" if rater is None else str(rater), score)
     except ValueError:
-        raise found.fault((*path, "timestamp"), "must be a time such as 2026-01-31T12:00:00Z"
-                          ) from None  # fmt: skip
+        raise found.fault(
+            (*path, "timestamp"), "must be a time such as 2026-01-31T12:00:00Z"
+        ) from None
 
 
 def read_time(said: Any) -> datetime:
@@ -83,8 +84,10 @@ def with_votes(text: str, votes: Iterable[Vote]) -> str:
     if _agrees(found, after):
         return text
     if () in found.flow:
-        raise EntryFormatError("is one line in braces; write a line for each key, so that votes "
-                               "can be written below 'rating:'")  # fmt: skip
+        raise EntryFormatError(
+            "is one line in braces; write a line for each key, so that votes "
+            "can be written below 'rating:'"
+        )
     made = _written(text, found, before, after)
     _check(found, made, after)
     return made
@@ -133,8 +136,9 @@ def _written(text: str, found: YamlMapping, before: EntryRating, after: EntryRat
     elif new:
         indent = " " * (found.keys[_VOTES].column + 1)
         at = len(text[: places[_VOTES].start].rstrip(" "))
-        edits.append((at, places[_VOTES].end,
-                      "".join(f"{end}{indent}- {_line(vote)}" for vote in new)))  # fmt: skip
+        edits.append(
+            (at, places[_VOTES].end, "".join(f"{end}{indent}- {_line(vote)}" for vote in new))
+        )
     for start, stop, part in sorted(edits, reverse=True):
         space = " " if part and start == stop and text[start - 1 : start] == ":" else ""
         text = text[:start] + (space if not part.startswith(end) else "") + part + text[stop:]
@@ -172,8 +176,12 @@ def _line(vote: Vote) -> str:
 
 def _leaf_end(found: YamlMapping, path: Path) -> int:
     """Return the end of the last value below a path; a block's own end is after comments."""
-    inside = [place.end for at, place in found.places.items() if at[: len(path)] == path and (
-        not isinstance(_at(found.values, at), dict | list) or at in found.flow)]  # fmt: skip
+    inside = [
+        place.end
+        for at, place in found.places.items()
+        if at[: len(path)] == path
+        and (not isinstance(_at(found.values, at), dict | list) or at in found.flow)
+    ]
     return max(inside, default=found.keys[path].end if path in found.keys else 0)
 
 
@@ -192,8 +200,11 @@ def _line_end(text: str, at: int) -> int:
 def _check(found: YamlMapping, made: str, rating: EntryRating) -> None:
     now = read_yaml(made)
     if _rest(now.values) != _rest(found.values) or rating_of(now) != rating:
-        raise found.fault(_RATING, "votes cannot be written there; write it as kbkit does: rating:,"
-                          " and below it average:, count: and votes:")  # fmt: skip
+        raise found.fault(
+            _RATING,
+            "votes cannot be written there; write it as kbkit does: rating:,"
+            " and below it average:, count: and votes:",
+        )
 
 
 def _rest(values: Mapping[str, Any], *without: str) -> dict[str, Any]:
@@ -246,8 +257,10 @@ def _of_sides(text: str) -> str:
             sides[1].append(line)
     conflict = EntryFormatError(
         f"line {first}, column 1: a merge left a conflict; choose between the sides, and delete "
-        "its marks", first, 1,
-    )  # fmt: skip
+        "its marks",
+        first,
+        1,
+    )
     try:
         ours, theirs = (united("".join(side)) for side in sides)
         read = read_yaml(ours), read_yaml(theirs)

@@ -42,8 +42,11 @@ class ShownKnowledgeBases:
 
     def names(self) -> list[str]:
         with self._database.read() as transaction:
-            return [name for name in knowledge_bases.names(transaction)
-                    if knowledge_bases.get(transaction, name).id != FILES]  # fmt: skip
+            return [
+                name
+                for name in knowledge_bases.names(transaction)
+                if knowledge_bases.get(transaction, name).id != FILES
+            ]
 
     def list(self, parts: Sequence[str]) -> list[FileInfo]:
         """List a folder, folders first."""
@@ -91,8 +94,10 @@ class ShownKnowledgeBases:
         if len(parts) == 1:
             self.root()
             with self._database.read() as transaction:
-                rows = [knowledge_bases.get(transaction, name)
-                        for name in knowledge_bases.names(transaction)]  # fmt: skip
+                rows = [
+                    knowledge_bases.get(transaction, name)
+                    for name in knowledge_bases.names(transaction)
+                ]
             return {
                 ROOT: {
                     row.name: _folder_info(f"{ROOT}/{row.name}", row.created_at, row.updated_at)

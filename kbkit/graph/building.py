@@ -78,8 +78,9 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
     It goes on where it was stopped or killed.
     """
     state = _look(database, kb_id)
-    stale = [place for place in state.places
-             if state.digests.get(place.seq) != state.wanted[place.seq]]  # fmt: skip
+    stale = [
+        place for place in state.places if state.digests.get(place.seq) != state.wanted[place.seq]
+    ]
     described = {
         document.id: DocumentNames(
             document.id,
@@ -102,10 +103,13 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
         for place in part:
             if place.seq in texts:
                 section = Section(
-                    place.seq, texts[place.seq], place.anchor, place.heading_path,
+                    place.seq,
+                    texts[place.seq],
+                    place.anchor,
+                    place.heading_path,
                     {known: state.names[known] for known in state.mentions.get(place.seq, ())},
                     state.stated.get(place.seq, ()),
-                )  # fmt: skip
+                )
                 document = described[place.document_id]
                 if state.spec.build:
                     facts += facts_of(section, document, uris, partial(document_id, kb_id))

@@ -270,9 +270,8 @@ def drawing(
     total = len(there) if types else len(strengths)
     total = len(shown) if len(shown) < limit else total
     return _laid_out(
-        shown, _strongest(edges, len(shown)), strengths, labels,
-        total=total, before=before or {},
-    )  # fmt: skip
+        shown, _strongest(edges, len(shown)), strengths, labels, total=total, before=before or {}
+    )
 
 
 def _near(
@@ -332,9 +331,12 @@ def _laid_out(
     order = sorted(nodes, key=lambda node: (-strengths[node], node_id(node)))
     numbers = {node: number for number, node in enumerate(order)}
     return GraphLayout(
-        tuple(LayoutNode(node, *labels[node], *places[node_id(node)], radii[node])
-              for node in order),
-        tuple(LayoutEdge(numbers[edge.source], numbers[edge.target], edge.name,
-                         round(edge.weight, 3)) for edge in edges),
+        tuple(
+            LayoutNode(node, *labels[node], *places[node_id(node)], radii[node]) for node in order
+        ),
+        tuple(
+            LayoutEdge(numbers[edge.source], numbers[edge.target], edge.name, round(edge.weight, 3))
+            for edge in edges
+        ),
         total,
-    )  # fmt: skip
+    )

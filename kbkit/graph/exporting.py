@@ -56,10 +56,15 @@ def as_networkx(relations: Sequence[Relation], labels: Labels) -> nx.MultiDiGrap
         graph.add_node(node_id(target), kind=target.kind.value, name=name, type=type_)
     for each in relations:
         graph.add_edge(
-            node_id(each.source), node_id(each.target), key=each.name, name=each.name,
-            weight=each.weight, evidence=" ".join(each.evidence), made_by=each.made_by,
+            node_id(each.source),
+            node_id(each.target),
+            key=each.name,
+            name=each.name,
+            weight=each.weight,
+            evidence=" ".join(each.evidence),
+            made_by=each.made_by,
             note=each.note,
-        )  # fmt: skip
+        )
     return graph
 
 
@@ -68,10 +73,11 @@ def as_graphml(relations: Sequence[Relation], labels: Labels) -> bytes:
     from networkx import write_graphml
 
     legible = [
-        replace(each, name=_legible(each.name), note=_legible(each.note),
-                made_by=_legible(each.made_by))
+        replace(
+            each, name=_legible(each.name), note=_legible(each.note), made_by=_legible(each.made_by)
+        )
         for each in relations
-    ]  # fmt: skip
+    ]
     named = {target: (_legible(name), type_) for target, (name, type_) in labels.items()}
     written = BytesIO()
     write_graphml(as_networkx(legible, named), written)

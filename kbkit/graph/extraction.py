@@ -28,9 +28,17 @@ REVISION = 4
 ENTITY, DOCUMENT = "entity", "document"
 
 WEIGHTS = {
-    "defined_in": 4.0, "contains_path": 4.0, "contains_heading": 1.0, "sentence": 1.0, "owner": 0.8,
-    "links_to": 0.5, "refers_to": 0.5, "schema": 4.0, "bases": 4.0, "stated": 1.0,
-}  # fmt: skip
+    "defined_in": 4.0,
+    "contains_path": 4.0,
+    "contains_heading": 1.0,
+    "sentence": 1.0,
+    "owner": 0.8,
+    "links_to": 0.5,
+    "refers_to": 0.5,
+    "schema": 4.0,
+    "bases": 4.0,
+    "stated": 1.0,
+}
 """Weight of one piece of evidence by kind; the sum s becomes ``s / (1 + s)``."""
 
 _FENCE = re.compile(r"^[>\s]*(```+|~~~+).*?(?:^[>\s]*\1\s*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -161,8 +169,15 @@ def facts_of(
     begins = section.text.lstrip().startswith("#") or not section.heading_path
     if begins and not any(map(_CHANGES.search, (document.title, *section.heading_path))):
         for owner in owners:
-            yield Fact(section.seq, ENTITY, owner, "defined_in", DOCUMENT, document.id,
-                       WEIGHTS["defined_in"])  # fmt: skip
+            yield Fact(
+                section.seq,
+                ENTITY,
+                owner,
+                "defined_in",
+                DOCUMENT,
+                document.id,
+                WEIGHTS["defined_in"],
+            )
             yield from _containing(section, owner, document)
     for told in section.stated:
         ends = entity_id(told.source), entity_id(told.target)
@@ -243,8 +258,9 @@ def _links(
         if target is not None and target != document.id:
             linked[target] = None
     for target in linked:
-        yield Fact(section.seq, DOCUMENT, document.id, "links_to", DOCUMENT, target,
-                   WEIGHTS["links_to"])  # fmt: skip
+        yield Fact(
+            section.seq, DOCUMENT, document.id, "links_to", DOCUMENT, target, WEIGHTS["links_to"]
+        )
 
 
 def _of_api(section: Section, text: str, owners: Sequence[str]) -> Iterator[Fact]:
@@ -371,11 +387,18 @@ def _evidence(
                 if len(seqs) < _EVIDENCE:
                     seqs.append(_chunk(sections[index], mentions, first, second))
     return [
-        Fact(seq, "entity", first, CO_OCCURS, "entity", second,
-             kept[first, second] / (1 - kept[first, second]) / len(seqs))
+        Fact(
+            seq,
+            "entity",
+            first,
+            CO_OCCURS,
+            "entity",
+            second,
+            kept[first, second] / (1 - kept[first, second]) / len(seqs),
+        )
         for (first, second), seqs in shown.items()
         for seq in seqs
-    ]  # fmt: skip
+    ]
 
 
 def _chunk(

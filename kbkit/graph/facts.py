@@ -89,8 +89,11 @@ class EntityFacts:
         there = self.database.chunks(sorted({seq for each in places for seq, _ in each}))
         for of, each in zip(chosen, places, strict=True):
             told = [(kb, *there[seq]) for seq, kb in each if seq in there]
-            told = [(kb, chunk, document) for kb, chunk, document in told
-                    if document.state is not DocumentState.GONE]  # fmt: skip
+            told = [
+                (kb, chunk, document)
+                for kb, chunk, document in told
+                if document.state is not DocumentState.GONE
+            ]
             called = {name for known in of for name in (known.entity.name, *known.entity.aliases)}
             best = min(told, key=lambda place: _distance(place[1], called), default=None)
             yield None if best is None else _hit(*best)

@@ -43,9 +43,15 @@ _PLACEHOLDERS = frozenset(
 _OWN = re.compile(r"(?:my|your|some)_\w|(?:My|Your|Some)(?:$|[A-Z0-9])|(?:my|your)[A-Z]")
 _ACRONYM = re.compile(r"[A-Z]{3,6}")
 _API = {
-    EntityType.SYMBOL, EntityType.FLAG, EntityType.COMMAND, EntityType.VARIABLE,
-    EntityType.SETTING, EntityType.ERROR, EntityType.ENDPOINT, EntityType.SCHEMA,
-}  # fmt: skip
+    EntityType.SYMBOL,
+    EntityType.FLAG,
+    EntityType.COMMAND,
+    EntityType.VARIABLE,
+    EntityType.SETTING,
+    EntityType.ERROR,
+    EntityType.ENDPOINT,
+    EntityType.SCHEMA,
+}
 
 
 def undescribed(

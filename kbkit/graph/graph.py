@@ -240,8 +240,10 @@ class Graph(Editing):
         with self._read() as transaction:
             ids = self._kb_ids(transaction, kbs)
             if ids is None:
-                ids = [knowledge_bases.get(transaction, name).id
-                       for name in knowledge_bases.names(transaction)]  # fmt: skip
+                ids = [
+                    knowledge_bases.get(transaction, name).id
+                    for name in knowledge_bases.names(transaction)
+                ]
             return find_gaps(transaction, ids, kinds, limit)
 
     def suggestions(self, *, limit: int = 20) -> list[MergeSuggestion]:
@@ -255,8 +257,10 @@ class Graph(Editing):
         """
         check_integer("limit", limit, 1)
         with self._read() as transaction:
-            ids = [knowledge_bases.get(transaction, name).id
-                   for name in knowledge_bases.names(transaction)]  # fmt: skip
+            ids = [
+                knowledge_bases.get(transaction, name).id
+                for name in knowledge_bases.names(transaction)
+            ]
             named, _ = named_entities(transaction, ids)
             decided = names.decided(transaction)
         return suggestions(named, decided)[:limit]
@@ -300,9 +304,15 @@ class Graph(Editing):
             asked = (targets, depth, types, names, None if ids is None else tuple(ids), limit)
             if asked not in self._layouts:
                 self._layouts[asked] = drawing(
-                    transaction, around=targets, depth=depth, types=types, names=names, kb_ids=ids,
-                    limit=limit, before=self._places.get(asked),
-                )  # fmt: skip
+                    transaction,
+                    around=targets,
+                    depth=depth,
+                    types=types,
+                    names=names,
+                    kb_ids=ids,
+                    limit=limit,
+                    before=self._places.get(asked),
+                )
             return self._layouts[asked]
 
     def to_json(self) -> dict[str, Any]:

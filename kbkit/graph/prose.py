@@ -151,37 +151,77 @@ _DENIES = re.compile(r"\b(?:not|never|cannot|without|rather|no|nor|neither|unles
 _LISTED = frozenset({"raises", "contains", "requires", "returns", "handles"})
 
 _ACTIVE = [
-    (relation, re.compile(
-        rf"{_NAME}{_KIND}{_HELPERS}\s+(?:{active}){_ARTICLE}\s+{_NAME}"))
+    (relation, re.compile(rf"{_NAME}{_KIND}{_HELPERS}\s+(?:{active}){_ARTICLE}\s+{_NAME}"))
     for relation, (active, _) in _VERBS.items()
-]  # fmt: skip
+]
 _PASSIVE = [
-    (relation, re.compile(
-        rf"{_NAME}{_KIND}{_HELPERS}\s+(?:is|are|was|were|be|been|gets?)(?:\s+\w+ly)?\s+"
-        rf"(?:{passive})\s+by{_ARTICLE}\s+{_NAME}"))
-    for relation, (_, passive) in _VERBS.items() if passive
-]  # fmt: skip
+    (
+        relation,
+        re.compile(
+            rf"{_NAME}{_KIND}{_HELPERS}\s+(?:is|are|was|were|be|been|gets?)(?:\s+\w+ly)?\s+"
+            rf"(?:{passive})\s+by{_ARTICLE}\s+{_NAME}"
+        ),
+    )
+    for relation, (_, passive) in _VERBS.items()
+    if passive
+]
 
 _BEGIN = r"^\W*(?:It |This (?:function|method|module|class|directive|command) |(?:May|Can|Will) )?"
 _OF_OWNER = [
     ("raises", re.compile(rf"{_BEGIN}(?:also )?(?:raises?|throws?){_ARTICLE}\s+{_NAME}", re.I)),
-    ("raises", re.compile(rf"(?:an?\s+|the\s+)?{_NAME}{_KIND}\s+(?:is|are|will be|may be|can be)"
-                          r"\s+(?:raised|thrown)(?!\s+by)", re.I)),
-    ("raises", re.compile(rf"\b(?:it|this) (?:will |may |can )?(?:raises?|throws?){_ARTICLE}"
-                          rf"\s+{_NAME}", re.I)),
-    ("returns", re.compile(rf"{_BEGIN}returns?{_ARTICLE}\s+{_NAME}(?=\s+(?:object|instance|if|"
-                           r"for|with|containing|representing|that|on|when)|[.,;:]|$)", re.I)),
-    ("extends", re.compile(rf"{_BEGIN}(?:inherits? from|(?:is )?(?:an? |the )?subclass of|"
-                           rf"extends?){_ARTICLE}\s+{_NAME}", re.I)),
-    ("alias_of", re.compile(rf"{_BEGIN}(?:is )?(?:an? )?(?:(?:deprecated|old|convenience) )?"
-                            rf"(?:alias|synonym) (?:for|of){_ARTICLE}\s+{_NAME}", re.I)),
+    (
+        "raises",
+        re.compile(
+            rf"(?:an?\s+|the\s+)?{_NAME}{_KIND}\s+(?:is|are|will be|may be|can be)"
+            r"\s+(?:raised|thrown)(?!\s+by)",
+            re.I,
+        ),
+    ),
+    (
+        "raises",
+        re.compile(
+            rf"\b(?:it|this) (?:will |may |can )?(?:raises?|throws?){_ARTICLE}"
+            rf"\s+{_NAME}",
+            re.I,
+        ),
+    ),
+    (
+        "returns",
+        re.compile(
+            rf"{_BEGIN}returns?{_ARTICLE}\s+{_NAME}(?=\s+(?:object|instance|if|"
+            r"for|with|containing|representing|that|on|when)|[.,;:]|$)",
+            re.I,
+        ),
+    ),
+    (
+        "extends",
+        re.compile(
+            rf"{_BEGIN}(?:inherits? from|(?:is )?(?:an? |the )?subclass of|"
+            rf"extends?){_ARTICLE}\s+{_NAME}",
+            re.I,
+        ),
+    ),
+    (
+        "alias_of",
+        re.compile(
+            rf"{_BEGIN}(?:is )?(?:an? )?(?:(?:deprecated|old|convenience) )?"
+            rf"(?:alias|synonym) (?:for|of){_ARTICLE}\s+{_NAME}",
+            re.I,
+        ),
+    ),
     ("calls", re.compile(rf"{_BEGIN}(?:simply )?(?:calls|invokes){_ARTICLE}\s+{_NAME}", re.I)),
     ("requires", re.compile(rf"{_BEGIN}requires{_ARTICLE}\s+{_NAME}", re.I)),
     ("implements", re.compile(rf"{_BEGIN}implements{_ARTICLE}\s+{_NAME}", re.I)),
-    ("deprecated_by", re.compile(rf"\bdeprecated\b[^.]{{0,80}}?(?:\buse|in favou?r of|replaced by)"
-                                 rf"{_ARTICLE}\s+{_NAME}", re.I)),
+    (
+        "deprecated_by",
+        re.compile(
+            rf"\bdeprecated\b[^.]{{0,80}}?(?:\buse|in favou?r of|replaced by)"
+            rf"{_ARTICLE}\s+{_NAME}",
+            re.I,
+        ),
+    ),
     ("inherits", re.compile(rf"^\W*Bases:\s*{_NAME}")),
-]  # fmt: skip
+]
 
 CUE = re.compile(
     r"\b(?:depend|rel(?:y|ies) on|built on|handle|catch|extend|inherit|subclass|subtype|deriv|"

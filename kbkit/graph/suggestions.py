@@ -100,11 +100,13 @@ def _spellings(entities: Sequence[NamedEntity]) -> Iterator[MergeSuggestion]:
                 continue
             keep, other = _ranked(first, second)
             yield _suggestion(
-                keep, other, "spelling",
+                keep,
+                other,
+                "spelling",
                 f"written {scores[row, column]:.0f} % alike; {keep.name} in {keep.chunks} "
                 f"passages, {other.name} in {other.chunks}",
                 float(scores[row, column]) / 100 * 0.9,
-            )  # fmt: skip
+            )
 
 
 def _same_thing(first: str, second: str) -> bool:

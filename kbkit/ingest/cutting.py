@@ -123,9 +123,11 @@ def _cut(document: Document, spec: KnowledgeBaseSpec) -> CutDocument:
     texts: dict[str, str] = {}
     form = str(document.metadata.get("format", ""))
     gone = document.state is DocumentState.GONE
-    spans = [] if gone else chunk(
-        content, document.document_type, spec.chunking, form, structure=structure
-    )  # fmt: skip
+    spans = (
+        []
+        if gone
+        else chunk(content, document.document_type, spec.chunking, form, structure=structure)
+    )
     for position, span in enumerate(spans):
         text = content[span.start : span.end]
         occurrence = seen[span.heading_path, text]

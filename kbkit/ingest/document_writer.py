@@ -144,9 +144,12 @@ class DocumentWriter(Batch):
         texts = self._to_embed(cut, texts)
         with self._counters.timed("embed"):
             vectors = vectors_of(
-                destination.database, destination.kb_id, destination.embedder, texts,
+                destination.database,
+                destination.kb_id,
+                destination.embedder,
+                texts,
                 keep=self.keeps_vectors,
-            )  # fmt: skip
+            )
         self._counters.counts["chunks_embedded"] += vectors.new
         return Prepared(same, new, before, cut, texts, vectors)
 
@@ -213,17 +216,23 @@ class DocumentWriter(Batch):
         spec, engine = self._destination.spec, self._destination.engine
         documents = [document for document, _ in new]
         size = -(-len(documents) // engine.count) or 1
-        tasks = (CutTask(tuple(documents[start : start + size]), spec)
-                 for start in range(0, len(documents), size))  # fmt: skip
+        tasks = (
+            CutTask(tuple(documents[start : start + size]), spec)
+            for start in range(0, len(documents), size)
+        )
         parts: list[CutDocument] = list(chain.from_iterable(perform(engine.pool(), tasks)))
         texts = {key: text for part in parts for key, text in part.texts.items()}
         return [
             NewDocument(
-                part.document, part.chunks, origin.source_id, origin.run_id,
-                origin.labels or Labels(), part.is_index,
+                part.document,
+                part.chunks,
+                origin.source_id,
+                origin.run_id,
+                origin.labels or Labels(),
+                part.is_index,
             )
             for part, (_, origin) in zip(parts, new, strict=True)
-        ], texts  # fmt: skip
+        ], texts
 
     def _to_embed(self, cut: list[NewDocument], texts: dict[str, str]) -> dict[str, str]:
         if self._destination.spec.embedding.text == CHUNK:
@@ -255,9 +264,15 @@ class DocumentWriter(Batch):
         tags = source.tags if labels.tags is None else labels.tags
         spec = self._destination.spec
         shaping = [
-            source.title, source.content, document_type, tags, dict(source.metadata),
-            spec.chunking.model_dump(), spec.language, REVISION,
-        ]  # fmt: skip
+            source.title,
+            source.content,
+            document_type,
+            tags,
+            dict(source.metadata),
+            spec.chunking.model_dump(),
+            spec.language,
+            REVISION,
+        ]
         state = DocumentState.CURRENT if stored is None else stored.state
         gone = state is DocumentState.GONE
         return Document(

@@ -61,8 +61,11 @@ class SpanParser(NodeParser):
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
     ) -> list[BaseNode]:
         # The base class looks offsets up by text, and finds a repeated text too early.
-        exact = [(node, node.start_char_idx, node.end_char_idx)
-                 for node in nodes if isinstance(node, TextNode)]  # fmt: skip
+        exact = [
+            (node, node.start_char_idx, node.end_char_idx)
+            for node in nodes
+            if isinstance(node, TextNode)
+        ]
         nodes = super()._postprocess_parsed_nodes(nodes, parent_doc_map)
         for node, start, end in exact:
             if node.start_char_idx != start:

@@ -174,9 +174,13 @@ class Pipeline:
                     document = reading.get_document(transaction, self.kb_id, known)
                     source_id, run_id = writing.origin(transaction, known)
                 source_document = SourceDocument(
-                    document.uri, document.title, document.content, document.document_type,
-                    document.tags, document.metadata,
-                )  # fmt: skip
+                    document.uri,
+                    document.title,
+                    document.content,
+                    document.document_type,
+                    document.tags,
+                    document.metadata,
+                )
                 documents.add(source_document, Origin(source_id, run_id, stored=document))
                 if on_progress is not None:
                     on_progress(Progress("store", done, len(ids), document.uri))

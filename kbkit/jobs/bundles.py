@@ -53,9 +53,15 @@ def bundle(
         reason = getattr(error.__cause__ or error, "strerror", None)
         raise WorkspaceError(f"the bundle cannot be written: {reason}") from error
     return BundleArchive(
-        archive, done.knowledge_bases, done.documents, done.chunks, done.bytes, done.sha256,
-        done.skipped, done.seconds,
-    ).to_dict()  # fmt: skip
+        archive,
+        done.knowledge_bases,
+        done.documents,
+        done.chunks,
+        done.bytes,
+        done.sha256,
+        done.skipped,
+        done.seconds,
+    ).to_dict()
 
 
 def bundle_of(workspace: Workspace, caller: Caller, archive: str) -> Path:
@@ -89,9 +95,14 @@ def restore(
         raise NotFoundError(f"{_SHOWN}: is not there any more; send it again")
     try:
         done = restored(
-            workspace, file, name=arguments["name"], verify=key if arguments["verify"] else None,
-            trust=arguments["trust"], paths=False, tell=on_progress,
-        )  # fmt: skip
+            workspace,
+            file,
+            name=arguments["name"],
+            verify=key if arguments["verify"] else None,
+            trust=arguments["trust"],
+            paths=False,
+            tell=on_progress,
+        )
     except KbkitError as error:
         text = str(error).replace(str(file), _SHOWN).replace(str(key), "the key")
         error.args = (text, *error.args[1:])

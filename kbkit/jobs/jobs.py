@@ -123,9 +123,19 @@ class Jobs:
         if known is None or job.state is not JobState.RUNNING:
             return job
         return Job(
-            job.id, job.kind, job.kbs, job.owner, job.state, job.created_at, known, job.result,
-            job.problem, job.attempts, job.started_at, job.ended_at,
-        )  # fmt: skip
+            job.id,
+            job.kind,
+            job.kbs,
+            job.owner,
+            job.state,
+            job.created_at,
+            known,
+            job.result,
+            job.problem,
+            job.attempts,
+            job.started_at,
+            job.ended_at,
+        )
 
     def _do(self, job_id: str) -> None:
         try:

@@ -123,9 +123,9 @@ def _named(transaction: Transaction, query: str) -> set[str]:
 
 def _nothing(transaction: Transaction, query: str, kb_ids: Collection[str]) -> NotFoundError:
     word = max(query.split(), key=len)
-    near = [each.name for each in subjects.listed(
-        transaction, like=word, kb_ids=kb_ids, limit=_NEAR
-    )]  # fmt: skip
+    near = [
+        each.name for each in subjects.listed(transaction, like=word, kb_ids=kb_ids, limit=_NEAR)
+    ]
     if not near:
         often = subjects.listed(transaction, kb_ids=kb_ids, limit=1_000)
         near = get_close_matches(query, [each.name for each in often], _NEAR)

@@ -155,14 +155,30 @@ def with_vectors(chunks: Chunks) -> Iterator[tuple[Chunk, NDArray[np.float32]]]:
 Row = Mapping[str, Any]
 
 _DOCUMENT = {
-    "id": "text", "uri": "text", "title": "text", "description": "text", "document_type": "text",
-    "tags": "texts", "state": "text", "fetched_at": "time", "content_hash": "text",
-    **dict.fromkeys(LICENSE_KEYS, "text"), "metadata": "json", "content": "text",
-}  # fmt: skip
+    "id": "text",
+    "uri": "text",
+    "title": "text",
+    "description": "text",
+    "document_type": "text",
+    "tags": "texts",
+    "state": "text",
+    "fetched_at": "time",
+    "content_hash": "text",
+    **dict.fromkeys(LICENSE_KEYS, "text"),
+    "metadata": "json",
+    "content": "text",
+}
 _CHUNK = {
-    "id": "text", "document_id": "text", "position": "number", "start": "number", "end": "number",
-    "page": "number", "heading_path": "texts", "anchor": "text", "text": "text",
-}  # fmt: skip
+    "id": "text",
+    "document_id": "text",
+    "position": "number",
+    "start": "number",
+    "end": "number",
+    "page": "number",
+    "heading_path": "texts",
+    "anchor": "text",
+    "text": "text",
+}
 _ROWS = 1_000
 _CHARACTERS = 16_000_000
 """Characters in memory at once."""
@@ -224,10 +240,13 @@ def _write_parquet(stream: IO[bytes], rows: Iterable[Row], columns: Mapping[str,
         import pyarrow
         from pyarrow.parquet import ParquetWriter
     types = {
-        "text": pyarrow.string(), "texts": pyarrow.list_(pyarrow.string()),
-        "json": pyarrow.string(), "number": pyarrow.int64(),
-        "time": pyarrow.timestamp("us", "UTC"), "vector": pyarrow.list_(pyarrow.float32()),
-    }  # fmt: skip
+        "text": pyarrow.string(),
+        "texts": pyarrow.list_(pyarrow.string()),
+        "json": pyarrow.string(),
+        "number": pyarrow.int64(),
+        "time": pyarrow.timestamp("us", "UTC"),
+        "vector": pyarrow.list_(pyarrow.float32()),
+    }
     schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
     count = 0
     with ParquetWriter(stream, schema, compression="zstd") as writer:

@@ -369,9 +369,13 @@ class KnowledgeBase(Searches):
         if self._ingestion.improving.left:  # a site is of what search is to be, not of what it was
             self.improve(on_progress=on_progress)
         publisher = Publisher(
-            self._stores, self.id, self._handle.fit_query_encoder, model, graph,
+            self._stores,
+            self.id,
+            self._handle.fit_query_encoder,
+            model,
+            graph,
             attachments=self._handle.resources.attachments.get(self.id),
-        )  # fmt: skip
+        )
         if pages_only:
             if files or entries:
                 raise ConfigError(

@@ -30,17 +30,53 @@ _BETWEEN = re.compile(r"(?<=>)\n\s*(?=<)")
 _MARK = '<span class="kb-math">%s</span>'
 _MARKED = re.compile(_MARK % r"([^<]*)")
 _TAGS = {
-    "math", "mfrac", "mi", "mn", "mo", "mover", "mpadded", "mphantom", "mroot", "mrow", "mspace",
-    "msqrt", "mstyle", "msub", "msubsup", "msup", "mtable", "mtd", "mtext", "mtr", "munder",
-    "munderover", "menclose",
-}  # fmt: skip
+    "math",
+    "mfrac",
+    "mi",
+    "mn",
+    "mo",
+    "mover",
+    "mpadded",
+    "mphantom",
+    "mroot",
+    "mrow",
+    "mspace",
+    "msqrt",
+    "mstyle",
+    "msub",
+    "msubsup",
+    "msup",
+    "mtable",
+    "mtd",
+    "mtext",
+    "mtr",
+    "munder",
+    "munderover",
+    "menclose",
+}
 _ATTRIBUTES = {
-    "math": {"display"}, "mo": {"stretchy", "movablelimits", "fence", "form", "accent", "minsize",
-    "maxsize", "lspace", "rspace"}, "mi": {"mathvariant"}, "mspace": {"width"},
-    "mstyle": {"displaystyle", "scriptlevel"}, "mtable": {"displaystyle", "columnalign"},
-    "mtd": {"columnalign"}, "mfrac": {"linethickness"}, "mover": {"accent"},
-    "munder": {"accentunder"}, "menclose": {"notation"},
-}  # fmt: skip
+    "math": {"display"},
+    "mo": {
+        "stretchy",
+        "movablelimits",
+        "fence",
+        "form",
+        "accent",
+        "minsize",
+        "maxsize",
+        "lspace",
+        "rspace",
+    },
+    "mi": {"mathvariant"},
+    "mspace": {"width"},
+    "mstyle": {"displaystyle", "scriptlevel"},
+    "mtable": {"displaystyle", "columnalign"},
+    "mtd": {"columnalign"},
+    "mfrac": {"linethickness"},
+    "mover": {"accent"},
+    "munder": {"accentunder"},
+    "menclose": {"notation"},
+}
 
 
 def formula(state: StateInline, silent: bool) -> bool:

@@ -33,8 +33,10 @@ def resolve_wiki_links(markdown: str, address: Address) -> str:
     parts, at = [], 0
     for block in blocks(markdown):
         if block.is_verbatim:
-            parts += [_outside_code(markdown[at : block.start], prose),
-                      markdown[block.start : block.end]]  # fmt: skip
+            parts += [
+                _outside_code(markdown[at : block.start], prose),
+                markdown[block.start : block.end],
+            ]
             at = block.end
     return "".join([*parts, _outside_code(markdown[at:], prose)])
 

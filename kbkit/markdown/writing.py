@@ -199,14 +199,37 @@ KINDS = frozenset(
 """Names of admonitions in dialects."""
 
 _SHOWN = {
-    **{kind: kind for kind in (
-        "note", "abstract", "info", "tip", "success", "question", "warning", "failure", "danger",
-        "bug", "example", "quote",
-    )},
-    "caution": "warning", "attention": "warning", "deprecated": "warning", "error": "danger",
-    "hint": "tip", "important": "info", "see": "info", "new": "info", "changed": "info",
-    "todo": "info", "faq": "question", "help": "question", "summary": "abstract",
-}  # fmt: skip
+    **{
+        kind: kind
+        for kind in (
+            "note",
+            "abstract",
+            "info",
+            "tip",
+            "success",
+            "question",
+            "warning",
+            "failure",
+            "danger",
+            "bug",
+            "example",
+            "quote",
+        )
+    },
+    "caution": "warning",
+    "attention": "warning",
+    "deprecated": "warning",
+    "error": "danger",
+    "hint": "tip",
+    "important": "info",
+    "see": "info",
+    "new": "info",
+    "changed": "info",
+    "todo": "info",
+    "faq": "question",
+    "help": "question",
+    "summary": "abstract",
+}
 _TOLD = frozenset(
     str.split("""
         warning tip hint caution important danger error attention success question failure bug

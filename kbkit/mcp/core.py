@@ -124,9 +124,11 @@ def add(tools: Tools) -> None:
         """Passages that answer a question, best first, each with its source, date and state."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         hits = tools.searches.search(
-            query, kbs=tools.kbs(kb_name), limit=replies.SOUGHT * (start + limit + 1),
+            query,
+            kbs=tools.kbs(kb_name),
+            limit=replies.SOUGHT * (start + limit + 1),
             filters=filters,
-        )  # fmt: skip
+        )
         return result(
             replies.search_reply(
                 hits, start=start, limit=limit, budget=budget, with_ids=tools.allow_write
@@ -156,10 +158,15 @@ def add(tools: Tools) -> None:
         kb, found, anchor = _document(tools, document_name, kb_name)
         return result(
             replies.document_reply(
-                found, kb=kb, section=section, lines=lines, anchor=anchor, start=start,
+                found,
+                kb=kb,
+                section=section,
+                lines=lines,
+                anchor=anchor,
+                start=start,
                 budget=budget,
             )
-        )  # fmt: skip
+        )
 
     @tools.read
     def get_context(

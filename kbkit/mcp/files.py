@@ -71,9 +71,11 @@ def add(tools: Tools) -> None:
         files = tools.workspace.files
         found = files.list(path)
         if not path.strip("/ "):  # collections too, which are knowledge bases
-            found = [below for info in found for below in (
-                [info, *files.list(info.path)] if info.read_only else [info]
-            )]  # fmt: skip
+            found = [
+                below
+                for info in found
+                for below in ([info, *files.list(info.path)] if info.read_only else [info])
+            ]
         return result(replies.folder_reply(found, path=path, start=start, budget=budget))
 
     @tools.read

@@ -32,9 +32,10 @@ def manifest() -> str:
     The version of kbkit is left out, and the version of the protocol that a client asks for.
     """
     handshake = {
-        "protocolVersion": HANDSHAKE_PROTOCOL_VERSIONS[-1], "capabilities": {},
+        "protocolVersion": HANDSHAKE_PROTOCOL_VERSIONS[-1],
+        "capabilities": {},
         "clientInfo": _CLIENT,
-    }  # fmt: skip
+    }
     tools = {
         name: answers(_server([name]), [("initialize", handshake), ("tools/list", None)])[1][
             "tools"

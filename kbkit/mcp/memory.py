@@ -56,10 +56,17 @@ def add(tools: Tools) -> None:
         """Your notes, files below /memories that last: view, create, change, delete, rename."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         given = {
-            "command": command, "path": path, "view_range": view_range, "file_text": file_text,
-            "old_str": old_str, "new_str": new_str, "insert_line": insert_line,
-            "insert_text": insert_text, "old_path": old_path, "new_path": new_path,
-        }  # fmt: skip
+            "command": command,
+            "path": path,
+            "view_range": view_range,
+            "file_text": file_text,
+            "old_str": old_str,
+            "new_str": new_str,
+            "insert_line": insert_line,
+            "insert_text": insert_text,
+            "old_path": old_path,
+            "new_path": new_path,
+        }
         said = {name: value for name, value in given.items() if value is not None}
         answer = tools.workspace.files.memory_tool().handle(said)
         if answer.is_error:

@@ -38,10 +38,12 @@ MAX_LENGTH = 4_000
 _CURSOR = re.compile(r"(.+?)(?:\?cursor=(next-\d{1,9}))?", re.DOTALL)
 _MARKDOWN = "text/markdown"
 TEMPLATE = ResourceTemplate(
-    name="document", uri_template=SCHEME + "{name}/{+path}", mime_type=_MARKDOWN,
+    name="document",
+    uri_template=SCHEME + "{name}/{+path}",
+    mime_type=_MARKDOWN,
     title="A document of a knowledge base",
     description="path is the source of a document as a search gives it; llms.txt lists them all.",
-)  # fmt: skip
+)
 
 
 @dataclass(slots=True)
@@ -106,13 +108,16 @@ class Resources:
             kb = self._tools.workspace[name]
             if path == INDEX:
                 reply = replies.index_reply(
-                    kb.info(), kb.documents.list(), lambda each: address_of(name, each.uri),
-                    start=start, budget=budget,
-                )  # fmt: skip
+                    kb.info(),
+                    kb.documents.list(),
+                    lambda each: address_of(name, each.uri),
+                    start=start,
+                    budget=budget,
+                )
             else:
                 reply = replies.document_reply(
                     self._document(name, path), kb=name, start=start, budget=budget
-                )  # fmt: skip
+                )
         except (KbkitError, ToolError) as error:
             raise ResourceNotFoundError(reason(error)) from None
         following = replies.next_address(reply, whole)
@@ -155,18 +160,22 @@ def address_of(name: str, uri: str) -> str:
 
 def _index(name: str) -> Resource:
     return Resource(
-        name=f"{name}/{INDEX}", uri=f"{SCHEME}{name}/{INDEX}", mime_type=_MARKDOWN,
+        name=f"{name}/{INDEX}",
+        uri=f"{SCHEME}{name}/{INDEX}",
+        mime_type=_MARKDOWN,
         title=f"What {name} holds",
-    )  # fmt: skip
+    )
 
 
 def _resource(name: str, document: Document) -> Resource:
     return Resource(
-        name=f"{name}/{document.uri}"[:300], uri=address_of(name, document.uri),
-        title=document.title[:200], description=document.description[:300] or None,
+        name=f"{name}/{document.uri}"[:300],
+        uri=address_of(name, document.uri),
+        title=document.title[:200],
+        description=document.description[:300] or None,
         mime_type=_MARKDOWN,
         annotations=Annotations(last_modified=document.fetched_at.isoformat(timespec="seconds")),
-    )  # fmt: skip
+    )
 
 
 def _write_cursor(name: str, after: str | None) -> str:

@@ -137,11 +137,16 @@ class WorkspaceServer(MCPServer[Any]):
         self, tools: Tools, caller: Callable[[ServerRequestContext[Any, Any]], Caller]
     ) -> None:
         super().__init__(
-            name="kbkit", title="kbkit knowledge bases", instructions=INSTRUCTIONS,
-            version=__version__, log_level="ERROR", subscriptions=False,
+            name="kbkit",
+            title="kbkit knowledge bases",
+            instructions=INSTRUCTIONS,
+            version=__version__,
+            log_level="ERROR",
+            subscriptions=False,
             tools=[declared.tool for declared in tools.declared.values()],
-            middleware=[self._answer], extensions=[skills := Skills(tools)],
-        )  # fmt: skip
+            middleware=[self._answer],
+            extensions=[skills := Skills(tools)],
+        )
         self._skills, self._documents = skills, Resources(tools)
         self.add_prompt(usage(tools))
         self.completion()(self._complete)  # type: ignore[no-untyped-call]
@@ -234,8 +239,9 @@ class WorkspaceServer(MCPServer[Any]):
         if len(address) > resources.MAX_LENGTH:
             raise ResourceNotFoundError(f"{address[:80]}: is too long for an address")
         for scheme, read in (
-            (resources.SCHEME, self._documents.read), (skills.SCHEME, self._skills.read),
-        ):  # fmt: skip
+            (resources.SCHEME, self._documents.read),
+            (skills.SCHEME, self._skills.read),
+        ):
             if address.startswith(scheme):
                 return [await anyio.to_thread.run_sync(read, address)]
         raise ResourceNotFoundError(
@@ -306,9 +312,12 @@ def server(
     wanted = check_sets(tools)
     most = check_integer("max_tokens", max_tokens, replies.MIN_TOKENS)
     collected = Tools(
-        LazyWorkspace(open_workspace), most=most, allow_write=allow_write, roots=roots,
+        LazyWorkspace(open_workspace),
+        most=most,
+        allow_write=allow_write,
+        roots=roots,
         searches=searches,
-    )  # fmt: skip
+    )
     for name in wanted:
         declare, of_kbs = SETS[name]
         collected.add(declare, of_kbs=of_kbs)

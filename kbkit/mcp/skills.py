@@ -40,9 +40,11 @@ PAGE = 20
 _CACHED_SINCE = "2026-07-28"
 """First protocol revision with cache hints."""
 TEMPLATE = ResourceTemplate(
-    name="skill", uri_template=SCHEME + "{slug}/{+path}",
-    title="A file of a skill", description="An entry as an Agent Skill; begin with SKILL.md.",
-)  # fmt: skip
+    name="skill",
+    uri_template=SCHEME + "{slug}/{+path}",
+    title="A file of a skill",
+    description="An entry as an Agent Skill; begin with SKILL.md.",
+)
 
 
 class GetSkillParams(RequestParams):
@@ -112,11 +114,13 @@ class Skills(Extension):
         """The first skills as resources; ``skills/list`` has all."""
         return [
             Resource(
-                name=skill["frontmatter"]["name"], uri=skill["uri"], mime_type="text/markdown",
+                name=skill["frontmatter"]["name"],
+                uri=skill["uri"],
+                mime_type="text/markdown",
                 description=skill["frontmatter"]["description"],
             )
             for skill in self.listed("")[0]
-        ]  # fmt: skip
+        ]
 
     def read(self, uri: str) -> ReadResourceContents:
         """A file of a skill."""

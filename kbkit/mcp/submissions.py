@@ -178,9 +178,13 @@ def _of_object(item: Mapping[str, Any], name: str) -> SourceDocument:
     title = " ".join(_clean(given.get("title", "")).split())
     source = _clean(given.get("source", "")).strip()
     return SourceDocument(
-        source or (f"text:{title}" if title else _mark(content)), title or _title(content), content,
-        given.get("document_type"), tuple(given.get("tags", ())), given.get("metadata", {}),
-    )  # fmt: skip
+        source or (f"text:{title}" if title else _mark(content)),
+        title or _title(content),
+        content,
+        given.get("document_type"),
+        tuple(given.get("tags", ())),
+        given.get("metadata", {}),
+    )
 
 
 def _title(text: str) -> str:
@@ -249,9 +253,13 @@ def create(
 
     told = _Told(work, len(documents))
     report = create_whole(
-        workspace, name, documents.values(), description=description, on_progress=told,
+        workspace,
+        name,
+        documents.values(),
+        description=description,
+        on_progress=told,
         stop=work.cancelled,
-    )  # fmt: skip
+    )
     return told.ended(report)
 
 

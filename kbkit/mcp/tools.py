@@ -168,9 +168,11 @@ class Tools:
     ) -> Callable[[_F], _F]:
         """Declare a tool that changes something; it is left out of a server that only reads."""
         hints = ToolAnnotations(
-            read_only_hint=False, destructive_hint=destructive, idempotent_hint=idempotent,
+            read_only_hint=False,
+            destructive_hint=destructive,
+            idempotent_hint=idempotent,
             open_world_hint=open_world,
-        )  # fmt: skip
+        )
 
         def declare(function: _F) -> _F:
             if self.allow_write:
@@ -280,9 +282,10 @@ def explained(name: str, error: ToolError, declared: Mapping[str, Declared], mos
     cause = error.__cause__
     if isinstance(cause, ValidationError):
         properties = declared[name].tool.parameters
-        said = f"{name}: " + "; ".join(_fault(each, properties) for each in cause.errors(
-            include_url=False, include_input=False, include_context=False
-        ))  # fmt: skip
+        said = f"{name}: " + "; ".join(
+            _fault(each, properties)
+            for each in cause.errors(include_url=False, include_input=False, include_context=False)
+        )
         return replies.shortened(said, most)
     return replies.problem_text(cause if isinstance(cause, KbkitError) else error, most)
 

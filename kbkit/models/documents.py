@@ -220,10 +220,17 @@ class DocumentInfo(Value):
     def of(cls, document: Document, chunks: int) -> DocumentInfo:
         """Return the facts of a stored document."""
         return cls(
-            document.id, document.uri, document.title, document.document_type, document.tags,
-            document.state, document.fetched_at, chunks, document.description,
+            document.id,
+            document.uri,
+            document.title,
+            document.document_type,
+            document.tags,
+            document.state,
+            document.fetched_at,
+            chunks,
+            document.description,
             document.content_hash,
-        )  # fmt: skip
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,10 +41,12 @@ def poor_site(figures: Mapping[str, tuple[int, int]]) -> str:
     """Describe how badly a site's pages were read, in one line; ``""`` if all is well."""
     shares = {kind: _share(figures.get(kind, (0, 0))) for kind in _MIN}
     return ", ".join(
-        f"{1 - share:.1%} of the text is not content" if kind == "surplus"
+        f"{1 - share:.1%} of the text is not content"
+        if kind == "surplus"
         else f"{1 - share:.1%} of the {kind} {'is' if kind == 'code' else 'are'} missing"
-        for kind, share in shares.items() if share < _MIN[kind]
-    )  # fmt: skip
+        for kind, share in shares.items()
+        if share < _MIN[kind]
+    )
 
 
 _WORDS = ("words", "surplus")

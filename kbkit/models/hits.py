@@ -41,18 +41,39 @@ def typed_frame(
 
 _PDF = re.compile(r"\.pdf(?:\?|$)", re.IGNORECASE)
 _COLUMNS: dict[str, str | list[str]] = {
-    "score": "float64", "kb": "category", "title": "string", "description": "string",
+    "score": "float64",
+    "kb": "category",
+    "title": "string",
+    "description": "string",
     "heading_path": "object",
-    "snippet": "string", "url": "string", "document_type": [kind.value for kind in DocumentType],
-    "tags": "object", "cosine": "float64", "bm25": "float64", "dense": "float64",
-    "lexical": "float64", "document": "float64", "title_match": "float64",
-    "heading_match": "float64", "card_match": "float64", "page_match": "float64",
-    "graph_match": "float64", "learned": "float64", "rating": "float64",
-    "uri": "string", "anchor": "string",
-    "document_id": "string", "chunk_id": "string", "start": "Int64", "end": "Int64",
-    "page": "Int64", "fetched_at": TIME, "state": [state.value for state in DocumentState],
-    "version": "string", "text": "string",
-}  # fmt: skip
+    "snippet": "string",
+    "url": "string",
+    "document_type": [kind.value for kind in DocumentType],
+    "tags": "object",
+    "cosine": "float64",
+    "bm25": "float64",
+    "dense": "float64",
+    "lexical": "float64",
+    "document": "float64",
+    "title_match": "float64",
+    "heading_match": "float64",
+    "card_match": "float64",
+    "page_match": "float64",
+    "graph_match": "float64",
+    "learned": "float64",
+    "rating": "float64",
+    "uri": "string",
+    "anchor": "string",
+    "document_id": "string",
+    "chunk_id": "string",
+    "start": "Int64",
+    "end": "Int64",
+    "page": "Int64",
+    "fetched_at": TIME,
+    "state": [state.value for state in DocumentState],
+    "version": "string",
+    "text": "string",
+}
 """Columns of `Hits.to_frame` and their types."""
 
 
@@ -260,19 +281,34 @@ class Hit:
         """The hit that `to_dict` gave; see `kbkit.models.from_dict`."""
         snippet, words = values["snippet"], unquote(values["url"].partition(_FRAGMENT)[2])
         chunk = Chunk(
-            values["chunk_id"], values["document_id"], values["position"], values["start"],
-            values["end"], values["text"], tuple(values["heading_path"]), values["anchor"],
+            values["chunk_id"],
+            values["document_id"],
+            values["position"],
+            values["start"],
+            values["end"],
+            values["text"],
+            tuple(values["heading_path"]),
+            values["anchor"],
             values["page"],
-        )  # fmt: skip
+        )
         known = {field.name for field in fields(ScoreParts)}
         parts = {name: value for name, value in values["parts"].items() if name in known}
         return cls(
-            values["kb"], values["score"], ScoreParts(**parts), chunk, values["uri"],
-            values["title"], DocumentType(values["document_type"]), tuple(values["tags"]),
-            datetime.fromisoformat(values["fetched_at"]), lambda: snippet,
-            DocumentState(values["state"]), values["description"],
-            values["version"], lambda: words,
-        )  # fmt: skip
+            values["kb"],
+            values["score"],
+            ScoreParts(**parts),
+            chunk,
+            values["uri"],
+            values["title"],
+            DocumentType(values["document_type"]),
+            tuple(values["tags"]),
+            datetime.fromisoformat(values["fetched_at"]),
+            lambda: snippet,
+            DocumentState(values["state"]),
+            values["description"],
+            values["version"],
+            lambda: words,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,11 +85,14 @@ class IngestReport(Value):
     def lines(self) -> list[tuple[str, str]]:
         """The report as labels and values for a person."""
         lines = [
-            ("documents", f"{self.new:,} new, {self.changed:,} changed, {self.same:,} same, "
-             f"{self.gone:,} gone"),
+            (
+                "documents",
+                f"{self.new:,} new, {self.changed:,} changed, {self.same:,} same, "
+                f"{self.gone:,} gone",
+            ),
             ("chunks", f"{self.chunks_embedded:,} embedded, {self.chunks_removed:,} removed"),
             ("fetched", f"{self.fetched:,}"),
-        ]  # fmt: skip
+        ]
         told = (("failed", self.failed), ("skipped", self.skipped), ("note", self.notes))
         for label, problems in told:
             lines += ((label, line) for line in by_reason(problems))

@@ -16,9 +16,19 @@ _PROBLEMS = 100
 
 
 KINDS = (
-    "import", "refresh", "configure", "improve", "annotate", "expand", "evaluate", "tune", "export",
-    "doctor", "bundle", "restore",
-)  # fmt: skip
+    "import",
+    "refresh",
+    "configure",
+    "improve",
+    "annotate",
+    "expand",
+    "evaluate",
+    "tune",
+    "export",
+    "doctor",
+    "bundle",
+    "restore",
+)
 """Kinds of jobs. They are stable: this version resumes older jobs."""
 
 

@@ -31,26 +31,60 @@ _ADDRESS = re.compile(r"https?://[^\s<>\"'`{}|\\^]+", re.IGNORECASE)
 _ACTIVE = re.compile(r"(?:javascript|vbscript|data|file|blob)\s*:", re.IGNORECASE)
 _ARCHIVED = re.compile(r"^https?://web\.archive\.org/web/\w+/(?=https?://)")
 _ASIDE = re.compile(r"\([^()]{0,100}\)")
-_SILENT = frozenset({
-    "the", "a", "license", "licence", "licenses", "version", "v", "international", "universal",
-    "generic", "unported", "software", "public", "gnu",
-})  # fmt: skip
+_SILENT = frozenset(
+    {
+        "the",
+        "a",
+        "license",
+        "licence",
+        "licenses",
+        "version",
+        "v",
+        "international",
+        "universal",
+        "generic",
+        "unported",
+        "software",
+        "public",
+        "gnu",
+    }
+)
 _CREATIVE = re.compile(
     r"(?:creativecommons|cc)(?:attribution|by)(noncommercial|nc)?"
     r"(sharealike|sa|noderivatives|noderivs|nd)?([1-4])([05])"
 )
 _NAMES = {
-    "mit": "MIT", "expat": "MIT", "isc": "ISC", "zlib": "Zlib", "unlicense": "Unlicense",
-    "apache20": "Apache-2.0", "apache2": "Apache-2.0",
-    "bsd3clause": "BSD-3-Clause", "3clausebsd": "BSD-3-Clause", "newbsd": "BSD-3-Clause",
-    "bsd2clause": "BSD-2-Clause", "2clausebsd": "BSD-2-Clause", "simplifiedbsd": "BSD-2-Clause",
-    "zeroclausebsd": "0BSD", "0clausebsd": "0BSD", "bsdzeroclause": "0BSD",
-    "mozilla20": "MPL-2.0", "mpl20": "MPL-2.0", "pythonfoundation2": "PSF-2.0",
-    "general2": "GPL-2.0", "general3": "GPL-3.0", "gpl2": "GPL-2.0", "gpl3": "GPL-3.0",
-    "lessergeneral21": "LGPL-2.1", "lessergeneral3": "LGPL-3.0",
-    "afferogeneral3": "AGPL-3.0", "freedocumentation12": "GFDL-1.2",
-    "freedocumentation13": "GFDL-1.3", "cc010": "CC0-1.0", "creativecommonszero10": "CC0-1.0",
-}  # fmt: skip
+    "mit": "MIT",
+    "expat": "MIT",
+    "isc": "ISC",
+    "zlib": "Zlib",
+    "unlicense": "Unlicense",
+    "apache20": "Apache-2.0",
+    "apache2": "Apache-2.0",
+    "bsd3clause": "BSD-3-Clause",
+    "3clausebsd": "BSD-3-Clause",
+    "newbsd": "BSD-3-Clause",
+    "bsd2clause": "BSD-2-Clause",
+    "2clausebsd": "BSD-2-Clause",
+    "simplifiedbsd": "BSD-2-Clause",
+    "zeroclausebsd": "0BSD",
+    "0clausebsd": "0BSD",
+    "bsdzeroclause": "0BSD",
+    "mozilla20": "MPL-2.0",
+    "mpl20": "MPL-2.0",
+    "pythonfoundation2": "PSF-2.0",
+    "general2": "GPL-2.0",
+    "general3": "GPL-3.0",
+    "gpl2": "GPL-2.0",
+    "gpl3": "GPL-3.0",
+    "lessergeneral21": "LGPL-2.1",
+    "lessergeneral3": "LGPL-3.0",
+    "afferogeneral3": "AGPL-3.0",
+    "freedocumentation12": "GFDL-1.2",
+    "freedocumentation13": "GFDL-1.3",
+    "cc010": "CC0-1.0",
+    "creativecommonszero10": "CC0-1.0",
+}
 """SPDX names by common names, without spaces and `_SILENT` words."""
 _GNU = {"gpl": "GPL", "lgpl": "LGPL", "agpl": "AGPL", "fdl": "GFDL"}
 

@@ -44,8 +44,11 @@ class Improvement(Value):
         parts = [" and ".join(named) or "nothing"]
         if self.seconds:
             minutes = self.seconds / 60
-            parts.append(f"about {minutes:.0f} minutes" if minutes >= 2 else
-                         f"about {max(1, round(self.seconds))} s")  # fmt: skip
+            parts.append(
+                f"about {minutes:.0f} minutes"
+                if minutes >= 2
+                else f"about {max(1, round(self.seconds))} s"
+            )
         if self.megabytes:
             parts.append(f"{self.megabytes:,.0f} MB")
         return ", ".join(parts)

@@ -70,11 +70,12 @@ def lines(text: str, length: int) -> str:
     """Visible text with its lines and indentation, cut to a length, not yet escaped."""
     visible = "".join(
         character
-        if character == "\n" or unicodedata.category(character) not in _NOT_SHOWN
+        if character == "\n"
+        or unicodedata.category(character) not in _NOT_SHOWN
         or character in _JOINERS
         else " "
         for character in text[:length].replace("\r\n", "\n")
-    )  # fmt: skip
+    )
     return visible if len(text) <= length else visible.rstrip() + "…"
 
 

@@ -73,9 +73,10 @@ def graph_facts(
     """Return the data of the graph's page."""
     drawn = [node for node in view.layout.nodes if node.target.id in mentions.names]
     numbers = {node.target: number for number, node in enumerate(drawn)}
-    known = {each.id: each for each in entities.of(
-        transaction, [node.target.id for node in drawn], counted=False
-    )}  # fmt: skip
+    known = {
+        each.id: each
+        for each in entities.of(transaction, [node.target.id for node in drawn], counted=False)
+    }
     lacking = [gap.target.id for gap in view.gaps if gap.target.kind is TargetKind.ENTITY]
     defined = _defined(transaction, kb_id, {*mentions.names, *lacking})
     descriptions = _descriptions(
@@ -106,14 +107,17 @@ def graph_facts(
         max(view.layout.total, len(nodes)),
         tuple(
             UndrawnNode(
-                mentions.names[target.id], type_, int(mentions.documents[target.id][1].sum()),
-                len(mentions.documents[target.id][1]), places.of_entity(target.id),
+                mentions.names[target.id],
+                type_,
+                int(mentions.documents[target.id][1].sum()),
+                len(mentions.documents[target.id][1]),
+                places.of_entity(target.id),
             )
             for target, type_ in undrawn.items()
         ),
         tuple(_edge(edge, numbers, ()) for edge in others[:FURTHER]),
         view.state,
-    )  # fmt: skip
+    )
 
 
 def _undrawn(
@@ -130,9 +134,12 @@ def _undrawn(
 
 def _edge(edge: Edge, numbers: Mapping[Target, int], pictured: Collection[_Triple]) -> GraphEdge:
     return GraphEdge(
-        numbers[edge.source], numbers[edge.target], plain(edge.name), round(edge.weight, 2),
+        numbers[edge.source],
+        numbers[edge.target],
+        plain(edge.name),
+        round(edge.weight, 2),
         drawn=(edge.source, edge.name, edge.target) in pictured,
-    )  # fmt: skip
+    )
 
 
 def _node(
@@ -155,12 +162,13 @@ def _node(
         radius=node.radius,
         description=plain(description),
         aliases=mentions.aliases[known][:ALIASES],
-        properties=tuple((plain(label), plain(str(value))[:_MAX_LENGTH])
-                         for label, value in properties.items()),
+        properties=tuple(
+            (plain(label), plain(str(value))[:_MAX_LENGTH]) for label, value in properties.items()
+        ),
         chunks=int(counts.sum()),
         documents=len(counts),
         places=places.of_entity(known),
-    )  # fmt: skip
+    )
 
 
 def _defined(transaction: Transaction, kb_id: str, wanted: set[str]) -> _Defined:

@@ -169,8 +169,9 @@ class IndexFilters:
         days = decode_varints(core["days"])
         mask = np.ones(len(days), np.bool_)
         if filters.document_type:
-            wanted = [core["kinds"].index(kind) for kind in filters.document_type
-                      if kind in core["kinds"]]  # fmt: skip
+            wanted = [
+                core["kinds"].index(kind) for kind in filters.document_type if kind in core["kinds"]
+            ]
             mask &= np.isin(decode_varints(core["kind"]), wanted)
         for tag in filters.tags:
             number = core["tags"].index(tag) if tag in core["tags"] else -1

@@ -313,9 +313,17 @@ class PublishedIndex:
         owner = int(self._columns.owners[row])
         page, title = next((page, title) for n, page, title in shown["d"] if n == owner)
         return PublishedHit(
-            self._columns.name, row, score, page, title, heading, anchor, text,
-            list(Frame)[said[0] - 1] if said and said[0] else None, tuple(said[1:2] and said[1]),
-        )  # fmt: skip
+            self._columns.name,
+            row,
+            score,
+            page,
+            title,
+            heading,
+            anchor,
+            text,
+            list(Frame)[said[0] - 1] if said and said[0] else None,
+            tuple(said[1:2] and said[1]),
+        )
 
     def _shard(self, name: str) -> Mapping[str, Any]:
         if name not in self._shards:

@@ -36,13 +36,28 @@ POLITE = 0.2
 _LIMIT = 1000
 _SHOWN = 8  # sections that are named
 _SECTIONS = {
-    "search": "search page", "genindex": "index", "tags": "lists by tag", "tag": "lists by tag",
-    "categories": "lists", "authors": "lists", "author": "lists", "blog": "blog", "news": "news",
-    "changelog": "change log", "release-notes": "release notes", "releases": "release notes",
-    "print": "pages for printing", "_print": "pages for printing", "archive": "old versions",
-    "archives": "old versions", "404": "error page", "_sources": "sources of the pages",
-    "_modules": "source code", "login": "no documentation", "signup": "no documentation",
-}  # fmt: skip
+    "search": "search page",
+    "genindex": "index",
+    "tags": "lists by tag",
+    "tag": "lists by tag",
+    "categories": "lists",
+    "authors": "lists",
+    "author": "lists",
+    "blog": "blog",
+    "news": "news",
+    "changelog": "change log",
+    "release-notes": "release notes",
+    "releases": "release notes",
+    "print": "pages for printing",
+    "_print": "pages for printing",
+    "archive": "old versions",
+    "archives": "old versions",
+    "404": "error page",
+    "_sources": "sources of the pages",
+    "_modules": "source code",
+    "login": "no documentation",
+    "signup": "no documentation",
+}
 _GENERIC = re.compile(
     r"introduction|overview|home(?: ?page)?|index|welcome|contents", re.IGNORECASE
 )
@@ -52,13 +67,35 @@ _ABOUT_DOCUMENTS = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2}")
 _IN_BRACKETS = re.compile(r"(?:overview|introduction|index) \((.+)\)", re.IGNORECASE)
 _LANGUAGES = {
-    "ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek", "es": "spanish",
-    "et": "estonian", "eu": "basque", "fi": "finnish", "fr": "french", "ga": "irish",
-    "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian", "it": "italian",
-    "lt": "lithuanian", "ne": "nepali", "nl": "dutch", "no": "norwegian", "nb": "norwegian",
-    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "sv": "swedish",
-    "ta": "tamil", "tr": "turkish",
-}  # fmt: skip
+    "ar": "arabic",
+    "ca": "catalan",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "es": "spanish",
+    "et": "estonian",
+    "eu": "basque",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "ne": "nepali",
+    "nl": "dutch",
+    "no": "norwegian",
+    "nb": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+}
 _OTHER_LANGUAGES = frozenset(str.split("en ja ko zh pl cs uk vi th fa he bg sk sl hr bn"))
 _LOCALE = re.compile(r"([a-z]{2})(?:[-_](?:[a-z]{2}|hans|hant|latn|cyrl))?", re.IGNORECASE)
 _VERSION = re.compile(r"v?\d+(?:\.(?:\d+|x))*(?:\.x)?|v\d+")
@@ -98,15 +135,25 @@ def draft_of_site(
         named = robots.sitemaps(scope.prefix)
         usual = [origin(scope.prefix) + "/sitemap.xml", scope.prefix + "sitemap.xml"]
         mapped = read_sitemaps(
-            fetcher, [*named, *usual], wants=lambda one: scope.link(one, ""),
-            check=lambda one: _refused(robots, one), wait=pace.wait, stop=lambda: False,
-        )  # fmt: skip
+            fetcher,
+            [*named, *usual],
+            wants=lambda one: scope.link(one, ""),
+            check=lambda one: _refused(robots, one),
+            wait=pace.wait,
+            stop=lambda: False,
+        )
         linked = [page for href in links(root) if (page := scope.link(href, response.url))]
         pages = list(dict.fromkeys([*mapped, *linked]))
         return _draft(
-            start, root, text, pages, scope, mapped=len(mapped), delay=robots.delay(start),
+            start,
+            root,
+            text,
+            pages,
+            scope,
+            mapped=len(mapped),
+            delay=robots.delay(start),
             allow_private=allow_private,
-        )  # fmt: skip
+        )
 
 
 def title_of(root: Element) -> str:
@@ -147,14 +194,20 @@ def _draft(
         seen.append(f"Sections: {sections}.")
     if language and language != "en":
         name = _LANGUAGES.get(language)
-        seen.append(f"Its language is {name or language}" + ("." if name else ", for which words "
-                    "are not stemmed."))  # fmt: skip
+        seen.append(
+            f"Its language is {name or language}"
+            + ("." if name else ", for which words are not stemmed.")
+        )
     if is_shell(root):
         seen.append(NEEDS_BROWSER[0].upper() + NEEDS_BROWSER[1:] + ".")
     described = next(
-        (plain(meta.get("content") or "") for meta in root.iter("meta")
-         if (meta.get("name") or "").lower() == "description"), "",
-    )  # fmt: skip
+        (
+            plain(meta.get("content") or "")
+            for meta in root.iter("meta")
+            if (meta.get("name") or "").lower() == "description"
+        ),
+        "",
+    )
     source = _source("crawl", start, allow_private)
     source |= {"limit": max(100, -(-len(left) * 5 // 4 // 50) * 50) if mapped else _LIMIT}
     source |= {"delay": max(POLITE, round(delay, 1))}
@@ -182,8 +235,9 @@ def exclusions(
     inside = [path.removeprefix(prefix) for path in paths if path.startswith(prefix)]
     first = Counter(part.split("/")[0] for part in inside if "/" in part)
     found: dict[str, str] = {}
-    for folder in (path.removeprefix(prefix).split("/")[0] for path in translations
-                   if path.startswith(prefix)):  # fmt: skip
+    for folder in (
+        path.removeprefix(prefix).split("/")[0] for path in translations if path.startswith(prefix)
+    ):
         if folder in first:
             found[f"{prefix}{folder}/**"] = "a translation"
     locales = [name for name in first if _is_locale(name) and name.lower()[:2] != language]
@@ -212,8 +266,9 @@ def _versions(first: Counter[str]) -> list[str]:
     coming = [name for name in first if name in _COMING]
     if not numbered and len(present) + len(coming) < 2:
         return coming if present or sum(first.values()) > sum(first[one] for one in coming) else []
-    rest = sum(number for name, number in first.items()
-               if name not in (*numbered, *present, *coming))  # fmt: skip
+    rest = sum(
+        number for name, number in first.items() if name not in (*numbered, *present, *coming)
+    )
     if present:
         keep = next(one for one in ("stable", "latest", "current") if one in present)
         return [name for name in (*sorted(numbered), *present, *coming) if name != keep]

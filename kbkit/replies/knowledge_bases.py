@@ -16,11 +16,15 @@ def knowledge_bases_reply(
 ) -> Reply:
     quotes = Quotes()
     return listing(
-        (row_of(info, quotes) for info in found), name="knowledge_bases",
-        head=f"{quotes.note}\n<{quotes.mark}>", foot=f"</{quotes.mark}>",
-        nothing="No knowledge base yet.", start=start, budget=budget,
+        (row_of(info, quotes) for info in found),
+        name="knowledge_bases",
+        head=f"{quotes.note}\n<{quotes.mark}>",
+        foot=f"</{quotes.mark}>",
+        nothing="No knowledge base yet.",
+        start=start,
+        budget=budget,
         more={"note": quotes.note},
-    )  # fmt: skip
+    )
 
 
 def row_of(info: KnowledgeBaseInfo, quotes: Quotes) -> tuple[str, dict[str, Any]]:
@@ -29,10 +33,12 @@ def row_of(info: KnowledgeBaseInfo, quotes: Quotes) -> tuple[str, dict[str, Any]
     documents = pluralize(info.documents, "document")
     line = f"- {info.name}{f': {about}' if about else ''} ({documents}, updated {updated})"
     return line, {
-        "name": info.name, "description": about and quotes.value(about),
+        "name": info.name,
+        "description": about and quotes.value(about),
         "documents": info.documents,
-        "chunks": info.chunks, "updated_at": updated,
-    }  # fmt: skip
+        "chunks": info.chunks,
+        "updated_at": updated,
+    }
 
 
 _MAX_FOLDERS = 30
@@ -81,16 +87,22 @@ def collection_reply(
     if about:
         head += f"\n{about}"
     return listing(
-        (_document(each, quotes) for each in documents), name="documents", head=head,
+        (_document(each, quotes) for each in documents),
+        name="documents",
+        head=head,
         foot=f"</{quotes.mark}>",
         nothing=f"{info.name} holds no document yet.",
-        start=start, budget=budget,
+        start=start,
+        budget=budget,
         more={
-            "note": quotes.note, "collection_name": info.name,
-            "description": quotes.value(about), "documents_in_all": info.documents,
-            "chunks": info.chunks, "updated_at": updated,
+            "note": quotes.note,
+            "collection_name": info.name,
+            "description": quotes.value(about),
+            "documents_in_all": info.documents,
+            "chunks": info.chunks,
+            "updated_at": updated,
         },
-    )  # fmt: skip
+    )
 
 
 def added_reply(name: str, report: IngestReport, skipped: list[Problem]) -> Reply:
@@ -108,10 +120,14 @@ def added_reply(name: str, report: IngestReport, skipped: list[Problem]) -> Repl
     return Reply(
         text,
         {
-            "collection_name": name, "new": report.new, "changed": report.changed,
-            "same": report.same, "chunks": report.chunks_added, "left_out": told,
+            "collection_name": name,
+            "new": report.new,
+            "changed": report.changed,
+            "same": report.same,
+            "chunks": report.chunks_added,
+            "left_out": told,
         },
-    )  # fmt: skip
+    )
 
 
 def _document(info: Document, quotes: Quotes) -> tuple[str, dict[str, Any]]:

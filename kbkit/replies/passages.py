@@ -54,17 +54,21 @@ def search_reply(
     notes = [cut(one_line(note), LINE_TOKENS) for note in hits.notes[:_MAX_NOTES]]
     told = [quotes.text("note", note) for note in notes]
     frame = {
-        "note": quotes.note, "results": [], "notes": [quotes.value(note) for note in notes],
+        "note": quotes.note,
+        "results": [],
+        "notes": [quotes.value(note) for note in notes],
         "next_cursor": "",
-    }  # fmt: skip
+    }
     budget.take("\n\n".join([quotes.note, *told]), frame)
     passages = [
         _Passage(
-            str(number), citation_of(excerpt.hit, now, excerpt.heading_path),
-            excerpt.hit.chunk.id if with_ids else "", harmless(excerpt.text),
+            str(number),
+            citation_of(excerpt.hit, now, excerpt.heading_path),
+            excerpt.hit.chunk.id if with_ids else "",
+            harmless(excerpt.text),
         )
         for number, excerpt in enumerate(found[start : start + limit], start + 1)
-    ]  # fmt: skip
+    ]
     shown: list[tuple[str, dict[str, Any]]] = []
     share = budget.room // min(limit, _SHARES)
     for passage in passages:
@@ -92,9 +96,11 @@ def citation_values(citation: Citation, quotes: Quotes, *, short: bool = False) 
     headings = [said.pop(name) for name in ("title", "section") if name in said]
     del said["fetched"]
     return {
-        "title": quotes.value(" > ".join(headings)), **said,
-        "fetched_at": f"{citation.fetched_at:%Y-%m-%d}", "state": citation.state.value,
-    }  # fmt: skip
+        "title": quotes.value(" > ".join(headings)),
+        **said,
+        "fetched_at": f"{citation.fetched_at:%Y-%m-%d}",
+        "state": citation.state.value,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,17 +208,31 @@ def document_reply(
     fetched = f"{found.fetched_at:%Y-%m-%d}"
     version = cut(one_line(found.version), LINE_TOKENS) or "unknown"
     said = [
-        f"title: {title}", f"source: {source}", f"kb: {kb}",
-        f"fetched: {fetched}, {found.state.value}", f"version: {version}",
-    ]  # fmt: skip
+        f"title: {title}",
+        f"source: {source}",
+        f"kb: {kb}",
+        f"fetched: {fetched}, {found.state.value}",
+        f"version: {version}",
+    ]
     return part_reply(
-        found.content[begin:end], name="1", said="\n".join(said), start=start, budget=budget,
-        first_line=found.content.count("\n", 0, begin) + 1, lines_in_all=total, quoted=("title",),
+        found.content[begin:end],
+        name="1",
+        said="\n".join(said),
+        start=start,
+        budget=budget,
+        first_line=found.content.count("\n", 0, begin) + 1,
+        lines_in_all=total,
+        quoted=("title",),
         values={
-            "kb": kb, "title": title, "source": source, "fetched_at": fetched,
-            "state": found.state.value, "version": version, "lines": total,
+            "kb": kb,
+            "title": title,
+            "source": source,
+            "fetched_at": fetched,
+            "state": found.state.value,
+            "version": version,
+            "lines": total,
         },
-    )  # fmt: skip
+    )
 
 
 def _lines(found: Document, lines: str) -> tuple[int, int]:
@@ -250,9 +270,14 @@ def index_reply(
         return f"- [{title}]({address(document)})" + f": {said}" * bool(said), {}
 
     return listing(
-        map(row, documents), name="documents", head=head, foot=f"</{quotes.mark}>",
-        nothing=f"# {info.name}\n\nIt holds no document yet.", start=start, budget=budget,
-    )  # fmt: skip
+        map(row, documents),
+        name="documents",
+        head=head,
+        foot=f"</{quotes.mark}>",
+        nothing=f"# {info.name}\n\nIt holds no document yet.",
+        start=start,
+        budget=budget,
+    )
 
 
 def read_on(reply: Reply, address: str) -> str:

@@ -153,9 +153,13 @@ def part_reply(
         name, said, values = _shortened(name, said, values, most)
         marked = {key: quotes.value(values[key]) for key in quoted}
         frame = {
-            "note": quotes.note, **values, **marked, **lines, "text": quotes.value(""),
+            "note": quotes.note,
+            **values,
+            **marked,
+            **lines,
+            "text": quotes.value(""),
             "next_cursor": "",
-        }  # fmt: skip
+        }
         around = quotes.text(name, f"{quotes.note}\n\n{above(last, last)}\n\n")
         if budget.room - size(around, frame) >= _MIN_TEXT:
             break

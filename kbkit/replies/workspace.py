@@ -20,18 +20,26 @@ def entries_reply(found: Iterable[EntryInfo], *, start: int, limit: int, budget:
         (
             _line(info),
             {
-                "slug": info.slug, "about": quotes.value(_about(info)),
-                "status": info.status.value, "rating": round(info.rating.average, 1),
+                "slug": info.slug,
+                "about": quotes.value(_about(info)),
+                "status": info.status.value,
+                "rating": round(info.rating.average, 1),
                 "votes": info.rating.count,
             },
         )
         for info in found
-    )  # fmt: skip
+    )
     return listing(
-        rows, name="entries", head=f"{quotes.note}\n<{quotes.mark}>", foot=f"</{quotes.mark}>",
-        nothing="No entry fits.", start=start, budget=budget, more={"note": quotes.note},
+        rows,
+        name="entries",
+        head=f"{quotes.note}\n<{quotes.mark}>",
+        foot=f"</{quotes.mark}>",
+        nothing="No entry fits.",
+        start=start,
+        budget=budget,
+        more={"note": quotes.note},
         limit=limit,
-    )  # fmt: skip
+    )
 
 
 def entry_reply(entry: Entry, *, start: int, budget: Budget) -> Reply:
@@ -42,14 +50,20 @@ def entry_reply(entry: Entry, *, start: int, budget: Budget) -> Reply:
     said = [_line(entry), f"updated: {entry.updated_at:%Y-%m-%d}"]
     said += [f"files: {files}{left}"] if files else []
     return part_reply(
-        entry.prompt, name=entry.slug, said="\n".join(said), start=start, budget=budget,
+        entry.prompt,
+        name=entry.slug,
+        said="\n".join(said),
+        start=start,
+        budget=budget,
         quoted=("title",),
         values={
-            "slug": entry.slug, "title": cut(one_line(entry.title), LINE_TOKENS),
-            "status": entry.status.value, "updated_at": f"{entry.updated_at:%Y-%m-%d}",
+            "slug": entry.slug,
+            "title": cut(one_line(entry.title), LINE_TOKENS),
+            "status": entry.status.value,
+            "updated_at": f"{entry.updated_at:%Y-%m-%d}",
             "files": files + left,
         },
-    )  # fmt: skip
+    )
 
 
 def _line(info: EntryInfo) -> str:
@@ -68,29 +82,41 @@ def _about(info: EntryInfo) -> str:
 def folder_reply(found: Iterable[FileInfo], *, path: str, start: int, budget: Budget) -> Reply:
     rows = (
         (
-            f"{one_line(info.path)}/" if info.is_folder
+            f"{one_line(info.path)}/"
+            if info.is_folder
             else f"{one_line(info.path)} ({info.size:,} bytes, {info.changed_at:%Y-%m-%d})",
             {
-                "path": info.path, "kind": info.kind.value, "size": info.size,
+                "path": info.path,
+                "kind": info.kind.value,
+                "size": info.size,
                 "changed_at": f"{info.changed_at:%Y-%m-%d}",
             },
         )
         for info in found
-    )  # fmt: skip
+    )
     quotes, name = Quotes(), one_line(path)[:200] or "the root"
     return listing(
-        rows, name="files", head=f"In {name}: {quotes.note}\n<{quotes.mark}>",
-        foot=f"</{quotes.mark}>", nothing=f"Nothing is in {name}.", start=start, budget=budget,
+        rows,
+        name="files",
+        head=f"In {name}: {quotes.note}\n<{quotes.mark}>",
+        foot=f"</{quotes.mark}>",
+        nothing=f"Nothing is in {name}.",
+        start=start,
+        budget=budget,
         more={"note": quotes.note},
-    )  # fmt: skip
+    )
 
 
 def file_reply(info: FileInfo, content: str, *, start: int, budget: Budget) -> Reply:
     """The text of a file, from a character on."""
     return part_reply(
-        content, name=one_line(info.path)[:200], said=f"version: {info.version}",
-        values={"path": info.path[:200], "version": info.version}, start=start, budget=budget,
-    )  # fmt: skip
+        content,
+        name=one_line(info.path)[:200],
+        said=f"version: {info.version}",
+        values={"path": info.path[:200], "version": info.version},
+        start=start,
+        budget=budget,
+    )
 
 
 def memory_reply(answer: str, *, quoted: bool, start: int, budget: Budget) -> Reply:
@@ -108,16 +134,24 @@ _MAX_ALIASES = 5
 
 def entities_reply(found: Iterable[Entity], *, start: int, limit: int, budget: Budget) -> Reply:
     return _quoted_listing(
-        map(_entity, found), name="entities", nothing="No entity is called so.", start=start,
-        limit=limit, budget=budget,
-    )  # fmt: skip
+        map(_entity, found),
+        name="entities",
+        nothing="No entity is called so.",
+        start=start,
+        limit=limit,
+        budget=budget,
+    )
 
 
 def steps_reply(found: Iterable[Step], *, start: int, limit: int, budget: Budget) -> Reply:
     return _quoted_listing(
-        map(_step, found), name="neighbors", nothing="Nothing is related to it.", start=start,
-        limit=limit, budget=budget,
-    )  # fmt: skip
+        map(_step, found),
+        name="neighbors",
+        nothing="Nothing is related to it.",
+        start=start,
+        limit=limit,
+        budget=budget,
+    )
 
 
 def relation_reply(relation: Relation, names: Mapping[Target, str]) -> Reply:
@@ -127,10 +161,13 @@ def relation_reply(relation: Relation, names: Mapping[Target, str]) -> Reply:
     return Reply(
         f"Related.\n{quotes.note}\n{quotes.value(said)}",
         {
-            "note": quotes.note, "source": quotes.value(source), "relation": _short(relation.name),
-            "target": quotes.value(target), "weight": relation.weight,
+            "note": quotes.note,
+            "source": quotes.value(source),
+            "relation": _short(relation.name),
+            "target": quotes.value(target),
+            "weight": relation.weight,
         },
-    )  # fmt: skip
+    )
 
 
 def about_reply(found: About, *, start: int, limit: int, budget: Budget) -> Reply:
@@ -150,9 +187,13 @@ def about_reply(found: About, *, start: int, limit: int, budget: Budget) -> Repl
     for entity in found.entities[:limit]:
         rows.append(_row("beside", f"{entity.name} ({entity.type or entity.kind.value})", ""))
     return _quoted_listing(
-        iter(rows), name="found", nothing="Nothing speaks of it.", start=start, limit=None,
+        iter(rows),
+        name="found",
+        nothing="Nothing speaks of it.",
+        start=start,
+        limit=None,
         budget=budget,
-    )  # fmt: skip
+    )
 
 
 def _quoted_listing(
@@ -173,9 +214,16 @@ def _quoted_listing(
         for line, each in rows
     )
     return listing(
-        quoted, name=name, head=f"{quotes.note}\n<{quotes.mark}>", foot=f"</{quotes.mark}>",
-        nothing=nothing, start=start, budget=budget, more={"note": quotes.note}, limit=limit,
-    )  # fmt: skip
+        quoted,
+        name=name,
+        head=f"{quotes.note}\n<{quotes.mark}>",
+        foot=f"</{quotes.mark}>",
+        nothing=nothing,
+        start=start,
+        budget=budget,
+        more={"note": quotes.note},
+        limit=limit,
+    )
 
 
 _QUOTED = ("description", "said", "text")
@@ -188,9 +236,13 @@ def _entity(entity: Entity) -> tuple[str, dict[str, Any]]:
     said = f"- {name} ({_short(entity.type)}, {pluralize(entity.chunks, 'passage')})"
     line = said + f": {about}" * bool(about) + f"; also {aliases}" * bool(aliases)
     return line, {
-        "id": entity.id, "name": name, "type": _short(entity.type), "description": about,
-        "aliases": aliases, "chunks": entity.chunks,
-    }  # fmt: skip
+        "id": entity.id,
+        "name": name,
+        "type": _short(entity.type),
+        "description": about,
+        "aliases": aliases,
+        "chunks": entity.chunks,
+    }
 
 
 def _step(step: Step) -> tuple[str, dict[str, Any]]:
@@ -198,10 +250,14 @@ def _step(step: Step) -> tuple[str, dict[str, Any]]:
     relation = _short(step.relation.name) if step.relation else ""
     arrow = f"--{relation}-->" if step.forward else f"<--{relation}--"
     return f"{'  ' * (step.depth - 1)}- {arrow} {name} ({_short(step.type)})", {
-        "id": step.target.id, "kind": step.target.kind.value, "name": name,
-        "type": _short(step.type), "relation": relation, "forward": step.forward,
+        "id": step.target.id,
+        "kind": step.target.kind.value,
+        "name": name,
+        "type": _short(step.type),
+        "relation": relation,
+        "forward": step.forward,
         "depth": step.depth,
-    }  # fmt: skip
+    }
 
 
 def _row(kind: str, said: str, text: str, kb: str = "") -> tuple[str, dict[str, Any]]:

@@ -78,8 +78,13 @@ ROUTERS: tuple[APIRouter, ...] = (
 _NOTE_SECONDS = 30
 """Between two times that uses of tokens are kept."""
 _EXPOSED = (
-    "ETag", "Location", "Retry-After", "WWW-Authenticate", "Idempotency-Replayed", "Mcp-Session-Id",
-)  # fmt: skip
+    "ETag",
+    "Location",
+    "Retry-After",
+    "WWW-Authenticate",
+    "Idempotency-Replayed",
+    "Mcp-Session-Id",
+)
 
 
 @dataclass(frozen=True, slots=True)

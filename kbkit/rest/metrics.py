@@ -35,13 +35,18 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = prometheus.CollectorRegistry()
         self._requests = prometheus.Counter(
-            "kbkit_requests", "Requests that were answered.", ["method", "route", "status"],
+            "kbkit_requests",
+            "Requests that were answered.",
+            ["method", "route", "status"],
             registry=self.registry,
-        )  # fmt: skip
+        )
         self._seconds = prometheus.Histogram(
-            "kbkit_request_seconds", "Time until a request was answered.", ["method", "route"],
-            buckets=_SECONDS, registry=self.registry,
-        )  # fmt: skip
+            "kbkit_request_seconds",
+            "Time until a request was answered.",
+            ["method", "route"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
         self._running = prometheus.Gauge(
             "kbkit_requests_running", "Requests that are being answered.", registry=self.registry
         )

@@ -183,9 +183,12 @@ class Middleware:
         answer = problem_of(error)
         if isinstance(error, LimitError) and error.retry_after:
             answer = problem(
-                str(error), 429, LimitError, attributes=vars(error),
+                str(error),
+                429,
+                LimitError,
+                attributes=vars(error),
                 headers={"Retry-After": str(error.retry_after)},
-            )  # fmt: skip
+            )
         elif isinstance(error, _SlowError):
             answer = problem(str(error), 408, LimitError)
         elif isinstance(error, TokenError):

@@ -143,8 +143,12 @@ def docs_page(document: Mapping[str, Any]) -> str:
 
 
 def _operation(method: str, path: str, operation: Mapping[str, Any]) -> str:
-    scopes = [scope for each in operation.get("security", ()) for names in each.values()
-              for scope in names]  # fmt: skip
+    scopes = [
+        scope
+        for each in operation.get("security", ())
+        for names in each.values()
+        for scope in names
+    ]
     first, _, more = str(operation.get("description", "")).partition("\n\n")
     lines = [
         f'<details><summary><span class="method">{html.escape(method)}</span> '

@@ -98,10 +98,15 @@ _STATUS: tuple[tuple[type[errors.KbkitError], int], ...] = (
 )
 
 _CLASS_OF_STATUS = {
-    401: errors.TokenError, 403: errors.ForbiddenError, 404: errors.NotFoundError,
-    408: errors.LimitError, 409: errors.ConflictError, 412: errors.VersionConflictError,
-    413: errors.LimitError, 429: errors.LimitError,
-}  # fmt: skip
+    401: errors.TokenError,
+    403: errors.ForbiddenError,
+    404: errors.NotFoundError,
+    408: errors.LimitError,
+    409: errors.ConflictError,
+    412: errors.VersionConflictError,
+    413: errors.LimitError,
+    429: errors.LimitError,
+}
 
 
 class ProblemDetails(BaseModel):

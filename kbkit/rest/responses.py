@@ -74,10 +74,19 @@ Expected = Annotated[str | None, Depends(_expected)]
 T = TypeVar("T")
 
 
-_VERSIONED = frozenset({
-    DocumentInfo, DocumentPart, Entity, Entry, FileInfo, KnowledgeBaseInfo, KnowledgeBaseSpec,
-    Relation, SourceInfo,
-})  # fmt: skip
+_VERSIONED = frozenset(
+    {
+        DocumentInfo,
+        DocumentPart,
+        Entity,
+        Entry,
+        FileInfo,
+        KnowledgeBaseInfo,
+        KnowledgeBaseSpec,
+        Relation,
+        SourceInfo,
+    }
+)
 """Types with an ``ETag``."""
 
 
@@ -110,14 +119,20 @@ def page(values: Sequence[Any], cursor: str | None = None) -> Response:
 
 def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
     described = {
-        400: "A value that cannot be", 401: "No token, or no good one",
-        403: "Not permitted to this token, from this address, or at all", 404: "Not there",
-        408: "It took too long to send", 409: "It cannot be done as things are",
-        412: "It was changed meanwhile, or does not match `If-Match`", 413: "Too large",
-        416: "No such range", 422: "Invalid request",
+        400: "A value that cannot be",
+        401: "No token, or no good one",
+        403: "Not permitted to this token, from this address, or at all",
+        404: "Not there",
+        408: "It took too long to send",
+        409: "It cannot be done as things are",
+        412: "It was changed meanwhile, or does not match `If-Match`",
+        413: "Too large",
+        416: "No such range",
+        422: "Invalid request",
         429: "Too many requests; wait as `Retry-After` says",
-        501: "Something that this server has not installed", 503: "Not now",
-    }  # fmt: skip
+        501: "Something that this server has not installed",
+        503: "Not now",
+    }
     schema = {"$ref": "#/components/schemas/ProblemDetails"}
     content = {MEDIA_TYPE: {"schema": schema}}
     told: dict[int | str, dict[str, Any]] = {

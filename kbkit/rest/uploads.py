@@ -183,8 +183,11 @@ def upload_body() -> dict[str, Any]:
 
 
 _TYPES = MimeTypes()  # those that Python knows: the same on every machine
-for _type, _ending in (("text/markdown", ".md"), ("application/yaml", ".yaml"),
-                       ("application/yaml", ".yml")):  # fmt: skip
+for _type, _ending in (
+    ("text/markdown", ".md"),
+    ("application/yaml", ".yaml"),
+    ("application/yaml", ".yml"),
+):
     _TYPES.add_type(_type, _ending)
 _PIECE = 1 << 16
 _SAFE = {
@@ -277,8 +280,9 @@ def sent(file: BinaryIO | bytes, name: str, version: str, wanted: Conditions) ->
     except ValueError:
         opened.close()
         told = {"Content-Range": f"bytes */{size}"}
-        return problem(f"{name}: has {size:,} bytes, and none of those", 416, ArgumentError,
-                       headers=told)  # fmt: skip
+        return problem(
+            f"{name}: has {size:,} bytes, and none of those", 416, ArgumentError, headers=told
+        )
     start, end = found or (0, size)
     if found is not None:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
@@ -310,12 +314,20 @@ def contents(*statuses: int, model: Any = None) -> dict[int | str, dict[str, Any
     whole = {"description": "The file", "headers": {"ETag": version}, "content": binary}
     return {
         200: whole if model is None else {**whole, "model": model},
-        206: {"description": "The range", "headers": {"ETag": version, "Content-Range": {
-            "schema": {"type": "string"}, "description": "Which bytes, of how many."}},
-            "content": binary},
+        206: {
+            "description": "The range",
+            "headers": {
+                "ETag": version,
+                "Content-Range": {
+                    "schema": {"type": "string"},
+                    "description": "Which bytes, of how many.",
+                },
+            },
+            "content": binary,
+        },
         304: {"description": "Not changed"},
         **refused(*statuses, 416),
-    }  # fmt: skip
+    }
 
 
 class RevisionOf(BaseModel):

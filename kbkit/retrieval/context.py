@@ -87,13 +87,23 @@ def gather(search: Leg, others: Mapping[str, Leg], at_hand: Container[str] = ())
         except KbkitError as error:
             return Findings(notes=(f"{name}: {error}",))
 
-    begun = {name: _threads().submit(find, name, leg)
-             for name, leg in others.items() if name not in at_hand}  # fmt: skip
+    begun = {
+        name: _threads().submit(find, name, leg)
+        for name, leg in others.items()
+        if name not in at_hand
+    }
     try:
         hits = search()
         # what no thread has begun by now is done here, sooner than on a busy machine another does
-        return [hits, *(find(name, leg) if name not in begun or begun[name].cancel()
-                        else begun[name].result() for name, leg in others.items())]  # fmt: skip
+        return [
+            hits,
+            *(
+                find(name, leg)
+                if name not in begun or begun[name].cancel()
+                else begun[name].result()
+                for name, leg in others.items()
+            ),
+        ]
     finally:  # none is at work in what its caller closes next
         wait([each for each in begun.values() if not each.cancel()])
 
@@ -167,8 +177,12 @@ def _write(
             f"max_tokens={tokens}: too few for a passage with its source; give at least "
             f"{head + dearest + _MIN_TEXT}"
         )
-    quoted = {known: piece for piece in pieces if piece.citation is not None
-              for known in piece.citation.chunk_ids}  # fmt: skip
+    quoted = {
+        known: piece
+        for piece in pieces
+        if piece.citation is not None
+        for known in piece.citation.chunk_ids
+    }
     passages = len(pieces)
     for fact in kept:
         text, number = _told(fact, now, quoted), len(pieces) + 1

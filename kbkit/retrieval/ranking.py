@@ -32,8 +32,18 @@ _FEW_DOCUMENTS = 10
 _STATIC_CARDS = (0.3, 0.6)
 """Factors of the weights of summaries and whole documents for static vectors, chosen like the
 weights."""
-_COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page", "graph",
-            "learned", "index")  # fmt: skip
+_COLUMNS = (
+    "cosine",
+    "bm25",
+    "title",
+    "heading",
+    "rating",
+    "card",
+    "page",
+    "graph",
+    "learned",
+    "index",
+)
 """`Features` of single candidates, which pools have, too."""
 _COMPARED_BEST = 60
 """Candidates compared for near duplicates."""

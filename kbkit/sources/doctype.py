@@ -32,53 +32,71 @@ _NAMES: tuple[tuple[DocumentType, re.Pattern[str]], ...] = (
     (DocumentType.FAQ, re.compile(r"\w*faqs?|q-and-a|qna|frequently-asked-questions")),
     (
         DocumentType.TUTORIAL,
-        re.compile(r"\w*tutorial(?:-?\d+)?|tutorial-[\w-]+|quick-?start|getting-?started|"
-                   r"first-steps|walkthrough"),
+        re.compile(
+            r"\w*tutorial(?:-?\d+)?|tutorial-[\w-]+|quick-?start|getting-?started|"
+            r"first-steps|walkthrough"
+        ),
     ),
     (
         DocumentType.POLICY,
-        re.compile(r"licen[cs]es?|copying|copyright|legal|code-of-conduct|terms-of-(?:use|service)|"
-                   r"(?:privacy|security|cookie|acceptable-use)-policy|privacy"),
+        re.compile(
+            r"licen[cs]es?|copying|copyright|legal|code-of-conduct|terms-of-(?:use|service)|"
+            r"(?:privacy|security|cookie|acceptable-use)-policy|privacy"
+        ),
     ),
     (
         DocumentType.REFERENCE,
-        re.compile(r"glossary|api|api-?reference|apidocs?|reference|cli-reference|"
-                   r"cli|command-?line(?:-?(?:reference|interface|options))?"),
+        re.compile(
+            r"glossary|api|api-?reference|apidocs?|reference|cli-reference|"
+            r"cli|command-?line(?:-?(?:reference|interface|options))?"
+        ),
     ),
-)  # fmt: skip
+)
 _FOLDERS: dict[str, DocumentType] = {
     **dict.fromkeys(
-        str.split("quickstart quick-start getting-started howto how-to howtos "
-                  "how-tos walkthroughs codelab codelabs lessons"),
+        str.split(
+            "quickstart quick-start getting-started howto how-to howtos "
+            "how-tos walkthroughs codelab codelabs lessons"
+        ),
         DocumentType.TUTORIAL,
     ),
     **dict.fromkeys(("faq", "faqs"), DocumentType.FAQ),
     **dict.fromkeys(
-        str.split("reference references ref api apidoc apidocs api-reference api-docs c-api capi "
-                  "c3ref javadoc library stdlib command commands cmd cmds cmdref man man-pages "
-                  "manpages glossary syntax mod functions"),
+        str.split(
+            "reference references ref api apidoc apidocs api-reference api-docs c-api capi "
+            "c3ref javadoc library stdlib command commands cmd cmds cmdref man man-pages "
+            "manpages glossary syntax mod functions"
+        ),
         DocumentType.REFERENCE,
     ),
     **dict.fromkeys(
-        str.split("guide guides user-guide userguide users-guide developer-guide dev-guide "
-                  "admin-guide handbook topics runbook runbooks"),
+        str.split(
+            "guide guides user-guide userguide users-guide developer-guide dev-guide "
+            "admin-guide handbook topics runbook runbooks"
+        ),
         DocumentType.MANUAL,
     ),
     **dict.fromkeys(("openapi", "swagger", "rest-api"), DocumentType.API_SPEC),
-}  # fmt: skip
+}
 _LESSONS = re.compile(r"tutorials?(?:-[\w-]+)?")
 _TITLES: tuple[tuple[DocumentType, re.Pattern[str]], ...] = (
     (DocumentType.FAQ, re.compile(r"\bFAQs?\b|frequently asked questions", re.I)),
     (
         DocumentType.POLICY,
-        re.compile(r"(?:privacy|security|cookie|acceptable use) policy$|terms of (?:use|service)|"
-                   r"^(?:contributor )?code of conduct$|^(?:the )?[\w -]{0,20}\blicen[cs]e$|"
-                   r"\bcopyright$", re.I),
+        re.compile(
+            r"(?:privacy|security|cookie|acceptable use) policy$|terms of (?:use|service)|"
+            r"^(?:contributor )?code of conduct$|^(?:the )?[\w -]{0,20}\blicen[cs]e$|"
+            r"\bcopyright$",
+            re.I,
+        ),
     ),
     (
         DocumentType.TUTORIAL,
-        re.compile(r"\btutorial\b|^getting started\b|^quick ?-?start\b|"
-                   r"^first steps\b|\bwalkthrough$|^your first\b", re.I),
+        re.compile(
+            r"\btutorial\b|^getting started\b|^quick ?-?start\b|"
+            r"^first steps\b|\bwalkthrough$|^your first\b",
+            re.I,
+        ),
     ),
     (
         DocumentType.API_SPEC,
@@ -86,18 +104,24 @@ _TITLES: tuple[tuple[DocumentType, re.Pattern[str]], ...] = (
     ),
     (
         DocumentType.REFERENCE,
-        re.compile(r"\b(?:api|class|struct|union|interface|namespace|module|package|file|header|"
-                   r"command|cli|options?|directives?|settings?|configuration|function|library|"
-                   r"language|syntax|quick|protocol) reference(?: guide)?$|"
-                   r"^reference(?: guide)?$|^API\b|^glossary$|"
-                   r"^[\w:.<>~]+ (?:class|struct|interface|enum|namespace|module)$", re.I),
+        re.compile(
+            r"\b(?:api|class|struct|union|interface|namespace|module|package|file|header|"
+            r"command|cli|options?|directives?|settings?|configuration|function|library|"
+            r"language|syntax|quick|protocol) reference(?: guide)?$|"
+            r"^reference(?: guide)?$|^API\b|^glossary$|"
+            r"^[\w:.<>~]+ (?:class|struct|interface|enum|namespace|module)$",
+            re.I,
+        ),
     ),
     (
         DocumentType.MANUAL,
-        re.compile(r"^guide to\b|(?<!style )\bguide$|\bhandbook$|\brunbook\b|"
-                   r"\b(?:user|administrator)['’]?s?['’]? manual$", re.I),
+        re.compile(
+            r"^guide to\b|(?<!style )\bguide$|\bhandbook$|\brunbook\b|"
+            r"\b(?:user|administrator)['’]?s?['’]? manual$",
+            re.I,
+        ),
     ),
-)  # fmt: skip
+)
 _NOT_TITLES = re.compile(
     r"^(?:what['’]s new|change ?log|release notes?|news|changes in|release \d)|"
     r"\brelease notes?$|\bversion [\d.]+$",

@@ -62,8 +62,14 @@ def kept_image(data: bytes) -> Image | None:
             warnings.simplefilter("error")  # bombs are warned of first
             width, height = found.size
             form = str(found.format)
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Warning,
-            Pillow.DecompressionBombError):  # fmt: skip
+    except (
+        UnidentifiedImageError,
+        OSError,
+        ValueError,
+        SyntaxError,
+        Warning,
+        Pillow.DecompressionBombError,
+    ):
         return None
     return _named(data, _FORMATS[form]) if 0 < width * height <= _MAX_PIXELS else None
 
@@ -75,9 +81,13 @@ def _named(data: bytes, suffix: str) -> Image:
 def _svg(data: bytes) -> bytes | None:
     """Return an SVG with drawing elements only."""
     parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True,
-        remove_pis=True, huge_tree=False,
-    )  # fmt: skip
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        remove_comments=True,
+        remove_pis=True,
+        huge_tree=False,
+    )
     try:
         root = etree.fromstring(data, parser)
     except (etree.LxmlError, ValueError):

@@ -21,8 +21,19 @@ from kbkit.sources.html.extract import markdown_of
 _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]{1,80}\|[ \t]+)?([\w.+:-]{1,80}?)::", re.M)
 _ROLE = re.compile(r":([A-Za-z][\w.+:-]{0,60}):`")
 _TARGET = re.compile(r"^(.*?)\s*<([^<>]*)>$", re.DOTALL)
-_CODE = frozenset({"sourcecode", "code-block", "literalinclude", "prompt", "ipython", "doctest",
-                   "testcode", "testoutput", "parsed-literal"})  # fmt: skip
+_CODE = frozenset(
+    {
+        "sourcecode",
+        "code-block",
+        "literalinclude",
+        "prompt",
+        "ipython",
+        "doctest",
+        "testcode",
+        "testoutput",
+        "parsed-literal",
+    }
+)
 _OBJECTS = frozenset(
     str.split("""
         function class method attribute data exception staticmethod classmethod property
@@ -47,8 +58,18 @@ _WORDS = {
     "availability": "Availability",
     "impl-detail": "Implementation detail",
 }
-_ADMONITIONS = frozenset({"seealso", "versionadded", "versionchanged", "deprecated", "todo",
-                          "versionremoved", "availability", "impl-detail"})  # fmt: skip
+_ADMONITIONS = frozenset(
+    {
+        "seealso",
+        "versionadded",
+        "versionchanged",
+        "deprecated",
+        "todo",
+        "versionremoved",
+        "availability",
+        "impl-detail",
+    }
+)
 _CODE_ROLES = frozenset(
     str.split("""
         func class meth attr mod data exc obj const file command option envvar samp kbd
@@ -116,9 +137,14 @@ def _quiet() -> Any:
 
 
 def _role(  # noqa: PLR0917 - docutils gives them so
-    name: str, rawtext: str, text: str, lineno: int, inliner: Any,
-    options: Any = None, content: Any = None,
-) -> tuple[list[Any], list[Any]]:  # fmt: skip
+    name: str,
+    rawtext: str,
+    text: str,
+    lineno: int,
+    inliner: Any,
+    options: Any = None,
+    content: Any = None,
+) -> tuple[list[Any], list[Any]]:
     """A role that docutils does not know: its text, or the label before ``<target>``."""
     plain = utils.unescape(text)
     match = _TARGET.match(plain)

@@ -19,9 +19,17 @@ used using very was we were what when where which while who whom why will with w
 """
 
 _ISO_CODES = {
-    "armenian": "hy", "czech": "cs", "esperanto": "eo", "estonian": "et", "hindi": "hi",
-    "irish": "ga", "lithuanian": "lt", "persian": "fa", "polish": "pl", "sesotho": "st",
-}  # fmt: skip
+    "armenian": "hy",
+    "czech": "cs",
+    "esperanto": "eo",
+    "estonian": "et",
+    "hindi": "hi",
+    "irish": "ga",
+    "lithuanian": "lt",
+    "persian": "fa",
+    "polish": "pl",
+    "sesotho": "st",
+}
 _SAME_LANGUAGE = {"porter": "english", "dutch_porter": "dutch"}
 _ELISION = re.compile(r"['’]$")
 

@@ -39,8 +39,10 @@ def test_phrases_match_in_any_case_and_number():
     names = known(("connection pool", T.TERM), ("registry", T.TERM))
     text = "Connection Pools have registries, and a\n    CONNECTION\n    pool does"
     assert [name for _, name in found(names, text)] == [
-        "connection pool", "registry", "connection pool"
-    ]  # fmt: skip
+        "connection pool",
+        "registry",
+        "connection pool",
+    ]
 
 
 def test_the_place_is_that_of_the_text_as_it_was():
@@ -99,8 +101,12 @@ def test_names_with_characters_of_regular_expressions():
         ("a+b*", T.SYMBOL), ("operator[]", T.SYMBOL), ("C++", T.NAME), ("$PATH", T.VARIABLE)
     )
     assert [name for _, name in found(names, "a+b* aab operator[] C++ $PATH (a+b*)")] == [
-        "a+b*", "operator[]", "C++", "$PATH", "a+b*"
-    ]  # fmt: skip
+        "a+b*",
+        "operator[]",
+        "C++",
+        "$PATH",
+        "a+b*",
+    ]
     assert found(known(("***", T.NAME), ("", T.NAME)), "*** ") == []
 
 
@@ -114,18 +120,22 @@ def test_scripts_from_right_to_left_and_without_spaces():
         ("\u05e7\u05d5\u05d1\u05e5", "\u05e7\u05d5\u05d1\u05e5")
     ]
     assert [name for _, name in found(names, "\u4f7f\u7528\u8cc7\u6599\u5eab\u9023\u7dda")] == [
-        "\u8cc7\u6599\u5eab", "\u9023\u7dda"
-    ]  # fmt: skip
+        "\u8cc7\u6599\u5eab",
+        "\u9023\u7dda",
+    ]
 
 
 def test_ends_of_qualified_names_stand_for_them_where_no_other_ends_so():
     names = known(
-        ("pathlib.Path.glob", T.SYMBOL), ("asyncio.get_running_loop", T.SYMBOL),
-        ("json.load_all", T.SYMBOL), ("yaml.load_all", T.SYMBOL),
-    )  # fmt: skip
+        ("pathlib.Path.glob", T.SYMBOL),
+        ("asyncio.get_running_loop", T.SYMBOL),
+        ("json.load_all", T.SYMBOL),
+        ("yaml.load_all", T.SYMBOL),
+    )
     assert [name for _, name in found(names, "Path.glob() and get_running_loop")] == [
-        "pathlib.Path.glob", "asyncio.get_running_loop"
-    ]  # fmt: skip
+        "pathlib.Path.glob",
+        "asyncio.get_running_loop",
+    ]
     assert found(names, "load_all() of either") == []
 
 
@@ -154,8 +164,9 @@ def test_twenty_thousand_names():
     gazetteer = NameGazetteer(names)
     assert len(gazetteer) == 20_000
     assert [name for _, name in found(gazetteer, "call meth_77() of mod5.Class5.meth_5")] == [
-        "mod77.Class77.meth_77", "mod5.Class5.meth_5"
-    ]  # fmt: skip
+        "mod77.Class77.meth_77",
+        "mod5.Class5.meth_5",
+    ]
 
 
 _WORDS = st.lists(
@@ -163,7 +174,7 @@ _WORDS = st.lists(
         ["a", "B", "foo.bar", "Foo", "`", " ", "\n  ", "()", "\\_", "](http://x)", "--x", "連", "é"]
     ),
     max_size=30,
-).map("".join)  # fmt: skip
+).map("".join)
 
 
 @given(_WORDS, st.lists(_WORDS, max_size=6))

@@ -15,8 +15,15 @@ ENTITY = SubjectKind.ENTITY
 @pytest.mark.parametrize(
     "same",
     [
-        ("connection pool", "Connection Pools", "ConnectionPool", "connection_pool",
-         "connection-pool", "connectionPool", "`connection  pool`"),
+        (
+            "connection pool",
+            "Connection Pools",
+            "ConnectionPool",
+            "connection_pool",
+            "connection-pool",
+            "connectionPool",
+            "`connection  pool`",
+        ),
         ("os.path", "os.path()", "`os.path`"),
         ("append_event", "appendEvent", "append_event()"),
         ("URL", "urls", "URLs"),
@@ -24,7 +31,7 @@ ENTITY = SubjectKind.ENTITY
         ("caf\u00e9", "cafe\u0301", "CAF\u00c9"),
         ("\u05e7\u05d5\u05d1\u05e5", "\u200f\u05e7\u05d5\u05d1\u05e5"),
     ],
-)  # fmt: skip
+)
 def test_forms_of_one_name_have_one_key(same):
     assert len({subject_key(ENTITY, name) for name in same}) == 1
 

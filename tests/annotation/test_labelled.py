@@ -33,8 +33,14 @@ def test_there_are_enough_labels_of_enough_manuals(chunks):
     assert len({chunk.manual for chunk in unseen}) >= 4
     assert not {chunk.manual for chunk in unseen} & {chunk.manual for chunk in tuning}
     assert {chunk.frame for chunk in unseen} == {
-        None, "causal", "constraint", "pattern", "equivalence", "taxonomy", "procedure"
-    }  # fmt: skip
+        None,
+        "causal",
+        "constraint",
+        "pattern",
+        "equivalence",
+        "taxonomy",
+        "procedure",
+    }
 
 
 @pytest.mark.parametrize(("tuning", "accuracy", "f1"), [(True, 0.75, 0.73), (False, 0.76, 0.78)])

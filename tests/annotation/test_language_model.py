@@ -53,9 +53,12 @@ def numbers(given):
 def obedient(given):
     """What a model says that does as it is told: how the text of each passage begins."""
     texts = re.findall(r"\n\nThe text (\d+)", given)
-    return answer(**{
-        f"p{n}": [statement(f"Of {text}.")] for n, text in zip(numbers(given), texts, strict=True)
-    })  # fmt: skip
+    return answer(
+        **{
+            f"p{n}": [statement(f"Of {text}.")]
+            for n, text in zip(numbers(given), texts, strict=True)
+        }
+    )
 
 
 @pytest.fixture
@@ -133,11 +136,23 @@ def test_a_recipe_names_a_model_and_each_chunk_is_paid_for_once(workspace):
 def test_a_chunk_may_have_several_statements_and_names_have_to_stand_there(workspace):
     kb = filled(workspace, 1)
     said = [
-        statement("Put the boiler on.", quote="put the kettle on", entities=["kettle", "Samovar"],
-                  frame="procedure", problems="Cold water", contexts=None),
-        statement("A pot has a number.", quote="nowhere", entities=["number 0", "TEA_POT"],
-                  frame=None, domains=["Brewing"], resolutions=["Wait"]),
-    ]  # fmt: skip
+        statement(
+            "Put the boiler on.",
+            quote="put the kettle on",
+            entities=["kettle", "Samovar"],
+            frame="procedure",
+            problems="Cold water",
+            contexts=None,
+        ),
+        statement(
+            "A pot has a number.",
+            quote="nowhere",
+            entities=["number 0", "TEA_POT"],
+            frame=None,
+            domains=["Brewing"],
+            resolutions=["Wait"],
+        ),
+    ]
     with serve(lambda given: answer(p1=said)) as service:
         [[first, second]], _ = annotate(kb, service)
         text = passages(kb)[0].chunk.text
@@ -409,12 +424,21 @@ def test_an_ingest_asks_within_its_limit_and_the_command_tells_the_cost_first(
     path = tmp_path / "drinks.yaml"
 
     def recipe(address, **options):
-        path.write_text(yaml.safe_dump({
-            "name": "drinks",
-            "sources": [{"type": "files", "path": "pages/*.md"}],
-            "annotation": {"type": "llm", "llm": PATH, "names": ["kettle"], **options,
-                           "arguments": {"api_base": address, "api_key": "${SCRIPTED_KEY}"}},
-        }))  # fmt: skip
+        path.write_text(
+            yaml.safe_dump(
+                {
+                    "name": "drinks",
+                    "sources": [{"type": "files", "path": "pages/*.md"}],
+                    "annotation": {
+                        "type": "llm",
+                        "llm": PATH,
+                        "names": ["kettle"],
+                        **options,
+                        "arguments": {"api_base": address, "api_key": "${SCRIPTED_KEY}"},
+                    },
+                }
+            )
+        )
 
     with serve(obedient) as service:
         recipe(service.address, limit=5)

@@ -19,12 +19,18 @@ def given_by(content, **about):
     ("heading", "name", "kind"),
     [
         ("#### PurePath.parts {#pathlib.PurePath.parts}", "pathlib.PurePath.parts", T.SYMBOL),
-        ("### class wsgiref.x.WSGIServer(address, handler) {#wsgiref.x.WSGIServer}",
-         "wsgiref.x.WSGIServer", T.SYMBOL),
+        (
+            "### class wsgiref.x.WSGIServer(address, handler) {#wsgiref.x.WSGIServer}",
+            "wsgiref.x.WSGIServer",
+            T.SYMBOL,
+        ),
         ("### exception socket.timeout {#socket.timeout}", "socket.timeout", T.SYMBOL),
         ("### exception KeyError {#KeyError}", "KeyError", T.ERROR),
-        ("### `void *PyObject_Calloc(size_t nelem, size_t elsize)` {#c.PyObject_Calloc}",
-         "PyObject_Calloc", T.SYMBOL),
+        (
+            "### `void *PyObject_Calloc(size_t nelem, size_t elsize)` {#c.PyObject_Calloc}",
+            "PyObject_Calloc",
+            T.SYMBOL,
+        ),
         ("# os — Miscellaneous interfaces {#module-os}", "os", T.SYMBOL),
         ("### --ignore PATTERN, -i PATTERN {#cmdoption-compile-ignore}", "--ignore", T.FLAG),
         ("### PYTHONPATH {#envvar-PYTHONPATH}", "PYTHONPATH", T.VARIABLE),
@@ -32,11 +38,11 @@ def given_by(content, **about):
         ("## abstract base class {#term-abstract-base-class}", "abstract base class", T.TERM),
         ("## ModMimeUsePathInfo Directive {#modmimeusepathinfo}", "ModMimeUsePathInfo", T.SETTING),
         ("## Alias Directive {#alias}", "Alias", T.SETTING),
-        ("### The \"deserialize\" method", "deserialize", T.SYMBOL),
+        ('### The "deserialize" method', "deserialize", T.SYMBOL),
         ("# Window Functions", "Window Functions", T.TERM),
         ("## std::vec::Vec::push(value)", "std::vec::Vec::push", T.SYMBOL),
     ],
-)  # fmt: skip
+)
 def test_headings_define_names(heading, name, kind):
     (found,) = [one for one in given_by(f"{heading}\n\nText.\n").values() if one.name == name]
     assert (found.type, found.defines, found.confirmed) == (kind, True, True)
@@ -44,10 +50,20 @@ def test_headings_define_names(heading, name, kind):
 
 @pytest.mark.parametrize(
     "heading",
-    ["# Introduction", "## Examples", "## How to write tests", "## 2004-07-22 (2.8.15)",
-     "## What’s new in 3.11", "## Bugfixes", "## See also", "## Additional Notes", "## FAQ",
-     "## Quick Start", "## INFO"],
-)  # fmt: skip
+    [
+        "# Introduction",
+        "## Examples",
+        "## How to write tests",
+        "## 2004-07-22 (2.8.15)",
+        "## What’s new in 3.11",
+        "## Bugfixes",
+        "## See also",
+        "## Additional Notes",
+        "## FAQ",
+        "## Quick Start",
+        "## INFO",
+    ],
+)
 def test_headings_of_every_page_name_nothing(heading):
     assert given_by(f"{heading}\n\nText without a name.\n") == {}
 
@@ -110,15 +126,17 @@ def test_index_pages_name_what_they_list():
     )
     assert names["os.P_ALL"].type is T.SYMBOL
     assert (names["augmented assignment"].type, names["augmented assignment"].confirmed) == (
-        T.TERM, True
-    )  # fmt: skip
+        T.TERM,
+        True,
+    )
 
 
 def test_documents_of_apis_name_endpoints_schemas_and_objects():
     endpoint = document("# GET /pets\n", method="get", path="/pets", operation_id="listPets")
     assert {(one.name, one.type) for one in names_of(endpoint)} >= {
-        ("GET /pets", T.ENDPOINT), ("listPets", T.SYMBOL)
-    }  # fmt: skip
+        ("GET /pets", T.ENDPOINT),
+        ("listPets", T.SYMBOL),
+    }
     schema = document("# Pet\n", title="Pet schema", part="schema")
     assert names_of(schema)[0].type is T.SCHEMA
     package = document(

@@ -71,7 +71,7 @@ def test_changes_of_a_release_are_no_procedure():
         "",
         " \n\n",
     ],
-)  # fmt: skip
+)
 def test_code_tables_and_other_languages_have_one_annotation_without_frame(text):
     (only,) = annotations(text)
     assert only.frame is None
@@ -139,8 +139,12 @@ def test_contexts_are_versions_platforms_and_the_heading():
         ["asyncio", "Platform support"],
     )[0]
     assert first.contexts == (
-        "version 3.8", "PostgreSQL 12.1", "Windows", "macOS", "Platform support"
-    )  # fmt: skip
+        "version 3.8",
+        "PostgreSQL 12.1",
+        "Windows",
+        "macOS",
+        "Platform support",
+    )
 
 
 def test_domains_are_tags_and_titles():
@@ -152,11 +156,29 @@ def test_domains_are_tags_and_titles():
 
 _PIECES = st.lists(
     st.sampled_from(
-        ["must ", "1.  Run it.\n", "`", "```\n", "\n\n", "- ", "| a |", "\0", "\x01", "# T {#x}\n",
-         "](", "[", "If so, then. ", "\u063a", "\u9023", "\U0001f600", "Error: no\n", "3.11 "]
+        [
+            "must ",
+            "1.  Run it.\n",
+            "`",
+            "```\n",
+            "\n\n",
+            "- ",
+            "| a |",
+            "\0",
+            "\x01",
+            "# T {#x}\n",
+            "](",
+            "[",
+            "If so, then. ",
+            "\u063a",
+            "\u9023",
+            "\U0001f600",
+            "Error: no\n",
+            "3.11 ",
+        ]
     ),
     max_size=25,
-).map("".join)  # fmt: skip
+).map("".join)
 
 
 @given(_PIECES)

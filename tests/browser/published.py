@@ -91,16 +91,26 @@ def build_kitchen(project: Path) -> None:
     docs = project / "docs"
     docs.mkdir(parents=True)
     plugins = [{"search": {"lang": "en", "separator": SEPARATOR}}, "kbkit"]
-    config = {"site_name": "Kitchen", "use_directory_urls": False, "theme": theme(),
-              "site_url": "https://example.org/sub/path/",
-              "plugins": plugins, "extra": {"generator": False}}  # fmt: skip
+    config = {
+        "site_name": "Kitchen",
+        "use_directory_urls": False,
+        "theme": theme(),
+        "site_url": "https://example.org/sub/path/",
+        "plugins": plugins,
+        "extra": {"generator": False},
+    }
     (project / "mkdocs.yml").write_text(yaml.safe_dump(config))
     (docs / "index.md").write_text("# Welcome\n\n## House rules\n\nWash the zester after use.\n")
     evil = yaml.safe_load(HOSTILE.read_text(encoding="utf-8"))
     with kbkit.open(project / "kb") as workspace:
         fruit = workspace.create("fruit")
-        fruit.add("Making jelly", JELLY, source="https://fruit.example/jelly.html", tags=["sweet"],
-                document_type="tutorial")  # fmt: skip
+        fruit.add(
+            "Making jelly",
+            JELLY,
+            source="https://fruit.example/jelly.html",
+            tags=["sweet"],
+            document_type="tutorial",
+        )
         for n in range(3):
             document = fruit.add(f"Jar {n}", f"Jar number {n} holds jelly.", tags=["jar"])
             fruit.rate(document.id, 5 - 2 * n)
@@ -178,8 +188,12 @@ class Tab:
         page.set_default_timeout(TIMEOUT)
         page.add_init_script(_LISTEN)
         page.on("request", lambda request: self.asked.append(request.url))
-        page.on("console", lambda line: self.trouble.append(line.text)
-                if line.type in {"error", "warning"} else None)  # fmt: skip
+        page.on(
+            "console",
+            lambda line: (
+                self.trouble.append(line.text) if line.type in {"error", "warning"} else None
+            ),
+        )
         page.on("pageerror", lambda error: self.trouble.append(str(error)))
         page.on("dialog", lambda dialog: (self.trouble.append(dialog.message), dialog.dismiss()))
 

@@ -50,9 +50,12 @@ def dashboard(tmp_path_factory) -> Iterator[tuple[str, Path]]:
     options = ["--port", str(port), "--token", TOKEN, "--theme", "dark", "--until-stdin-closes"]
     with log.open("w") as output:
         process = subprocess.Popen(
-            [*command, *options], env=own_environment(home), stdin=subprocess.PIPE,
-            stdout=output, stderr=output,
-        )  # fmt: skip
+            [*command, *options],
+            env=own_environment(home),
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+        )
     address = f"http://127.0.0.1:{port}"
     try:
         wait_until_up(f"{address}/login", process, log)

@@ -123,8 +123,10 @@ def test_the_tree_is_walked_and_a_file_is_read_by_keys(lab: Lab):
     lab.keys("ArrowRight")
     line = lab.item("tea.md")
     assert [line.get_attribute(f"aria-{name}") for name in ("level", "posinset", "setsize")] == [
-        "2", "1", "1"
-    ]  # fmt: skip
+        "2",
+        "1",
+        "1",
+    ]
     lab.keys("Enter")
     lab.opened("tea.md")
     lab.text.get_by_role("heading", name="Green tea").wait_for()

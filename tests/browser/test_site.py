@@ -24,8 +24,9 @@ SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 
 
 def _document(uri: str, title: str, content: str, tags: tuple[str, ...] = ()) -> Document:
-    return Document(uri, uri, title, content, DocumentType.REFERENCE, tags, {},
-                    DocumentState.CURRENT, NOW, "")  # fmt: skip
+    return Document(
+        uri, uri, title, content, DocumentType.REFERENCE, tags, {}, DocumentState.CURRENT, NOW, ""
+    )
 
 
 @pytest.fixture(scope="module")
@@ -33,16 +34,36 @@ def site(tmp_path_factory) -> Iterator[str]:
     """Address of a served site with ordinary documents and a hostile one."""
     evil = yaml.safe_load(HOSTILE.read_text(encoding="utf-8"))
     documents = [
-        _document("python:log.append_event", "log.append_event",
-                  "# log.append_event\n\n```python\nappend_event(name)\n```\n\nAdds one."),
+        _document(
+            "python:log.append_event",
+            "log.append_event",
+            "# log.append_event\n\n```python\nappend_event(name)\n```\n\nAdds one.",
+        ),
         _document("python:log.appendEvent", "log.appendEvent", "The same for JavaScript people."),
         _document("python:log.parse", "log.parse", "Calls `os.path.join(folder, name)` for you."),
-        _document("python:log.other", "log.other",
-                  "An event may be anything.\n\n## Deep {#deep}\n\nQuokkas live here."),
+        _document(
+            "python:log.other",
+            "log.other",
+            "An event may be anything.\n\n## Deep {#deep}\n\nQuokkas live here.",
+        ),
         _document(evil["uri"], evil["title"], evil["content"], tuple(evil["tags"])),
-    ]  # fmt: skip
-    info = KnowledgeBaseInfo("kb", "log", "A log", ("package",), 5, 9, "static", 256, "kb", NOW,
-                             NOW, {"current": 5}, {"reference": 5}, 0)  # fmt: skip
+    ]
+    info = KnowledgeBaseInfo(
+        "kb",
+        "log",
+        "A log",
+        ("package",),
+        5,
+        9,
+        "static",
+        256,
+        "kb",
+        NOW,
+        NOW,
+        {"current": 5},
+        {"reference": 5},
+        0,
+    )
     directory = tmp_path_factory.mktemp("site")
     write_project(directory, info, SiteSpec(title="Log"))
     export_pages(info, documents, directory / "docs", SiteSpec(title="Log"))

@@ -207,8 +207,9 @@ def test_the_page_fits_and_is_accessible(tab, scheme, width):
     page = opened(tab, f"{PAGE}?entity=MkDocs").page
     page.locator("#kb-graph blockquote").first.wait_for()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    picture, side = (page.locator(f"#kb-graph {part}").bounding_box()
-                     for part in ("canvas", "section"))  # fmt: skip
+    picture, side = (
+        page.locator(f"#kb-graph {part}").bounding_box() for part in ("canvas", "section")
+    )
     assert (side["x"] > picture["x"] + 100) == (width == 1440), "beside it where there is room"
     page.screenshot(path=SCREENSHOTS / f"site-graph-{scheme}-{width}.png")
     assert violations(page, "article") == []

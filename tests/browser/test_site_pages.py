@@ -190,8 +190,11 @@ def test_the_keyboard_searches(tab):
 def test_print_leaves_the_text_alone_and_nothing_moves_for_those_who_ask(tab):
     tab.page.emulate_media(media="print", reduced_motion="reduce")
     tab.open(PAGES["document"])
-    shown = [part for part in (".md-header", ".md-sidebar--primary", ".md-footer")
-             if tab.page.locator(part).is_visible()]  # fmt: skip
+    shown = [
+        part
+        for part in (".md-header", ".md-sidebar--primary", ".md-footer")
+        if tab.page.locator(part).is_visible()
+    ]
     assert shown == []
     sync_api.expect(tab.page.locator("article table")).to_be_visible()
     moving = tab.page.evaluate(

@@ -42,10 +42,12 @@ def address(tmp_path_factory) -> Iterator[str]:
         ws.files.write("milk.md", "# Milk\n\n" + "Cold. " * 900 + "\n\n## How\n\nBy the glass.\n")
         ws.files.write("hostile.md", HOSTILE)
         ws.entries.create(
-            "Parse a kiln log", description="Reads what a kiln has written.",
-            prompt="# How\n\nThe numbat reads line by line.\n", tags=["logs"],
+            "Parse a kiln log",
+            description="Reads what a kiln has written.",
+            prompt="# How\n\nThe numbat reads line by line.\n",
+            tags=["logs"],
             files={"code/parse.py": "def parse(): ...\n", "artifacts/page.html": HOSTILE},
-        )  # fmt: skip
+        )
         ws.entries.rate("parse-a-kiln-log", 4, rater="ann")
         site = manual.export(folder=folder / "site", files=True, entries=True, model=False).site
     handler = partial(_Quiet, directory=str(site))

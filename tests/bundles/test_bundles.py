@@ -117,8 +117,11 @@ def test_all_of_a_workspace_goes_elsewhere_and_is_searched_at_once(
     with opened(tmp_path / "kb", url) as workspace:
         done = workspace.restore(whole, trust=True)
         assert {kb.name: kb.new for kb in done.knowledge_bases} == {
-            "drinks": True, "food": True, "files": True, "entries": True
-        }  # fmt: skip
+            "drinks": True,
+            "food": True,
+            "files": True,
+            "entries": True,
+        }
         assert answers(workspace) == before
         assert workspace["drinks"].ratings.total(workspace["drinks"].documents["text:Tea 1"].id)
         assert len(workspace["drinks"].feedback.judgements()) > 0

@@ -208,7 +208,7 @@ HOSTILE = {
     "code to run": (config(embedding=PLUGIN), "--trust"),
     "file to open": (config(embedding={"type": "onnx", "model": "/etc"}), "--trust"),
     "model to ask": (config(expand={"llm": "openai:gpt"}), "--trust"),
-}  # fmt: skip
+}
 
 
 def contents(folder):

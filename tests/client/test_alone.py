@@ -88,15 +88,23 @@ def test_a_client_alone_does_all_that_a_notebook_asks_of_it(tmp_path):
     ):
         run = subprocess.run(
             [sys.executable, "-c", ALONE, url],
-            cwd=tmp_path, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     assert run.returncode == 0, run.stderr
     said = json.loads(run.stdout)
     refused, shown = said.pop("refused"), said.pop("shown")
     assert said == {
-        "searched": ["Green tea", "Rye"], "asked": "Green tea", "context": True, "files": "# Tea",
-        "entries": ["brew-tea"], "graph": ["Uji"], "awaited": ["Leeks", True],
-    }  # fmt: skip
+        "searched": ["Green tea", "Rye"],
+        "asked": "Green tea",
+        "context": True,
+        "files": "# Tea",
+        "entries": ["brew-tea"],
+        "graph": ["Uji"],
+        "awaited": ["Leeks", True],
+    }
     assert len(shown) > 5
     assert all(shown)
     frame, _, retriever, tool, folder, build = refused

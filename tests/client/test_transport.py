@@ -76,9 +76,11 @@ def test_several_calls_are_sent_one_after_the_other_and_may_mend_a_failure(url):
 def test_an_error_comes_back_as_it_was_raised(error):
     told = problems.problem_of(error)
     response = httpx.Response(
-        told.status_code, content=told.body, headers=dict(told.headers),
+        told.status_code,
+        content=told.body,
+        headers=dict(told.headers),
         request=httpx.Request("GET", "http://a"),
-    )  # fmt: skip
+    )
     from kbkit.client.transport import error_of
 
     back = error_of(response)
@@ -89,9 +91,10 @@ def test_an_error_comes_back_as_it_was_raised(error):
 
 def test_every_error_of_kbkit_has_a_status():
     kinds = {
-        kind for kind in vars(errors).values()
+        kind
+        for kind in vars(errors).values()
         if isinstance(kind, type) and issubclass(kind, errors.KbkitError)
-    }  # fmt: skip
+    }
     assert len(kinds) > 30
     for kind in kinds:
         error = kind.__new__(kind, "x")
@@ -196,9 +199,20 @@ def test_the_client_loads_values_errors_httpx_and_pydantic_only():
     loaded = set(json.loads(run.stdout))
     rooms = {name.split(".")[1] for name in loaded if name.startswith("kbkit.")}
     assert rooms <= {
-        "arguments", "base_plots", "client", "entries", "errors", "extras", "files", "globs",
-        "graph", "models", "recipes", "regular_files", "validation",
-    }  # fmt: skip
+        "arguments",
+        "base_plots",
+        "client",
+        "entries",
+        "errors",
+        "extras",
+        "files",
+        "globs",
+        "graph",
+        "models",
+        "recipes",
+        "regular_files",
+        "validation",
+    }
     tops = {name.partition(".")[0] for name in loaded}
     assert "httpx" in tops
     assert not tops & {"numpy", "pandas", "sqlalchemy", "chromadb", "yaml", "fastapi", "mcp"}

@@ -170,14 +170,23 @@ def test_what_cannot_be_done_has_an_error_of_its_name_and_the_same_words(entries
         (errors.InvalidPathError, "is no slug", lambda: entries.read("../x")),
         (errors.InvalidPathError, "longer than 64", lambda: entries.read("a" * 65)),
         (errors.PathExistsError, "there already", lambda: entries.create("T", slug=logs.slug)),
-        (errors.InvalidPathError, "their own arguments",
-         lambda: entries.create("T", files={"prompt.md": "x"})),
-        (errors.PathOutsideError, "may not go up",
-         lambda: entries.create("T", files={"../x": "x"})),
-        (errors.MissingPathError, "there is nothing",
-         lambda: entries.update(logs.slug, files={"none": None})),
+        (
+            errors.InvalidPathError,
+            "their own arguments",
+            lambda: entries.create("T", files={"prompt.md": "x"}),
+        ),
+        (
+            errors.PathOutsideError,
+            "may not go up",
+            lambda: entries.create("T", files={"../x": "x"}),
+        ),
+        (
+            errors.MissingPathError,
+            "there is nothing",
+            lambda: entries.update(logs.slug, files={"none": None}),
+        ),
         (errors.ArgumentError, "did you mean 'tags'", lambda: entries.create("T", tag="x")),
-    ]  # fmt: skip
+    ]
     for kind, words, call in cases:
         with pytest.raises(kind, match=words) as caught:
             call()

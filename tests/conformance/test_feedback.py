@@ -14,17 +14,30 @@ from kbkit.feedback.tune_report import TuneReport
 from kbkit.recipes import Question, RetrievalSpec
 
 THINGS = (
-    "tea", "soup", "bread", "rice", "cheese", "honey", "salt", "wine", "beans", "figs", "plums",
+    "tea",
+    "soup",
+    "bread",
+    "rice",
+    "cheese",
+    "honey",
+    "salt",
+    "wine",
+    "beans",
+    "figs",
+    "plums",
     "eggs",
-)  # fmt: skip
+)
 
 
 @pytest.fixture(scope="module")
 def kb(workspace):
     made = workspace.create("kitchen")
     for thing in THINGS:
-        made.add(thing.title(), f"# {thing.title()}\n\nHow to keep {thing} for a week.",
-                 source=f"https://example.org/{thing}")  # fmt: skip
+        made.add(
+            thing.title(),
+            f"# {thing.title()}\n\nHow to keep {thing} for a week.",
+            source=f"https://example.org/{thing}",
+        )
     made.improve()  # a server makes cards a moment later, which would come between two searches
     for thing in ("tea", "soup"):
         chunk = made.search(f"keep {thing}", limit=1)[0].chunk
@@ -42,8 +55,9 @@ def test_ratings_make_judgements_and_agreement(kb):
     judged = kb.feedback.judgements()
     assert isinstance(judged, Judgements)
     assert {one.query: (one.grade, one.raters) for one in judged} == {
-        "how long does tea keep": (2, 2), "how long does soup keep": (2, 2),
-    }  # fmt: skip
+        "how long does tea keep": (2, 2),
+        "how long does soup keep": (2, 2),
+    }
     agreed = kb.feedback.agreement()
     assert agreed.raters == ("ann", "bob")
     assert [passage.spread for passage in agreed.passages] == [2, 2]
@@ -76,8 +90,9 @@ def test_more_queries_are_measured_than_are_sent_at_once_elsewhere(workspace, kb
         pytest.skip("a folder takes as many as there are")
     many = [
         Question(question=f"keep {thing} {n}", relevant=(f"/{thing}",))
-        for n in range(100) for thing in THINGS
-    ]  # fmt: skip
+        for n in range(100)
+        for thing in THINGS
+    ]
     told = []
     found = kb.feedback.evaluate(many, mode="lexical", on_progress=told.append)
     assert len(found.results) == len(many) == 1_200

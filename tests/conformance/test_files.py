@@ -56,9 +56,25 @@ def test_what_is_deleted_comes_back_and_things_move(files):
 
 @pytest.mark.parametrize(
     "path",
-    ["a b/c d.md", "100%.md", "a%2Fb.md", "a%20b.md", "ä/ß☃.md", "家.md", "x#y&z=1;.md", "+plus.md",
-     "tree", "mkdir", "move", "sync", "prompt", "tree/tree", "(a)@b,c.md", "it's.md"],
-)  # fmt: skip
+    [
+        "a b/c d.md",
+        "100%.md",
+        "a%2Fb.md",
+        "a%20b.md",
+        "ä/ß☃.md",
+        "家.md",
+        "x#y&z=1;.md",
+        "+plus.md",
+        "tree",
+        "mkdir",
+        "move",
+        "sync",
+        "prompt",
+        "tree/tree",
+        "(a)@b,c.md",
+        "it's.md",
+    ],
+)
 def test_any_name_is_a_name(files, path):
     made = files.write(path, path)
     assert made.path == path

@@ -92,8 +92,10 @@ def test_searches_give_the_same_values(workspace, kb):
 def test_documents_are_a_collection(kb):
     green = kb.documents[URI]
     assert (green.content, green.metadata, green.state) == (
-        TEA, {"level": [1, None]}, DocumentState.CURRENT,
-    )  # fmt: skip
+        TEA,
+        {"level": [1, None]},
+        DocumentState.CURRENT,
+    )
     assert kb.documents[green.id] == green
     assert URI in kb.documents
     assert "nothing" not in kb.documents
@@ -154,8 +156,13 @@ def test_ratings_are_a_collection(kb):
     before = len(kb.ratings)
     given = kb.rate(chunk.id, 5, query="green tea", note="Right.", rater="ann")
     assert (given.kb, given.target.id, given.score, given.query, given.note, given.rater) == (
-        "tea", chunk.id, 5, "green tea", "Right.", "ann",
-    )  # fmt: skip
+        "tea",
+        chunk.id,
+        5,
+        "green tea",
+        "Right.",
+        "ann",
+    )
     other = kb.ratings.add(given.target, 2, rater="bob")
     assert kb.ratings.of(chunk.id) == [given, other]
     total = kb.ratings.total(chunk.id)

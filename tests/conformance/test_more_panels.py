@@ -15,8 +15,11 @@ THINGS = ("tea", "soup", "bread", "rice")
 def kb(workspace):
     made = workspace.create("pantry")
     for thing in THINGS:
-        made.add(thing.title(), f"# {thing.title()}\n\nHow to keep {thing}.",
-                 source=f"https://example.org/{thing}")  # fmt: skip
+        made.add(
+            thing.title(),
+            f"# {thing.title()}\n\nHow to keep {thing}.",
+            source=f"https://example.org/{thing}",
+        )
     return made
 
 

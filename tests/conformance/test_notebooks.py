@@ -68,8 +68,15 @@ def test_pictures_are_drawn_of_what_is_there(kb):
 def test_chunks_lie_on_a_plane(kb):
     frame = kb.chunks.embedding_map(limit=4, seed=2)
     assert list(frame.columns) == [
-        "x", "y", "title", "section", "snippet", "document_type", "folder", "uri",
-    ]  # fmt: skip
+        "x",
+        "y",
+        "title",
+        "section",
+        "snippet",
+        "document_type",
+        "folder",
+        "uri",
+    ]
     assert len(frame) == 4
     assert set(frame.index) < {chunk.id for chunk in kb.chunks}
     assert frame.attrs["chunks"] == len(kb.chunks) == 5

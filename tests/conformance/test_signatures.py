@@ -37,10 +37,17 @@ ONLY_LOCAL = {
 """What is refused, since it lies on another machine's disk."""
 SET_LATER = {
     KnowledgeBase: {
-        "name", "documents", "chunks", "ratings", "sources", "annotations", "feedback", "plot",
+        "name",
+        "documents",
+        "chunks",
+        "ratings",
+        "sources",
+        "annotations",
+        "feedback",
+        "plot",
     },
     Workspace: {"files", "entries", "graph"},
-}  # fmt: skip
+}
 """What the local class has as a property, and the other sets when it is made."""
 PAIRS = [
     (Files, RemoteFiles),

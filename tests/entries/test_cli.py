@@ -32,12 +32,26 @@ def test_an_entry_from_its_beginning_to_its_end(run, tmp_path):
     script = tmp_path / "run.py"
     script.write_text("print(1)\n")
     made = run(
-        "add", "Parse logs", "--description", "Counts requests", "--tag", "logs", "--tag", "nginx",
-        "--prompt-file", "-", "--code", str(script), "--json", given="One line each\n",
-    )  # fmt: skip
+        "add",
+        "Parse logs",
+        "--description",
+        "Counts requests",
+        "--tag",
+        "logs",
+        "--tag",
+        "nginx",
+        "--prompt-file",
+        "-",
+        "--code",
+        str(script),
+        "--json",
+        given="One line each\n",
+    )
     assert (made["slug"], made["tags"], made["prompt"]) == (
-        "parse-logs", ["logs", "nginx"], "One line each\n",
-    )  # fmt: skip
+        "parse-logs",
+        ["logs", "nginx"],
+        "One line each\n",
+    )
     assert "parse-logs" in run("list")
     assert run("list", "--tag", "none", "--json") == []
     assert "One line each" in run("show", "parse-logs")
@@ -92,10 +106,21 @@ def test_add_asks_at_a_terminal(tmp_path):
     """Title, what it is good for, tags, category, prompt, status: in a terminal of its own."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "kbkit", "--workspace", str(tmp_path / "ws"), "entries", "add",
-         "--json"],
-        stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "kbkit",
+            "--workspace",
+            str(tmp_path / "ws"),
+            "entries",
+            "add",
+            "--json",
+        ],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     os.close(theirs)
     os.write(ours, b"Parse logs\nCounts requests\nlogs, nginx\ndata\nOne line each\nwrong\ndraft\n")
     out, err = process.communicate(timeout=240)
@@ -103,7 +128,10 @@ def test_add_asks_at_a_terminal(tmp_path):
     assert process.returncode == 0, err
     made = json.loads(out)
     assert (made["title"], made["description"], made["tags"], made["category"]) == (
-        "Parse logs", "Counts requests", ["logs", "nginx"], "data",
-    )  # fmt: skip
+        "Parse logs",
+        "Counts requests",
+        ["logs", "nginx"],
+        "data",
+    )
     assert (made["prompt"], made["status"]) == ("One line each", "draft")
     assert "Title" in err

@@ -44,30 +44,47 @@ def test_an_entry_is_a_folder(entries):
     assert made.slug == made.id == "parse-access-logs"
     folder = entries.path / made.slug
     assert sorted(each.relative_to(folder).as_posix() for each in folder.rglob("*")) == [
-        "README.md", "artifacts", "artifacts/rows.bin", "code", "code/run.py", "prompt.md",
+        "README.md",
+        "artifacts",
+        "artifacts/rows.bin",
+        "code",
+        "code/run.py",
+        "prompt.md",
         "skill.yaml",
-    ]  # fmt: skip
+    ]
     found = said(entries, made.slug)
     assert list(found) == [
-        "id", "title", "description", "tags", "category", "status", "rating", "source",
-        "origin_task_id", "created_at", "updated_at",
-    ]  # fmt: skip
+        "id",
+        "title",
+        "description",
+        "tags",
+        "category",
+        "status",
+        "rating",
+        "source",
+        "origin_task_id",
+        "created_at",
+        "updated_at",
+    ]
     assert found["rating"] == {"average": 0, "count": 0, "votes": []}
     assert (found["status"], found["source"]) == ("active", "manual")
     read = entries.read(made.slug)
     assert read == made
     assert read.prompt == "# How\n\nUse one regular expression a line.\n"
     assert [(file.path, file.size) for file in (*read.code, *read.artifacts)] == [
-        ("code/run.py", 14), ("artifacts/rows.bin", 3),
-    ]  # fmt: skip
+        ("code/run.py", 14),
+        ("artifacts/rows.bin", 3),
+    ]
     with entries.open(made.slug, "artifacts/rows.bin") as stream:
         assert [stream.read(2), stream.read(2), stream.read(2)] == [b"\0\1", b"\2", b""]
 
 
 def test_slugs_are_made_checked_and_unique(entries):
     assert [entries.create(title).slug for title in ("Größe: Ärger!", "GRÖSSE arger", "語")] == [
-        "grosse-arger", "grosse-arger-2", "entry",
-    ]  # fmt: skip
+        "grosse-arger",
+        "grosse-arger-2",
+        "entry",
+    ]
     assert entries.create("CON").slug == "entry-con"
     assert len(entries.create("long " * 50).slug) <= 64
     for slug in ("../up", "A", "a b", "a--b", "-a", "a/b", "con", "a" * 65, ".git", "a\0"):
@@ -131,8 +148,10 @@ def test_updates_leave_the_rest(entries):
     assert "status: active   # since May\n" in now
     assert said(entries, made.slug)["title"] == "true"
     assert list(said(entries, made.slug)) == [
-        "id", "mood", *[key for key in yaml.safe_load(text) if key not in ("id", "mood")],
-    ]  # fmt: skip
+        "id",
+        "mood",
+        *[key for key in yaml.safe_load(text) if key not in ("id", "mood")],
+    ]
     before = path.read_text()
     assert entries.update(made.slug, title="true") == changed
     assert path.read_text() == before
@@ -222,8 +241,10 @@ def test_votes_are_in_the_folder_and_in_the_catalog(ws):
     read = ws.entries.read(made.slug)
     assert (read.rating.average, read.rating.count) == (3.67, 3)
     assert [(vote.score, vote.rater) for vote in read.rating.votes] == [
-        (5, "anna"), (2, "ben"), (4, "anna"),
-    ]  # fmt: skip
+        (5, "anna"),
+        (2, "ben"),
+        (4, "anna"),
+    ]
     assert said(ws.entries, made.slug)["rating"]["average"] == 3.67
     logged = [Vote(each.created_at, each.rater, each.score) for each in ws["entries"].ratings]
     assert tuple(logged) == read.rating.votes

@@ -44,9 +44,7 @@ def nothing_changed(entries):
 
 def test_a_folder_becomes_an_entry(entries, task):
     made = entries.learn(task, task_id="task 7")
-    assert (made.slug, made.source, made.origin_task_id) == (
-        "parse-access-logs", "auto", "task 7",
-    )  # fmt: skip
+    assert (made.slug, made.source, made.origin_task_id) == ("parse-access-logs", "auto", "task 7")
     assert [file.path for file in made.files] == ["code/run.py"]  # hidden ones stay there
     text = (entries.path / made.slug / "skill.yaml").read_text()
     assert text.startswith("# by the agent\n")
@@ -59,11 +57,14 @@ def test_a_second_time_updates_and_keeps_votes(entries, task):
     made = entries.learn(task)
     entries.rate(made.slug, 5, rater="anna")
     entries.update(made.slug, status="deprecated")
-    write(task, {
-        "prompt.md": "Better.\n",
-        "skill.yaml": "title: Parse access logs\nstatus: active\nrating:\n  average: 5\n"
-        "  count: 9\n  votes: [{score: 5, timestamp: 2026-01-01, rater: itself}]\n",
-    })  # fmt: skip
+    write(
+        task,
+        {
+            "prompt.md": "Better.\n",
+            "skill.yaml": "title: Parse access logs\nstatus: active\nrating:\n  average: 5\n"
+            "  count: 9\n  votes: [{score: 5, timestamp: 2026-01-01, rater: itself}]\n",
+        },
+    )
     (task / ".knowledge/code/run.py").unlink()
     again = entries.learn(task, task_id="8")
     assert [(vote.rater, vote.score) for vote in again.rating.votes] == [("anna", 5)]

@@ -69,8 +69,10 @@ def test_a_vote_changes_three_lines(tmp_path):
         "  count: 2",
         '  - {score: 1, timestamp: 2026-01-01T00:01:00Z, rater: "ben"}',
     ]
-    assert [line for line in before if line not in after] == ["  average: 4   # of all",
-                                                              "  count: 1"]  # fmt: skip
+    assert [line for line in before if line not in after] == [
+        "  average: 4   # of all",
+        "  count: 1",
+    ]
     assert read_skill(made.encode()).rating.count == 2
 
 
@@ -79,11 +81,23 @@ def test_an_edit_leaves_all_else(tmp_path):
     lost = [line for line in BY_HAND.splitlines() if line not in made.splitlines()]
     # a list in brackets has one space between, and blocks the indentation of the rest
     assert [line for line in lost if "[x" not in line] == [
-        "title:   'Parse logs'   # short", "  Two lines,", "    one indented.",
+        "title:   'Parse logs'   # short",
+        "  Two lines,",
+        "    one indented.",
         "updated_at: 2026-01-01T00:00:00Z",
-    ] or len(lost) <= 8  # fmt: skip
-    for comment in ("# Ours.", "# short", "# of nginx", "# and more", "# by the team", "# the mean",
-                    "# of all", "# she", "# last", "# the end"):  # fmt: skip
+    ] or len(lost) <= 8
+    for comment in (
+        "# Ours.",
+        "# short",
+        "# of nginx",
+        "# and more",
+        "# by the team",
+        "# the mean",
+        "# of all",
+        "# she",
+        "# last",
+        "# the end",
+    ):
         assert made.count(comment) == 1, comment
     for text in (
         "n: 007\n",
@@ -144,9 +158,11 @@ trees = st.recursive(
 @settings(max_examples=150, deadline=None)
 @given(
     st.dictionaries(words.filter(lambda key: key not in KEYS), trees, max_size=5),
-    words, st.lists(words, max_size=3), st.booleans(),
+    words,
+    st.lists(words, max_size=3),
+    st.booleans(),
     st.lists(st.tuples(st.integers(0, 10**9), words, st.integers(1, 5)), max_size=4),
-)  # fmt: skip
+)
 def test_whatever_is_written_is_read_again(extra, title, tags, flow, given_votes):
     """Keys that kbkit knows nothing of stay whatever is written, and what is written is read."""
     text = yaml.safe_dump(extra, allow_unicode=True, default_flow_style=flow, sort_keys=False)
@@ -164,8 +180,19 @@ def test_whatever_is_written_is_read_again(extra, title, tags, flow, given_votes
     assert with_votes(made, votes) == made
 
 
-KEYS = {"id", "title", "description", "tags", "category", "status", "rating", "source",
-        "origin_task_id", "created_at", "updated_at"}  # fmt: skip
+KEYS = {
+    "id",
+    "title",
+    "description",
+    "tags",
+    "category",
+    "status",
+    "rating",
+    "source",
+    "origin_task_id",
+    "created_at",
+    "updated_at",
+}
 
 
 @pytest.mark.parametrize(
@@ -195,7 +222,7 @@ KEYS = {"id", "title", "description", "tags", "category", "status", "rating", "s
         ("a: " + "[" * 40 + "]" * 40 + "\n", (1, 34), "nested"),
         ("title: " + "x" * 301 + "\n", (1, 8), "300 characters"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_told_with_line_and_column(text, place, reason):
     with pytest.raises(EntryFormatError, match=reason) as caught:
         read_skill(text.encode())
@@ -224,14 +251,23 @@ def test_hostile_texts_take_no_time_and_no_memory():
 
 def git(folder, *arguments, check=True):
     environment = {
-        **os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull,
-        **{f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER")
-           for what in ("NAME", "EMAIL")},
-    }  # fmt: skip
+        **os.environ,
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        **{
+            f"GIT_{who}_{what}": "a@example.org"
+            for who in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        },
+    }
     return subprocess.run(
-        ["git", *arguments], cwd=folder, env=environment, check=check, capture_output=True,
+        ["git", *arguments],
+        cwd=folder,
+        env=environment,
+        check=check,
+        capture_output=True,
         text=True,
-    )  # fmt: skip
+    )
 
 
 def merged(folder, base, ours, theirs, *options):
@@ -255,13 +291,25 @@ def test_a_merge_in_git_keeps_the_votes_of_both(tmp_path, driver, before, form):
     if form == "by hand":
         if not before:
             base = base.replace("  votes: []", "  votes:")
-        block = yaml.safe_dump(json.loads(json.dumps(
-            {"votes": [{"score": 5, "timestamp": f"2026-01-01T00:00:0{n}Z", "rater": "anna"}
-                       for n in range(before)]})), sort_keys=False)  # fmt: skip
+        block = yaml.safe_dump(
+            json.loads(
+                json.dumps(
+                    {
+                        "votes": [
+                            {"score": 5, "timestamp": f"2026-01-01T00:00:0{n}Z", "rater": "anna"}
+                            for n in range(before)
+                        ]
+                    }
+                )
+            ),
+            sort_keys=False,
+        )
         if before:
-            base = base[: base.index("  votes:")] + "".join(
-                f"  {line}\n" for line in block.splitlines()
-            ) + base[base.index("source:"):]  # fmt: skip
+            base = (
+                base[: base.index("  votes:")]
+                + "".join(f"  {line}\n" for line in block.splitlines())
+                + base[base.index("source:") :]
+            )
     ours = with_votes(base, [vote(10, "ben", 2)])
     theirs = with_votes(with_votes(base, [vote(11, "cleo", 5)]), [vote(12, "ben", 2)])
     if driver == "union":
@@ -271,8 +319,11 @@ def test_a_merge_in_git_keeps_the_votes_of_both(tmp_path, driver, before, form):
     assert conflict == (driver != "union")
     found = read_skill(text.encode())
     assert set(found.rating.votes) == {
-        *map(vote, range(before)), vote(10, "ben", 2), vote(11, "cleo", 5), vote(12, "ben", 2),
-    }  # fmt: skip
+        *map(vote, range(before)),
+        vote(10, "ben", 2),
+        vote(11, "cleo", 5),
+        vote(12, "ben", 2),
+    }
     said = yaml.safe_load(found.text)["rating"]
     assert (said["count"], len(said["votes"])) == (before + 3, before + 3)
     assert said["average"] == found.rating.average
@@ -289,8 +340,10 @@ def test_a_conflict_about_anything_else_is_told_and_left(tmp_path, driver):
     text, _ = merged(tmp_path, base, ours, theirs)
     with pytest.raises(EntryFormatError) as caught:
         read_skill(text.encode())
-    assert caught.value.line == text[: text.index("title: theirs" if driver == "union" else "<<<")
-                                     ].count("\n") + 1  # fmt: skip
+    assert (
+        caught.value.line
+        == text[: text.index("title: theirs" if driver == "union" else "<<<")].count("\n") + 1
+    )
 
 
 @pytest.mark.parametrize("driver", ["union", "text"])
@@ -316,5 +369,8 @@ def test_edits_of_other_lines_and_votes_merge(tmp_path, driver):
 def test_what_is_missing_is_so_by_default():
     found = read_skill(b"title: Only that\n")
     assert (found.id, found.status, found.tags, found.rating.count) == (
-        "", EntryStatus.ACTIVE, (), 0,
-    )  # fmt: skip
+        "",
+        EntryStatus.ACTIVE,
+        (),
+        0,
+    )

@@ -50,14 +50,21 @@ def test_each_entry_becomes_a_valid_skill_and_comes_back(ws, tmp_path, values):
     (place,) = ws.entries.export_skills(tmp_path / "out")
     assert place == tmp_path / "out" / made.slug
     assert faults(place) == []
-    assert set(tree(place)) >= {"SKILL.md", "assets/a.txt", "references/more.md",
-                                "references/README.md"}  # fmt: skip
+    assert set(tree(place)) >= {
+        "SKILL.md",
+        "assets/a.txt",
+        "references/more.md",
+        "references/README.md",
+    }
     assert len((place / "SKILL.md").read_text()) < 25_000
     assert (place / "references/README.md").read_text() == "Of `assets/a.txt`\n"
     (back,) = ws.entries.import_skills(place)
     assert (back.slug, back.id, back.title, back.category) == (
-        made.slug, made.id, made.title, made.category,
-    )  # fmt: skip
+        made.slug,
+        made.id,
+        made.title,
+        made.category,
+    )
     assert back.readme == "Of `artifacts/a.txt`\n"
     assert back.prompt.strip() == made.prompt.strip()
     assert [file.path for file in back.files] == sorted(
@@ -84,23 +91,36 @@ def test_fields_of_skills_are_kept(ws, tmp_path):
         front="description: 'Fills forms: all'\nlicense: Apache-2.0\ncompatibility: Needs qpdf\n"
         "allowed-tools: Bash(git:*) Read\nmetadata:\n  author: ann\n  version: '1.0'\n",
         body="Run scripts/fill.py on assets/form.pdf, not myscripts/fill.py.\n",
-        scripts__fill_py="print(1)\n", assets__form_pdf="%PDF", references__MORE_md="more",
+        scripts__fill_py="print(1)\n",
+        assets__form_pdf="%PDF",
+        references__MORE_md="more",
         LICENSE="x",
-    )  # fmt: skip
+    )
     assert faults(place) == []
     (entry,) = ws.entries.import_skills(tmp_path / "in")
     assert (entry.slug, entry.title, entry.description, entry.source) == (
-        "pdf-forms", "Pdf forms", "Fills forms: all", "manual",
-    )  # fmt: skip
+        "pdf-forms",
+        "Pdf forms",
+        "Fills forms: all",
+        "manual",
+    )
     assert entry.prompt == "Run code/fill.py on artifacts/form.pdf, not myscripts/fill.py.\n"
     assert [file.path for file in entry.files] == [
-        "LICENSE", "artifacts/form.pdf", "code/fill.py", "references/MORE.md",
-    ]  # fmt: skip
+        "LICENSE",
+        "artifacts/form.pdf",
+        "code/fill.py",
+        "references/MORE.md",
+    ]
     assert ws.search("fill forms").hits[0].uri == "pdf-forms"
     ws.entries.export_skills(tmp_path / "out", slugs=["pdf-forms"])
     text = (tmp_path / "out/pdf-forms/SKILL.md").read_text()
-    for line in ('license: "Apache-2.0"', 'compatibility: "Needs qpdf"', '  version: "1.0"',
-                 'allowed-tools: "Bash(git:*) Read"', '  author: "ann"'):  # fmt: skip
+    for line in (
+        'license: "Apache-2.0"',
+        'compatibility: "Needs qpdf"',
+        '  version: "1.0"',
+        'allowed-tools: "Bash(git:*) Read"',
+        '  author: "ann"',
+    ):
         assert f"{line}\n" in text
     assert "Run scripts/fill.py on assets/form.pdf" in text
     assert faults(tmp_path / "out/pdf-forms") == []

@@ -33,9 +33,12 @@ def test_folders_made_elsewhere_are_entries_on_open_and_on_call(tmp_path):
         write(place / "entries/third", skill_yaml="title: Third\n")
         report = ws.entries.sync()
         assert report.to_dict() == {
-            "synced": 2, "added": ["third"], "updated": ["by-hand"], "removed": ["bare"],
+            "synced": 2,
+            "added": ["third"],
+            "updated": ["by-hand"],
+            "removed": ["bare"],
             "skipped": [],
-        }  # fmt: skip
+        }
         assert ws.search("quince").hits[0].uri == "by-hand"
         assert not ws.entries.sync()
 
@@ -76,11 +79,13 @@ def test_one_that_could_never_be_read_is_listed_too(ws):
     write(ws.entries.path / "none", prompt_md="x")
     report = ws.entries.sync()
     assert [(each.uri, each.reason[:11]) for each in report.skipped] == [
-        ("bad", "skill.yaml:"), ("none", "has no skil"),
-    ]  # fmt: skip
+        ("bad", "skill.yaml:"),
+        ("none", "has no skil"),
+    ]
     assert [(each.slug, bool(each.problem)) for each in ws.entries.list()] == [
-        ("bad", True), ("none", True),
-    ]  # fmt: skip
+        ("bad", True),
+        ("none", True),
+    ]
     write(ws.entries.path / "bad", skill_yaml="title: Good\n")
     assert ws.entries.sync().added == ("bad",)
 

@@ -33,8 +33,11 @@ KILLED_VOTES, KILLS = (200, (15, 40)) if LONG else (60, (6, 16))
 def start(code, *arguments):
     process = subprocess.Popen(
         [sys.executable, "-c", START + code, *map(str, arguments)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
     assert process.stdout.readline() == "ready\n"
     return process
 
@@ -62,8 +65,9 @@ for number in range({VOTES}):
     assert len(ws["entries"].ratings) == 4 * VOTES
     (listed,) = ws.entries.list()
     assert (listed.rating.count, listed.rating.average) == (
-        4 * VOTES, ws.entries.read("one").rating.average,
-    )  # fmt: skip
+        4 * VOTES,
+        ws.entries.read("one").rating.average,
+    )
 
 
 @pytest.mark.soak
@@ -176,5 +180,6 @@ ws.entries.learn(sys.argv[2])
     assert entry.rating.count == 1
     ws.entries.sync()
     assert sorted(each.name for each in ws.entries.path.iterdir() if each.name != ".trash") == [
-        ".gitattributes", "one",
-    ]  # fmt: skip
+        ".gitattributes",
+        "one",
+    ]

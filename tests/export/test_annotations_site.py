@@ -102,8 +102,13 @@ def test_the_index_lets_through_what_the_knowledge_base_does(kb, index):
 def as_asked(condition):
     """A condition as the page asks the engine."""
     days = {"after": 18_262}
-    names = {"frame": "frames", "entity": "entities", "subject": "subjects", "tags": "tags",
-             "document_type": "kinds"}  # fmt: skip
+    names = {
+        "frame": "frames",
+        "entity": "entities",
+        "subject": "subjects",
+        "tags": "tags",
+        "document_type": "kinds",
+    }
     asked = {}
     for name, value in condition.items():
         if name in names:
@@ -203,14 +208,71 @@ def test_a_knowledge_base_without_annotations_has_no_such_shards(tmp_path):
 
 
 NAMES = [
-    "", " ", "ConnectionPool", "connection_pool", "connection pools", "os.path", "os.Path", "-v",
-    "--verbose", "SQLITE_BUSY", "__init__", "Go", "C", "R", "WHERE", "make", "open()", "f( ... )",
-    "f(…)()", "URLs", "HTTPServers", "classes", "boxes", "ﬁle", "İstanbul", "Straße", "ΣΟΦΟΣ",
-    "“quoted”", "`code`", "a::b", "a->b", "$HOME", "@decorator", "_", "__", "-", "--", "...", "a.",
-    "a:", "etc..", "שלום עולם", "\u202egnp.exe", "x\x1cy", "x\x85y", "parties", "ties", "bus",
-    "kebab-case-names", "camelCaseWords", "XMLHttpRequest", "e\u0301s", "𝐁old names", "ǅungla",
-    "a" * 300, "😀 " * 150, EVIL, "C++", "f.open()", "is not", "Is", "IS", "Ⅷ things", "१२३s",
-]  # fmt: skip
+    "",
+    " ",
+    "ConnectionPool",
+    "connection_pool",
+    "connection pools",
+    "os.path",
+    "os.Path",
+    "-v",
+    "--verbose",
+    "SQLITE_BUSY",
+    "__init__",
+    "Go",
+    "C",
+    "R",
+    "WHERE",
+    "make",
+    "open()",
+    "f( ... )",
+    "f(…)()",
+    "URLs",
+    "HTTPServers",
+    "classes",
+    "boxes",
+    "ﬁle",
+    "İstanbul",
+    "Straße",
+    "ΣΟΦΟΣ",
+    "“quoted”",
+    "`code`",
+    "a::b",
+    "a->b",
+    "$HOME",
+    "@decorator",
+    "_",
+    "__",
+    "-",
+    "--",
+    "...",
+    "a.",
+    "a:",
+    "etc..",
+    "שלום עולם",
+    "\u202egnp.exe",
+    "x\x1cy",
+    "x\x85y",
+    "parties",
+    "ties",
+    "bus",
+    "kebab-case-names",
+    "camelCaseWords",
+    "XMLHttpRequest",
+    "e\u0301s",
+    "𝐁old names",
+    "ǅungla",
+    "a" * 300,
+    "😀 " * 150,
+    EVIL,
+    "C++",
+    "f.open()",
+    "is not",
+    "Is",
+    "IS",
+    "Ⅷ things",
+    "१२३s",
+]
 
 
 def test_names_have_the_same_normal_form_in_browsers(node, kb, tmp_path):

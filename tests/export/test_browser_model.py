@@ -20,14 +20,27 @@ from kbkit.recipes import OnnxEmbedding
 from tests.export.test_search_site import JS, ROOT, in_node
 
 ODD = [
-    "Ünïcödé ÇA naïve ﬁle İstanbul ΣΊΣΥΦΟΣ", "日本語のテキスト hello 漢字", "안녕하세요 세계",
-    "привет мир, как дела?", "مرحبا بالعالم", "שלום עולם", "हिन्दी में लिखना", "ภาษาไทย",
-    "a\0b\ufffdc\u200bd\u00ade\tf\ng", "[SEP] what [MASK] x [cls] [UNK]", "x" * 101 + " y" * 2,
-    "$ % & + <= >= ^ ` | ~ ¡ ¿ — “q”", "😀 emoji 👩‍👩‍👧 ok", "ŉ ǰ ẞ ß ŒŸ",
+    "Ünïcödé ÇA naïve ﬁle İstanbul ΣΊΣΥΦΟΣ",
+    "日本語のテキスト hello 漢字",
+    "안녕하세요 세계",
+    "привет мир, как дела?",
+    "مرحبا بالعالم",
+    "שלום עולם",
+    "हिन्दी में लिखना",
+    "ภาษาไทย",
+    "a\0b\ufffdc\u200bd\u00ade\tf\ng",
+    "[SEP] what [MASK] x [cls] [UNK]",
+    "x" * 101 + " y" * 2,
+    "$ % & + <= >= ^ ` | ~ ¡ ¿ — “q”",
+    "😀 emoji 👩‍👩‍👧 ok",
+    "ŉ ǰ ẞ ß ŒŸ",
     "a\u0301e\u0300 𝒜𝓁𝑔 ℌ ①②",
-    "\ue000private \ud7ff", "\u0085x\u00a0y\u3000z\u2028w", "os.path.join(a, b) __init__ don't",
-    "how " * 2_500, "日本" * 5_000,
-]  # fmt: skip
+    "\ue000private \ud7ff",
+    "\u0085x\u00a0y\u3000z\u2028w",
+    "os.path.join(a, b) __init__ don't",
+    "how " * 2_500,
+    "日本" * 5_000,
+]
 
 
 @pytest.fixture(scope="module")

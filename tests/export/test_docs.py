@@ -40,8 +40,10 @@ def blocks(path: Path, language: str) -> list[tuple[str, str]]:
 def test_generated_parts_are_up_to_date():
     done = subprocess.run(
         [sys.executable, str(ROOT / "site/_generate.py"), "--check"],
-        check=False, capture_output=True, text=True,
-    )  # fmt: skip
+        check=False,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -62,12 +64,19 @@ def test_python_in_guides_runs(path, tmp_path):
     context = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
     context.set_forkserver_preload(["kbkit.workspace", "kbkit.ingest.pipeline", "pandas"])
     errors = tmp_path / "stderr"
-    child = context.Process(target=exec, args=(f"""\
+    child = context.Process(
+        target=exec,
+        args=(
+            f"""\
 import os, sys
 os.chdir({str(tmp_path)!r})
 os.environ["KBKIT_WORKSPACE"] = {str(tmp_path / "kb")!r}
 sys.stderr = open({str(errors)!r}, "w")
-""" + code, {"__name__": "__main__"}))  # fmt: skip
+"""
+            + code,
+            {"__name__": "__main__"},
+        ),
+    )
     child.start()
     child.join()
     assert child.exitcode == 0, errors.read_text("utf-8")
@@ -141,13 +150,20 @@ def test_links_and_pictures_of_the_readme_are_there():
 def public_names() -> set[str]:
     """Path of each public class, function, method and property, where it is defined."""
     found: set[str] = set()
-    for root in ("kbkit", "kbkit.models", "kbkit.recipes", "kbkit.panels", "kbkit.testing",
-                 "kbkit.errors"):  # fmt: skip
+    for root in (
+        "kbkit",
+        "kbkit.models",
+        "kbkit.recipes",
+        "kbkit.panels",
+        "kbkit.testing",
+        "kbkit.errors",
+    ):
         module = importlib.import_module(root)
         names = getattr(module, "__all__", None) or [
-            name for name, item in vars(module).items()
+            name
+            for name, item in vars(module).items()
             if getattr(item, "__module__", "") == root and not name.startswith("_")
-        ]  # fmt: skip
+        ]
         for item in (getattr(module, name) for name in names):
             if not isinstance(item, type | types.FunctionType):
                 continue
@@ -155,12 +171,14 @@ def public_names() -> set[str]:
             found.add(path)
             members = vars(item) if isinstance(item, type) else {}
             found |= {
-                f"{path}.{name}" for name, member in members.items()
-                if not name.startswith("_") and isinstance(
+                f"{path}.{name}"
+                for name, member in members.items()
+                if not name.startswith("_")
+                and isinstance(
                     member, types.FunctionType | property | cached_property | classmethod
                 )
                 and not getattr(member, "__module__", "kbkit").startswith("pydantic")
-            }  # fmt: skip
+            }
     assert {"kbkit.workspace.Workspace", "kbkit.errors.RecipeError"} <= found
     return found
 
@@ -174,9 +192,12 @@ def test_a_public_name_without_a_docstring_fails_the_build(tmp_path):
     path = os.pathsep.join([str(tmp_path), str(ROOT / "site")])
     done = subprocess.run(
         [sys.executable, "-c", code],
-        check=False, capture_output=True, text=True, cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": path},
-    )  # fmt: skip
+    )
     assert "PluginError: without a docstring: kbkit.errors.NewError\n" in done.stderr
 
 
@@ -190,16 +211,22 @@ def test_the_published_site_builds_strictly(tmp_path, document, info):
     shutil.copytree(ROOT / "site", tmp_path / "site", ignore=shutil.ignore_patterns("kb"))
     shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
     for number in range(2):
-        pages = [document(f"https://h/{part}/{n}", f"word{number} [x](/a/1)", title=f"{part} {n}")
-                 for part in "ab" for n in range(4)]  # fmt: skip
+        pages = [
+            document(f"https://h/{part}/{n}", f"word{number} [x](/a/1)", title=f"{part} {n}")
+            for part in "ab"
+            for n in range(4)
+        ]
         target = tmp_path / "site/kb" / f"kb{number}"
         export_pages(info(f"kb{number}"), pages, target, SiteSpec(title=f"Base <{number}>"))
         assert (target / MANIFEST).exists()
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict"],
-        check=False, capture_output=True, text=True, cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "true"},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     built = tmp_path / "build/site"
     home = (built / "index.html").read_text("utf-8")

@@ -55,15 +55,25 @@ def test_a_document_becomes_a_page(tmp_path, document, info):
 
 
 def test_the_figures_have_a_page_of_their_own(tmp_path, document, info):
-    pages = [document(f"https://h/{part}/{n}", title=f"{part} {n}") for part in "ab"
-             for n in range(4)]  # fmt: skip
+    pages = [
+        document(f"https://h/{part}/{n}", title=f"{part} {n}") for part in "ab" for n in range(4)
+    ]
     export_pages(info(description="All of it", documents=8), pages, tmp_path, SITE)
     figures = (tmp_path / "figures.md").read_text("utf-8")
-    for shown in ("| Documents | [8]", "3,210", "| Sections | 2 |", "8 [reference]",
-                  "crawl, package", "| Fetched | 2026-11-21 |", ".svg)"):  # fmt: skip
+    for shown in (
+        "| Documents | [8]",
+        "3,210",
+        "| Sections | 2 |",
+        "8 [reference]",
+        "crawl, package",
+        "| Fetched | 2026-11-21 |",
+        ".svg)",
+    ):
         assert shown in figures
-    untold = [replace(document(f"https://h/{n}", title=f"{n}"), document_type=DocumentType.OTHER)
-              for n in range(9)]  # fmt: skip
+    untold = [
+        replace(document(f"https://h/{n}", title=f"{n}"), document_type=DocumentType.OTHER)
+        for n in range(9)
+    ]
     export_pages(info(documents=17), [*pages, *untold], tmp_path, SITE)
     assert "| Types" not in (tmp_path / "figures.md").read_text("utf-8")
     export_pages(info(description="All of it", documents=8), pages, tmp_path, SITE)
@@ -74,8 +84,9 @@ def test_the_figures_have_a_page_of_their_own(tmp_path, document, info):
 
 
 def test_the_home_page_shows_questions_and_what_sections_begin_with(tmp_path, document, info):
-    pages = [document(f"https://h/{part}/{n}", title=f"{part} {n}") for part in "ab"
-             for n in range(7)]  # fmt: skip
+    pages = [
+        document(f"https://h/{part}/{n}", title=f"{part} {n}") for part in "ab" for n in range(7)
+    ]
     pages[0] = replace(pages[0], description="How it begins. " + "word " * 40)
     front = replace(document("https://h/index.html", title="Front"), description="What it is")
     asked = [
@@ -232,8 +243,9 @@ def test_an_empty_title_is_replaced_by_the_address(tmp_path, document, info):
 
 
 def test_long_lists_are_divided(tmp_path, document, info):
-    pages = [document(f"https://h/{part}/{n}", title=f"{part}{n}") for part in "ab"
-             for n in range(501)]  # fmt: skip
+    pages = [
+        document(f"https://h/{part}/{n}", title=f"{part}{n}") for part in "ab" for n in range(501)
+    ]
     export_pages(info(), pages, tmp_path, SITE)
     lists = sorted(path.name for path in (tmp_path / "sections").iterdir())
     assert len(lists) == 4
@@ -256,8 +268,14 @@ def test_the_navigation_is_the_whole_tree(tmp_path, document, info):
     export_pages(info(), [*pages, guide, document("https://h/", title="<b>Home")], tmp_path, SITE)
     nav = Manifest.read(tmp_path).nav
     assert [item["title"] for item in nav] == [
-        "Home", "<b>Home", "The a", "b", "By type and tag", "Figures", "Where this comes from"
-    ]  # fmt: skip
+        "Home",
+        "<b>Home",
+        "The a",
+        "b",
+        "By type and tag",
+        "Figures",
+        "Where this comes from",
+    ]
     assert nav[2]["path"] == "pages/h/a/index.md"
     assert nav[2]["list"].startswith("sections/a-")
     assert nav[3]["path"].startswith("sections/b-")
@@ -309,8 +327,14 @@ def test_a_manifest_cannot_name_files_elsewhere(tmp_path, document, info):
     victim.write_text("keep")
     docs = tmp_path / "docs"
     docs.mkdir()
-    values = {"format": 1, "kb": "x", "title": "x", "documents": {}, "files": ["../victim.md"],
-              "nav": []}  # fmt: skip
+    values = {
+        "format": 1,
+        "kb": "x",
+        "title": "x",
+        "documents": {},
+        "files": ["../victim.md"],
+        "nav": [],
+    }
     (docs / MANIFEST).write_text(json.dumps(values))
     with pytest.raises(ExportError, match="outside"):
         export_pages(info(), [document("https://h/a")], docs, SITE)

@@ -265,8 +265,12 @@ def test_somebody_elses_page_is_left_alone(workspace, tmp_path):
 def test_it_leads_to_pages_wherever_they_are(workspace, tmp_path, directories):
     project = tmp_path / "site"
     (project / "docs").mkdir(parents=True)
-    config = {"site_name": "Mine", "use_directory_urls": directories, "theme": theme(),
-              "plugins": ["search", "kbkit"]}  # fmt: skip
+    config = {
+        "site_name": "Mine",
+        "use_directory_urls": directories,
+        "theme": theme(),
+        "plugins": ["search", "kbkit"],
+    }
     (project / "mkdocs.yml").write_text(yaml.safe_dump(config))
     (project / "docs/index.md").write_text("# Mine\n")
     fill(workspace).export(folder=project / "docs/kb/pools", pages_only=True)

@@ -48,27 +48,41 @@ class Elements(HTMLParser):
 def site(tmp_path_factory, document, info) -> Path:
     """A built site whose every field is hostile."""
     one = replace(
-        document("https://h/one?q=" + POISON, f"# one {POISON}\n\nfindable\n```\nopen {POISON}",
-                 title=f"title {POISON}", tags=(f"tag {POISON}", "ok")),
-        id="one", state=DocumentState.STALE,
-        metadata={"license": f"license {POISON}", "license_url": f"javascript:{POISON}",
-                  "attribution": f"credit {POISON}"},
-    )  # fmt: skip
-    two = replace(document(f"text:two {POISON}", "[x]: javascript:alert(5)\n\n---\n", title="two"),
-                  id="two")  # fmt: skip
+        document(
+            "https://h/one?q=" + POISON,
+            f"# one {POISON}\n\nfindable\n```\nopen {POISON}",
+            title=f"title {POISON}",
+            tags=(f"tag {POISON}", "ok"),
+        ),
+        id="one",
+        state=DocumentState.STALE,
+        metadata={
+            "license": f"license {POISON}",
+            "license_url": f"javascript:{POISON}",
+            "attribution": f"credit {POISON}",
+        },
+    )
+    two = replace(
+        document(f"text:two {POISON}", "[x]: javascript:alert(5)\n\n---\n", title="two"), id="two"
+    )
     facts = Facts(
-        related={"two": [Related(one.uri, f"x\"> {POISON}", f"heading {POISON}")],
-                 "one": [Related(two.uri), Related("https://elsewhere/")]},
+        related={
+            "two": [Related(one.uri, f'x"> {POISON}', f"heading {POISON}")],
+            "one": [Related(two.uri), Related("https://elsewhere/")],
+        },
         ratings={"one": (4.5, 2)},
         scores={5: 2},
         lengths=[1, 10_000],
-        sources=[SourceFacts(f"type {POISON}", f"https://h/{POISON}"),
-                 SourceFacts("files", f"place {POISON}", fidelity={"code": (1, 2)})],
-    )  # fmt: skip
+        sources=[
+            SourceFacts(f"type {POISON}", f"https://h/{POISON}"),
+            SourceFacts("files", f"place {POISON}", fidelity={"code": (1, 2)}),
+        ],
+    )
     about = replace(
         info("kb", description=f"description {POISON}", documents=2),
-        embedder=f"embedder {POISON}", source_types=(f"source {POISON}",),
-    )  # fmt: skip
+        embedder=f"embedder {POISON}",
+        source_types=(f"source {POISON}",),
+    )
     folder = tmp_path_factory.mktemp("hostile")
     said = SiteSpec(title=f"site {POISON}", url=ADDRESS)
     write_project(folder, about, said)
@@ -130,8 +144,16 @@ def test_front_matter_holds_what_was_meant_and_no_more(site):
     for path in (site / "docs").rglob("*.md"):
         _, head, body = path.read_text("utf-8").split("---\n", 2)
         meta = yaml.safe_load(head)
-        assert set(meta) <= {"title", "source", "document_type", "since", "tags", "state",
-                             "rating", "search"}  # fmt: skip
+        assert set(meta) <= {
+            "title",
+            "source",
+            "document_type",
+            "since",
+            "tags",
+            "state",
+            "rating",
+            "search",
+        }
         for text in (meta["title"], *meta.get("tags", ())):
             assert "<" not in text
             assert "{" not in text
@@ -176,10 +198,18 @@ def test_only_scripts_of_the_theme_may_run_within_a_page(tmp_path):
         "<script>palette()</script><script>{% if x %}a(){% endif %}</script>"
     )
     theirs = theme_scripts([tmp_path])
-    run = ['scope(new URL("../..",location))', 'scope(new URL("https://h:1/a-b/",location))',
-           "palette()"]  # fmt: skip
-    refused = ['scope(new URL("",alert(1),"",location))', "alert(1)", "palette();alert(1)", "a()",
-               'scope(new URL("\\",location))']  # fmt: skip
+    run = [
+        'scope(new URL("../..",location))',
+        'scope(new URL("https://h:1/a-b/",location))',
+        "palette()",
+    ]
+    refused = [
+        'scope(new URL("",alert(1),"",location))',
+        "alert(1)",
+        "palette();alert(1)",
+        "a()",
+        'scope(new URL("\\",location))',
+    ]
     page = "".join(f"<script>{text}</script>" for text in run + refused)
     policy = content_security_policy(page, theirs)
     digest = lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()  # noqa: E731

@@ -59,11 +59,13 @@ def test_relative_links_between_files_without_an_address(links):
 
 
 def test_routes_of_scripts_are_pages_of_their_own():
-    links = LinkMap({
-        "https://x.org/docs/": "docs/index.md",
-        "https://x.org/docs/#/guide": "docs/guide.md",
-        "https://x.org/docs/#!/old/": "docs/old.md",
-    })  # fmt: skip
+    links = LinkMap(
+        {
+            "https://x.org/docs/": "docs/index.md",
+            "https://x.org/docs/#/guide": "docs/guide.md",
+            "https://x.org/docs/#!/old/": "docs/old.md",
+        }
+    )
 
     def leads(href):
         return links.resolve(href, base="https://x.org/docs/#/guide", path="docs/guide.md")

@@ -14,9 +14,12 @@ import pytest
 def mkdocs(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict"],
-        check=False, capture_output=True, text=True, cwd=folder,
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=folder,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "true"},
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture
@@ -51,8 +54,11 @@ def test_a_site_mounts_the_knowledge_base_of_a_recipe(own_site):
     assert (site / "llms.txt").read_text() == "ours\n"
     pages = (site / "sitemap.xml").read_text("utf-8")
     assert f"<loc>https://example.org/docs/kb/fruit/{urls['Pears']}</loc>" in pages
-    times = {path: path.stat().st_mtime_ns for path in (own_site / "docs/kb").rglob("*.*")
-             if path.suffix != ".lock"}  # fmt: skip
+    times = {
+        path: path.stat().st_mtime_ns
+        for path in (own_site / "docs/kb").rglob("*.*")
+        if path.suffix != ".lock"
+    }
     assert mkdocs(own_site).returncode == 0
     assert {path: path.stat().st_mtime_ns for path in times} == times
 

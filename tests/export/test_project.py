@@ -35,12 +35,14 @@ def built(tmp_path_factory, document, info, hostile) -> Path:
     base = "https://docs.example.org/guide/"
     documents = [
         hostile,
-        document(f"{base}install.html", "# Install {#install}\n\nSee [use](use.html#run).",
-                      title="Install"),
-        document(f"{base}use.html", "## Run {#run}\n\n```python\nimport kbkit\n```",
-                 title="Use"),
+        document(
+            f"{base}install.html",
+            "# Install {#install}\n\nSee [use](use.html#run).",
+            title="Install",
+        ),
+        document(f"{base}use.html", "## Run {#run}\n\n```python\nimport kbkit\n```", title="Use"),
         document("python:pkg.Log.append_event", "Adds `append_event`.", title="append_event"),
-    ]  # fmt: skip
+    ]
     directory = tmp_path_factory.mktemp("project")
     site = SiteSpec(title="Docs & <b>things</b>", url="https://example.org/kb/")
     about = info("docs", description='All "of" <it>', documents=4)

@@ -239,7 +239,7 @@ def test_a_site_takes_over_only_what_has_an_index(exported):
     assert search.covers(".")
     assert "&lt;i&gt;hot" in search.page()
     assert "Knowledge base<" not in search.page(), "there is one only"
-    page = '<head></head><script id="__config" type="application/json">{"search": "../assets/javascripts/workers/search.1.min.js"}</script><script src="../assets/javascripts/bundle.1.min.js"></script>'  # fmt: skip  # noqa: E501
+    page = '<head></head><script id="__config" type="application/json">{"search": "../assets/javascripts/workers/search.1.min.js"}</script><script src="../assets/javascripts/bundle.1.min.js"></script>'  # noqa: E501
     changed = search.add_box(page)
     assert f'"search": "../assets/kbkit/{scripts()["worker.js"][0]}"' in changed
     assert changed.index("boot.") < changed.index("bundle.")

@@ -57,8 +57,14 @@ def test_a_class_named_index_introduces_nothing():
 
 
 def test_every_document_is_in_exactly_one_section():
-    uris = [f"https://h/{a}/{b}/{c}/{d}/{e}/x" for a in "12" for b in "123" for c in "12"
-            for d in "12" for e in "1234"]  # fmt: skip
+    uris = [
+        f"https://h/{a}/{b}/{c}/{d}/{e}/x"
+        for a in "12"
+        for b in "123"
+        for c in "12"
+        for d in "12"
+        for e in "1234"
+    ]
     root = section_tree(uris)
     assert sorted(root.reading()) == sorted(uris)
     assert root.size == len(uris)
@@ -143,9 +149,12 @@ def test_breadcrumbs_say_what_belongs_where_and_next_says_in_which_order():
     places = {
         f"{site}{name}.html": Navigation((out, home, *crumbs), f"{site}{following[name]}.html")
         for name, crumbs in {
-            "guide": (), "z": (guide,), "a": (guide, Crumb("More")), "m": (guide, Crumb("More")),
+            "guide": (),
+            "z": (guide,),
+            "a": (guide, Crumb("More")),
+            "m": (guide, Crumb("More")),
         }.items()
-    }  # fmt: skip
+    }
     uris = [f"{site}index.html", f"{site}b.html", *places]
     root = section_tree(uris, {}, places, {f"{site}guide.html": "The guide"})
     assert shape(root) == ["index.html", ("The guide", ["z.html", "a.html", "m.html"]), "b.html"]
@@ -236,10 +245,15 @@ def test_only_contents_pages_are_read_for_their_links():
     assert contents_links("https://h/guide/page.html", CONTENTS) == ()
     found = contents_links("https://h/guide/", CONTENTS)
     assert [link.address for link in found] == [
-        "https://h/guide/b.html", "https://h/a b.png", "https://h", "https://h/guide/one.html",
-        "https://h/guide/two.html", "https://h/guide/three.html", "https://h/guide/six.html",
+        "https://h/guide/b.html",
+        "https://h/a b.png",
+        "https://h",
+        "https://h/guide/one.html",
+        "https://h/guide/two.html",
+        "https://h/guide/three.html",
+        "https://h/guide/six.html",
         "https://h/guide/five.html",
-    ]  # fmt: skip
+    ]
     one = ("One", "https://h/guide/one.html")
     trails = {link.address.rpartition("/")[2]: link.trail for link in found if link.trail}
     assert trails == {

@@ -171,11 +171,20 @@ def _open(workspace: Workspace, place: Path) -> None:
 
 
 ACTIONS: dict[str, Callable[[Workspace, Path], None]] = {
-    "ingest": _ingest, "refresh": _refresh, "delete": _delete, "delete a base": _delete_base,
-    "rate": _rate, "write": _write, "learn": _learn, "embed again": _reembed,
-    "snapshot": _snapshot, "export": _export, "bundle": _bundle, "restore": _restore,
+    "ingest": _ingest,
+    "refresh": _refresh,
+    "delete": _delete,
+    "delete a base": _delete_base,
+    "rate": _rate,
+    "write": _write,
+    "learn": _learn,
+    "embed again": _reembed,
+    "snapshot": _snapshot,
+    "export": _export,
+    "bundle": _bundle,
+    "restore": _restore,
     "upgrade": _open,
-}  # fmt: skip
+}
 """Each does the same when it is done again. They get a folder beside the workspace's."""
 _GIVEN = {"ingest": _write_more, "refresh": _change_source, "learn": _leave_knowledge}
 """What others write before."""

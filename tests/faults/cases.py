@@ -28,9 +28,11 @@ class Children:
         script = Path(__file__).with_name("actions.py")
         self.process = subprocess.Popen(
             [*before, sys.executable, str(script)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )  # fmt: skip
+        )
         assert self.process.stdout.readline() == "ready\n"
 
     def act(self, case, action, **end):
@@ -43,9 +45,19 @@ class Children:
                 (by default SIGKILL), or another process does, the ``victim``. ``room`` is what
                 the disk has left once the workspace is open.
         """
-        order = {"action": action, "workspace": str(case.folder), "url": case.url,
-                 "place": str(case.place), "to": case.to, "kill_at": 0, "seconds": 0, "victim": 0,
-                 "signal": int(signal.SIGKILL), "room": -1, **end}  # fmt: skip
+        order = {
+            "action": action,
+            "workspace": str(case.folder),
+            "url": case.url,
+            "place": str(case.place),
+            "to": case.to,
+            "kill_at": 0,
+            "seconds": 0,
+            "victim": 0,
+            "signal": int(signal.SIGKILL),
+            "room": -1,
+            **end,
+        }
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())

@@ -32,9 +32,11 @@ class Served:
         with self.log.open("a", encoding="utf-8") as log:
             self.process = subprocess.Popen(
                 [*command, "--port", "0", "--rate", "0", "--until-stdin-closes", *options],
-                stdin=subprocess.PIPE, stdout=log, stderr=log,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
                 env={**os.environ, "KBKIT_IMPROVE": "off"},
-            )  # fmt: skip
+            )
         seen = len(self.log.read_text("utf-8"))
         found = None
         while found is None:

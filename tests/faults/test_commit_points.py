@@ -74,10 +74,12 @@ class Cases:
 
 
 BEFORE_0025 = (
-    "DROP TABLE removed_chunks", "DROP TABLE name_uses", "ALTER TABLE cards DROP COLUMN version",
+    "DROP TABLE removed_chunks",
+    "DROP TABLE name_uses",
+    "ALTER TABLE cards DROP COLUMN version",
     "ALTER TABLE card_vectors DROP COLUMN version",
     "UPDATE alembic_version SET version_num = '0024'",
-)  # fmt: skip
+)
 """Makes of a catalog on a server one of the first kbkit that had any there."""
 
 
@@ -122,9 +124,12 @@ class Tally:
         total = self.kills.total()
         lines = [f"{count:5} {what}: {action}" for (what, action), count in self.kills.items()]
         return "\n".join(
-            [*lines, f"{total:5} kills; {self.documents:,} documents and {self.ratings:,} ratings "
-             "looked at afterwards, none lost, none half there"]
-        )  # fmt: skip
+            [
+                *lines,
+                f"{total:5} kills; {self.documents:,} documents and {self.ratings:,} ratings "
+                "looked at afterwards, none lost, none half there",
+            ]
+        )
 
 
 class Trial:

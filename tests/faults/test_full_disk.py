@@ -87,15 +87,20 @@ def on_a_small_disk(tmp_path, script, *told):
     mount = 'mount -t tmpfs -o size=80m kbkit "$0" && exec "$@"'
     alone = ["unshare", "--mount", *(["--map-root-user"] if os.getuid() else []), "sh", "-c"]
     place = str(tmp_path / "disk")
-    if not shutil.which("unshare") or subprocess.run(
-        [*alone, mount, place, "true"], capture_output=True, check=False
-    ).returncode:  # fmt: skip
+    if (
+        not shutil.which("unshare")
+        or subprocess.run(
+            [*alone, mount, place, "true"], capture_output=True, check=False
+        ).returncode
+    ):
         pytest.skip("no disk of one's own can be made here")
     done = subprocess.run(
         [*alone, mount, place, sys.executable, str(Path(__file__).with_name(script)), place, *told],
-        capture_output=True, text=True, check=False,
+        capture_output=True,
+        text=True,
+        check=False,
         env={**os.environ, "KBKIT_IMPROVE": "off", "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -152,8 +157,11 @@ def test_where_nobody_looked_for_room_an_error_says_what_was_done(tmp_path):
             done = "that is done" in each["error"]
             assert done != each["same"], each
     assert {kind for _, kind, same in said if same} == {"FilesError"}
-    assert {kind for _, kind, same in said if not same} <= {"WorkspaceError", "",
-                                                           "StoreUnreachableError"}  # fmt: skip
+    assert {kind for _, kind, same in said if not same} <= {
+        "WorkspaceError",
+        "",
+        "StoreUnreachableError",
+    }
 
 
 def test_a_search_needs_no_room(tmp_path):

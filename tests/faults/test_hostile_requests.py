@@ -110,17 +110,23 @@ def receive(peer: socket.socket) -> bytes:
 
 
 def request(
-    served, method: str, target: str | bytes, *lines: str | bytes, body: bytes = b"",
-    host: str | None = None, token: bool = True,
-) -> bytes:  # fmt: skip
+    served,
+    method: str,
+    target: str | bytes,
+    *lines: str | bytes,
+    body: bytes = b"",
+    host: str | None = None,
+    token: bool = True,
+) -> bytes:
     """A request as bytes, whatever is in it."""
     said = [
-        b" ".join([method.encode(), target if isinstance(target, bytes) else target.encode(),
-                   b"HTTP/1.1"]),
+        b" ".join(
+            [method.encode(), target if isinstance(target, bytes) else target.encode(), b"HTTP/1.1"]
+        ),
         f"Host: {host or f'127.0.0.1:{served.port}'}".encode(),
         *([f"Authorization: Bearer {served.token}".encode()] if token else []),
         *(line if isinstance(line, bytes) else line.encode() for line in lines),
-    ]  # fmt: skip
+    ]
     if not any(line.lower().startswith((b"content-length", b"transfer-enc")) for line in said):
         said.append(f"Content-Length: {len(body)}".encode())
     return b"\r\n".join(said) + b"\r\n\r\n" + body
@@ -138,10 +144,25 @@ def refused(served, answer: Answer, *statuses: int) -> None:
     assert "x-evil" not in answer.headers
 
 
-UP = ("../outside.md", "%2e%2e/outside.md", "%252e%252e/outside.md", "..%2foutside.md",
-      "..%5coutside.md", "notes/../../outside.md", "/etc/passwd", "%2fetc%2fpasswd", "....//x",
-      "notes/%00", "notes%00.md", "%c0%ae%c0%ae/outside.md", "%ff%fe", "~/x", "C:%5cx",
-      ".kbkit/x", "a" * 3000)  # fmt: skip
+UP = (
+    "../outside.md",
+    "%2e%2e/outside.md",
+    "%252e%252e/outside.md",
+    "..%2foutside.md",
+    "..%5coutside.md",
+    "notes/../../outside.md",
+    "/etc/passwd",
+    "%2fetc%2fpasswd",
+    "....//x",
+    "notes/%00",
+    "notes%00.md",
+    "%c0%ae%c0%ae/outside.md",
+    "%ff%fe",
+    "~/x",
+    "C:%5cx",
+    ".kbkit/x",
+    "a" * 3000,
+)
 
 
 @pytest.mark.parametrize("path", UP, ids=range(len(UP)))
@@ -161,18 +182,26 @@ def test_nothing_is_written_outside(served, path):
 
 
 BODIES = {
-    "no JSON": b"{", "an open string": b'{"query": "', "nothing": b"", "a number": b"1",
-    "null": b"null", "a list": b"[]", "not UTF-8": b'{"query": "\xff"}', "NaN": b'{"query": NaN}',
-    "deep": DEEP.encode(), "deep objects": b'{"query":' * 50_000, "a large number":
-    b'{"query": "tea", "limit": ' + b"9" * 10_000 + b"}",
+    "no JSON": b"{",
+    "an open string": b'{"query": "',
+    "nothing": b"",
+    "a number": b"1",
+    "null": b"null",
+    "a list": b"[]",
+    "not UTF-8": b'{"query": "\xff"}',
+    "NaN": b'{"query": NaN}',
+    "deep": DEEP.encode(),
+    "deep objects": b'{"query":' * 50_000,
+    "a large number": b'{"query": "tea", "limit": ' + b"9" * 10_000 + b"}",
     "infinite": b'{"query": "x", "limit": 1e999}',
     "a lone surrogate": b'{"query": "\\ud800", "kb": "\\udfff"}',
     "NUL": b'{"query": "tea", "kb": "\\u0000"}',
     "unknown keys": b'{"query": "tea", "__class__": 1}',
-    "wrong types": b'{"query": {"a": 1}}', "a huge key": b'{"' + b"k" * 1_000_000 + b'": 1}',
+    "wrong types": b'{"query": {"a": 1}}',
+    "a huge key": b'{"' + b"k" * 1_000_000 + b'": 1}',
     "many keys": json.dumps({str(n): n for n in range(50_000)}).encode(),
     "plugins": b'{"query": "tea", "retrieval": {"postprocessors": [{"class": "os.system"}]}}',
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
@@ -192,10 +221,18 @@ def test_keys_that_stand_twice_mean_one_thing(served):
 
 
 @pytest.mark.parametrize(
-    "kind", ["", "text/plain", "application/xml", "multipart/form-data", "multipart/form-data; "
-             "boundary=" + "b" * 5000, "application/x-www-form-urlencoded", "\tapplication/json;;=",
-             "application/json; charset=utf-7"],
-)  # fmt: skip
+    "kind",
+    [
+        "",
+        "text/plain",
+        "application/xml",
+        "multipart/form-data",
+        "multipart/form-data; boundary=" + "b" * 5000,
+        "application/x-www-form-urlencoded",
+        "\tapplication/json;;=",
+        "application/json; charset=utf-7",
+    ],
+)
 def test_wrong_content_types(served, kind):
     lines = [f"Content-Type: {kind}"] if kind else []
     for path in ("/api/knowledge/documents", "/api/entries/learn", "/api/entries"):
@@ -223,9 +260,17 @@ def test_no_header_makes_another_method_of_one(served, name):
 
 
 HOSTS = (
-    "evil.example", "127.0.0.1.evil.example", "127.0.0.1@evil.example", "localhost.", "127.1",
-    "169.254.169.254", "0.0.0.0", "2130706433", "evil.example:80", "127.0.0.1, evil.example",
-)  # fmt: skip
+    "evil.example",
+    "127.0.0.1.evil.example",
+    "127.0.0.1@evil.example",
+    "localhost.",
+    "127.1",
+    "169.254.169.254",
+    "0.0.0.0",
+    "2130706433",
+    "evil.example:80",
+    "127.0.0.1, evil.example",
+)
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -235,9 +280,17 @@ def test_foreign_hosts(served, host, path):
 
 
 @pytest.mark.parametrize(
-    "origin", ["https://evil.example", "null", "http://127.0.0.1", "file://", "http://localhost:1",
-               "http://127.0.0.1.evil.example", ""],
-)  # fmt: skip
+    "origin",
+    [
+        "https://evil.example",
+        "null",
+        "http://127.0.0.1",
+        "file://",
+        "http://localhost:1",
+        "http://127.0.0.1.evil.example",
+        "",
+    ],
+)
 def test_foreign_origins(served, origin):
     for method, path in (("POST", "/api/knowledge/search"), ("POST", "/mcp"), ("GET", "/health")):
         line = f"Origin: {origin}"
@@ -269,14 +322,26 @@ def test_requests_that_can_be_read_in_two_ways(served, lines, body):
 
 
 @pytest.mark.parametrize(
-    "query", [
-        "&".join(f"p{n}=1" for n in range(5_000)), "kb=" + "a" * 40_000, "kb=%00", "kb=%ff",
-        "kb=drinks&limit=-1", "kb=drinks&limit=1e9", "kb=drinks&limit=" + "9" * 4000,
-        "kb=drinks&cursor=%00", "kb=drinks&cursor=W10", "kb=drinks&path=" + "*" * 3000,
-        "kb=drinks&after=yesterday", "kb=%ed%a0%80", "kb=drinks&state=x", "kb[]=drinks",
+    "query",
+    [
+        "&".join(f"p{n}=1" for n in range(5_000)),
+        "kb=" + "a" * 40_000,
+        "kb=%00",
+        "kb=%ff",
+        "kb=drinks&limit=-1",
+        "kb=drinks&limit=1e9",
+        "kb=drinks&limit=" + "9" * 4000,
+        "kb=drinks&cursor=%00",
+        "kb=drinks&cursor=W10",
+        "kb=drinks&path=" + "*" * 3000,
+        "kb=drinks&after=yesterday",
+        "kb=%ed%a0%80",
+        "kb=drinks&state=x",
+        "kb[]=drinks",
         "kb=drinks&token=x",
-    ], ids=range(15),
-)  # fmt: skip
+    ],
+    ids=range(15),
+)
 def test_wrong_parameters(served, query):
     answer = exchange(served, request(served, "GET", f"/api/knowledge/documents?{query}"))
     if "path=" in query:  # a pattern like others, read in no time
@@ -285,8 +350,10 @@ def test_wrong_parameters(served, query):
     refused(served, answer)
 
 
-@pytest.mark.parametrize("header", ["If-Match", "Range", "Idempotency-Key", "If-None-Match",
-                                    "Mcp-Session-Id", "Authorization"])  # fmt: skip
+@pytest.mark.parametrize(
+    "header",
+    ["If-Match", "Range", "Idempotency-Key", "If-None-Match", "Mcp-Session-Id", "Authorization"],
+)
 @pytest.mark.parametrize("value", ["a" * 9000, '"a\x0bb"', "\xe9\xff", "bytes=0-,-1,9-1", "*, *"])
 def test_wrong_headers(served, header, value):
     for method, path in (("GET", "/api/files/notes/today.md"), ("DELETE", "/api/files/nowhere.md")):
@@ -331,23 +398,49 @@ def test_files_that_unpack_to_too_much(served):
     refused(served, exchange(served, data, most=60))
 
 
-@pytest.mark.parametrize("where", ["127.0.0.1", "localhost", "[::1]", "0.0.0.0", "2130706433",
-                                   "127.1", "0x7f.1", "[::ffff:127.0.0.1]"])  # fmt: skip
+@pytest.mark.parametrize(
+    "where",
+    [
+        "127.0.0.1",
+        "localhost",
+        "[::1]",
+        "0.0.0.0",
+        "2130706433",
+        "127.1",
+        "0x7f.1",
+        "[::ffff:127.0.0.1]",
+    ],
+)
 @pytest.mark.parametrize("kind", ["url", "openapi"])
 def test_imports_ask_nothing_inside(served, inside, where, kind):
     port, asked = inside
     body = {"kb": "drinks", "url": f"http://{where}:{port}/secret"}
     data = request(
-        served, "POST", f"/api/knowledge/import/{kind}", f"Content-Type: {JSON}",
+        served,
+        "POST",
+        f"/api/knowledge/import/{kind}",
+        f"Content-Type: {JSON}",
         body=json.dumps(body).encode(),
-    )  # fmt: skip
+    )
     refused(served, exchange(served, data, most=60))
     assert not asked
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://x/", "gopher://127.0.0.1/", "//x",
-                                 "http://", "http://a b/", "http://user:quicksilver@127.0.0.1/",
-                                 "javascript:1", "http://\x00/", "/etc/passwd"])  # fmt: skip
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd",
+        "ftp://x/",
+        "gopher://127.0.0.1/",
+        "//x",
+        "http://",
+        "http://a b/",
+        "http://user:quicksilver@127.0.0.1/",
+        "javascript:1",
+        "http://\x00/",
+        "/etc/passwd",
+    ],
+)
 def test_imports_of_what_is_no_page(served, url):
     body = json.dumps({"kb": "drinks", "url": url}).encode()
     data = request(served, "POST", "/api/knowledge/import/url", f"Content-Type: {JSON}", body=body)

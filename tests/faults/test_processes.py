@@ -196,8 +196,10 @@ def test_five_processes_see_each_others_commits_at_the_next_call(tmp_path, capsy
     work = {
         "hybrid search": partial(searching, "hybrid"),
         "lexical search": partial(searching, "lexical"),
-        "ingest": ingesting, "ratings and files": rating_and_writing, "export": exporting,
-    }  # fmt: skip
+        "ingest": ingesting,
+        "ratings and files": rating_and_writing,
+        "export": exporting,
+    }
     workers = [
         context.Process(target=at_work, args=(folder, board, name, begin))
         for name, begin in work.items()

@@ -45,10 +45,15 @@ def log(rank):
         # the best page has gain 2, the others 1
         (["a", "b", "c"], ["a", "b", "c"], 1, 1, 1),
         (["b", "a"], ["a", "b"], (1 + 2 / log(2)) / (2 + 1 / log(2)), 1, 1),
-        (["x", "b", "y", "a"], ["a", "b", "c"],
-         (1 / log(2) + 2 / log(4)) / (2 + 1 / log(2) + 1 / log(3)), 2 / 3, 1 / 2),
+        (
+            ["x", "b", "y", "a"],
+            ["a", "b", "c"],
+            (1 / log(2) + 2 / log(4)) / (2 + 1 / log(2) + 1 / log(3)),
+            2 / 3,
+            1 / 2,
+        ),
     ],
-)  # fmt: skip
+)
 def test_figures_worked_out_by_hand(pages, relevant, ndcg, recall, reciprocal):
     found = scored(pages, *relevant)
     assert found.ndcg == pytest.approx(ndcg)

@@ -79,8 +79,9 @@ def test_qrels_are_what_trecs_tools_read(kb, chunk, tmp_path):
     topics = kb.feedback.judgements().to_qrels(tmp_path / "kitchen.qrels")
     read = list(ir_measures.read_trec_qrels(str(tmp_path / "kitchen.qrels")))
     assert {(one.doc_id, one.relevance) for one in read} == {
-        (chunk("Bread"), 3), (chunk("Milk"), 0)
-    }  # fmt: skip
+        (chunk("Bread"), 3),
+        (chunk("Milk"), 0),
+    }
     assert (
         topics.read_text() == f"{query_id('how long does bread rise')}\thow long does bread rise\n"
     )
@@ -147,11 +148,18 @@ def test_qrels_of_others_are_read(tmp_path):
 @pytest.mark.parametrize(
     "mapping",
     [
-        {"": {"a": 1}}, {" \n": {"a": 1}}, {3: {"a": 1}}, {"q": {"a": -1}}, {"q": {"a": 101}},
-        {"q": {"a": True}}, {"q": {"a": 1.5}}, {"q": {7: 1}}, {"q": {"a": 1}, "Q ": {"b": 1}},
+        {"": {"a": 1}},
+        {" \n": {"a": 1}},
+        {3: {"a": 1}},
+        {"q": {"a": -1}},
+        {"q": {"a": 101}},
+        {"q": {"a": True}},
+        {"q": {"a": 1.5}},
+        {"q": {7: 1}},
+        {"q": {"a": 1}, "Q ": {"b": 1}},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_grades_that_cannot_be_are_refused(mapping):
     with pytest.raises(ConfigError):
         Judgements.of(mapping)

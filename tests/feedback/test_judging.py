@@ -134,8 +134,15 @@ def test_queries_come_in_many_forms(tmp_path):
         "name: r\nsources: [{type: package, name: json}]\nquestions: q.tsv\n"
     )
     judgements = Judgements.of({text: {"a": 1} for text in wanted})
-    forms = [wanted, questions, judgements, tmp_path / "q.tsv", str(tmp_path / "q.txt"),
-             tmp_path / "r.yaml", iter(wanted)]  # fmt: skip
+    forms = [
+        wanted,
+        questions,
+        judgements,
+        tmp_path / "q.tsv",
+        str(tmp_path / "q.txt"),
+        tmp_path / "r.yaml",
+        iter(wanted),
+    ]
     for form in forms:
         assert load_queries(form) == wanted
 
@@ -162,9 +169,17 @@ def test_wrong_numbers_are_refused_at_once(shared, arguments):
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"limit": 1}, {"limit": 100}, {"unshown": 0}, {"unshown": 100}, {"seed": 0},
-                  {"seed": 2**63 - 1}], ids=str,
-)  # fmt: skip
+    "arguments",
+    [
+        {"limit": 1},
+        {"limit": 100},
+        {"unshown": 0},
+        {"unshown": 100},
+        {"seed": 0},
+        {"seed": 2**63 - 1},
+    ],
+    ids=str,
+)
 def test_numbers_at_the_ends_are_taken(shared, arguments):
     judging = shared.feedback.judging(["bread"], **arguments)
     assert len(judging.pool(0)) > 0

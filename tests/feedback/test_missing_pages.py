@@ -36,9 +36,17 @@ def ask(*pages):
 
 @pytest.mark.parametrize(
     "page",
-    ["tea.html", "guide/tea.html", "/guide/tea.html", "https://x.org/guide/tea.html",
-     "tea.html#top", "api.yaml#/paths/~1tea/get", "os.path", "api.yaml"],
-)  # fmt: skip
+    [
+        "tea.html",
+        "guide/tea.html",
+        "/guide/tea.html",
+        "https://x.org/guide/tea.html",
+        "tea.html#top",
+        "api.yaml#/paths/~1tea/get",
+        "os.path",
+        "api.yaml",
+    ],
+)
 def test_pages_that_are_there_are_not_missing(kb, page):
     assert kb.feedback.evaluate(ask(page)).missing == ()
 

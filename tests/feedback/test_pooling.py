@@ -60,11 +60,18 @@ def test_a_pool_is_read_as_a_sequence_and_comes_back_from_json(kb, chunk):
     assert list(pool) == [pool[place] for place in range(len(pool))]
     assert (type(pool[1:]), list(pool[1:])) == (type(pool), list(pool)[1:])
     assert pool[1:].query == "bread"
-    values = {"query": pool.query, "candidates": [
-        {"hit": one.hit.to_dict(), "found_by": list(one.found_by), "score": one.score,
-         "raters": one.raters}
-        for one in pool
-    ]}  # fmt: skip
+    values = {
+        "query": pool.query,
+        "candidates": [
+            {
+                "hit": one.hit.to_dict(),
+                "found_by": list(one.found_by),
+                "score": one.score,
+                "raters": one.raters,
+            }
+            for one in pool
+        ],
+    }
     again = JudgingPool.from_dict(json.loads(json.dumps(values)))
     assert [(one.score, one.raters, one.found_by) for one in again] == [
         (one.score, one.raters, one.found_by) for one in pool
@@ -94,11 +101,19 @@ def test_little_to_find_gives_a_small_pool(kb):
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"query": " "}, {"query": None}, {"limit": 0}, {"limit": 101}, {"limit": 1.5},
-        {"unshown": -1}, {"unshown": 10**9}, {"seed": -1}, {"seed": 2**63}, {"seed": "x"},
+        {"query": " "},
+        {"query": None},
+        {"limit": 0},
+        {"limit": 101},
+        {"limit": 1.5},
+        {"unshown": -1},
+        {"unshown": 10**9},
+        {"seed": -1},
+        {"seed": 2**63},
+        {"seed": "x"},
     ],
     ids=json.dumps,
-)  # fmt: skip
+)
 def test_what_cannot_be_asked_for_is_one_clear_error(shared, arguments):
     with pytest.raises(ConfigError):
         shared.feedback.pool(**{"query": "bread", **arguments})

@@ -32,8 +32,26 @@ from kbkit.models import Progress
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, load_recipe
 
 TOPICS = ("garden", "kitchen", "weather", "travel", "music", "money")
-WORDS = ("rose", "thyme", "spade", "oven", "butter", "spoon", "rain", "cloud", "frost", "train",
-         "hotel", "map", "violin", "drum", "opera", "bank", "coin", "loan")  # fmt: skip
+WORDS = (
+    "rose",
+    "thyme",
+    "spade",
+    "oven",
+    "butter",
+    "spoon",
+    "rain",
+    "cloud",
+    "frost",
+    "train",
+    "hotel",
+    "map",
+    "violin",
+    "drum",
+    "opera",
+    "bank",
+    "coin",
+    "loan",
+)
 BAD = RetrievalSpec(dense_weight=1.0, document_weight=1.5, title_weight=0.0, heading_weight=0.0)
 
 
@@ -179,8 +197,12 @@ def test_trials_rank_exactly_as_search_does(base, judged, by_page):
             for query, grades in judged.grades.items()
         ]
     # with doubles, so that there are near duplicates to give way
-    settings = [BAD, RetrievalSpec(), RetrievalSpec(dense_weight=0.8, duplicates=0.7),
-                RetrievalSpec(dense_weight=0.0, per_document=1, heading_weight=1.0)]  # fmt: skip
+    settings = [
+        BAD,
+        RetrievalSpec(),
+        RetrievalSpec(dense_weight=0.8, duplicates=0.7),
+        RetrievalSpec(dense_weight=0.0, per_document=1, heading_weight=1.0),
+    ]
     tasks = evaluation_set(handle_of(base), asked)
     for one in settings:
         told: list[Progress] = []

@@ -49,7 +49,7 @@ ACTIONS = {
     "move there": lambda files, path: files.move("notes/a.md", path),
     "mkdir": lambda files, path: files.mkdir(path),
     "undelete": lambda files, path: (files.delete("notes"), files.undelete("notes", to=path)),
-}  # fmt: skip
+}
 UP = ["../outside/secret.md", "notes/../../outside/secret.md", "..\\outside\\secret.md"]
 
 

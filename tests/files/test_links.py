@@ -35,8 +35,11 @@ def test_tags_and_links_are_told_from_code_and_addresses():
     text = prose(NOTE.split("---\n", 2)[2])
     assert tags_of(text) == ["tag/nested", "über", "bracket", "end"]
     assert [link.target for link in links_of(text, "notes/deep/tea.md")] == [
-        "Coffee", "picture.png", "Milk", "/notes/b c.md",
-    ]  # fmt: skip
+        "Coffee",
+        "picture.png",
+        "Milk",
+        "/notes/b c.md",
+    ]
 
 
 @pytest.fixture
@@ -73,12 +76,17 @@ def test_links_lead_where_they_mean_and_files_know_who_links_to_them(files):
     )
     files.write("drinks/tea.md", NOTE.replace("Coffee", "Cocoa"))
     assert leads(files, "a.md") == {
-        "Chai": "drinks/tea.md", "Tea": "drinks/tea.md", "drinks/tea": "drinks/tea.md",
-        "drinks/tea.md": "drinks/tea.md", "missing": "",
-    }  # fmt: skip
+        "Chai": "drinks/tea.md",
+        "Tea": "drinks/tea.md",
+        "drinks/tea": "drinks/tea.md",
+        "drinks/tea.md": "drinks/tea.md",
+        "missing": "",
+    }
     assert leads(files, "deep/b.md") == {
-        "../a": "a.md", "drinks/tea.md": "drinks/tea.md", "tea.md": "drinks/tea.md",
-    }  # fmt: skip
+        "../a": "a.md",
+        "drinks/tea.md": "drinks/tea.md",
+        "tea.md": "drinks/tea.md",
+    }
     assert files.backlinks("drinks/tea.md") == ["a.md", "deep/b.md"]
     assert files.backlinks("a.md") == ["deep/b.md"]
     assert files.backlinks("deep") == []
@@ -89,9 +97,12 @@ def test_links_lead_where_they_mean_and_files_know_who_links_to_them(files):
     assert leads(files, "deep/b.md")["tea.md"] == "drinks/tea.md"
     files.move("drinks/tea.md", "drinks/infusion.md")
     assert leads(files, "a.md") == {
-        "Chai": "drinks/infusion.md", "Tea": "", "drinks/tea": "", "drinks/tea.md": "",
+        "Chai": "drinks/infusion.md",
+        "Tea": "",
+        "drinks/tea": "",
+        "drinks/tea.md": "",
         "missing": "",
-    }  # fmt: skip
+    }
     assert files.backlinks("drinks/infusion.md") == ["a.md"]
     files.write("a.md", "nothing")
     assert files.links("a.md") == files.backlinks("drinks/infusion.md") == []
@@ -118,8 +129,9 @@ def test_links_become_relations_and_missing_notes_gaps(workspace, files):
     assert gaps["Lemon"].target.kind == "file"
     chunks = {chunk.id: chunk for chunk in kb.chunks}
     assert {chunks[known].document_id for known in gaps["Lemon"].start} == {
-        kb.documents["milk.md"].id, kb.documents["tea.md"].id,
-    }  # fmt: skip
+        kb.documents["milk.md"].id,
+        kb.documents["tea.md"].id,
+    }
     files.write("fruit/lemon.md", "# Lemon\n\nSour.")  # the notes that link to it stay as they are
     assert {("tea.md", "fruit/lemon.md"), ("milk.md", "fruit/lemon.md")} <= linked()
     assert [gap.name for gap in workspace.graph.gaps(kind="missing")] == ["Honey"]

@@ -153,19 +153,33 @@ def test_rename_overwrites_nothing(tool, files):
 @pytest.mark.parametrize(
     "path",
     [
-        "/memories/../x", "/memories/a/../../x", "/memories/..", "/memories/%2e%2e/x",
+        "/memories/../x",
+        "/memories/a/../../x",
+        "/memories/..",
+        "/memories/%2e%2e/x",
         "/memories\\x",
-        "/memories/..\\x", "/etc/passwd", "memories/x", "", "/memoriesx", "/", "../memories/x",
-        "/memories/%2E%2e%2fx", "/memories/x\0", "/memories//../x", "/memories/.git/config",
+        "/memories/..\\x",
+        "/etc/passwd",
+        "memories/x",
+        "",
+        "/memoriesx",
+        "/",
+        "../memories/x",
+        "/memories/%2E%2e%2fx",
+        "/memories/x\0",
+        "/memories//../x",
+        "/memories/.git/config",
     ],
-)  # fmt: skip
+)
 def test_no_command_leaves_the_memory(tool, files, path):
     files.write("a.txt", "a")
     for arguments in (
-        {"command": "view"}, {"command": "create", "file_text": "x"}, {"command": "delete"},
+        {"command": "view"},
+        {"command": "create", "file_text": "x"},
+        {"command": "delete"},
         {"command": "str_replace", "old_str": "a", "new_str": "b"},
         {"command": "insert", "insert_line": 0, "insert_text": "x"},
-    ):  # fmt: skip
+    ):
         said = tool.handle({**arguments, "path": path})
         assert said.is_error, (arguments, said)
     for old, new in ((path, "/memories/new"), ("/memories/a.txt", path)):
@@ -177,12 +191,20 @@ def test_no_command_leaves_the_memory(tool, files, path):
 @pytest.mark.parametrize(
     "command",
     [
-        {}, {"command": "undo"}, {"command": None}, {"command": "view"},
+        {},
+        {"command": "undo"},
+        {"command": None},
+        {"command": "view"},
         {"command": "view", "path": 3},
-        {"command": "create", "path": "/memories/x"}, "no json", "[]", "3", 7, None,
+        {"command": "create", "path": "/memories/x"},
+        "no json",
+        "[]",
+        "3",
+        7,
+        None,
         {"command": "create", "path": "/memories/x", "file_text": "\ud800"},
     ],
-)  # fmt: skip
+)
 def test_whatever_a_model_says_is_answered(tool, command):
     said = tool.handle(command)
     assert isinstance(said, str)
@@ -199,8 +221,13 @@ def test_it_takes_what_sdks_hand_over(tool, files):
     assert not tool.handle(json.dumps({"command": "view", "path": "/memories/a.txt"})).is_error
     assert tool.definition == {"type": "memory_20250818", "name": "memory"}
     assert tool.schema["properties"]["command"]["enum"] == [
-        "view", "create", "str_replace", "insert", "delete", "rename",
-    ]  # fmt: skip
+        "view",
+        "create",
+        "str_replace",
+        "insert",
+        "delete",
+        "rename",
+    ]
     json.dumps(tool.schema)
 
 
@@ -225,8 +252,12 @@ class ScriptedModel:
         self.told += results
         if not self.commands:
             return {"stop_reason": "end_turn", "content": []}
-        block = {"type": "tool_use", "id": f"call-{len(self.told)}", "name": "memory",
-                 "input": self.commands.pop(0)}  # fmt: skip
+        block = {
+            "type": "tool_use",
+            "id": f"call-{len(self.told)}",
+            "name": "memory",
+            "input": self.commands.pop(0),
+        }
         return {"stop_reason": "tool_use", "content": [block]}
 
 
@@ -256,15 +287,27 @@ def test_an_agent_goes_on_in_the_next_conversation_from_what_it_wrote_down(tmp_p
             ScriptedModel(
                 {"command": "view", "path": "/memories"},
                 {"command": "create", "path": "/memories/tea/plan.md", "file_text": plan},
-                {"command": "str_replace", "path": "/memories/tea/plan.md",
-                 "old_str": "- [ ] read", "new_str": "- [x] read"},
-                {"command": "str_replace", "path": "/memories/tea/plan.md",
-                 "old_str": "- [", "new_str": "* ["},
-                {"command": "insert", "path": "/memories/tea/plan.md", "insert_line": 4,
-                 "insert_text": "- [ ] steep the oolong\n"},
+                {
+                    "command": "str_replace",
+                    "path": "/memories/tea/plan.md",
+                    "old_str": "- [ ] read",
+                    "new_str": "- [x] read",
+                },
+                {
+                    "command": "str_replace",
+                    "path": "/memories/tea/plan.md",
+                    "old_str": "- [",
+                    "new_str": "* [",
+                },
+                {
+                    "command": "insert",
+                    "path": "/memories/tea/plan.md",
+                    "insert_line": 4,
+                    "insert_text": "- [ ] steep the oolong\n",
+                },
             ),
             workspace.files,
-        )  # fmt: skip
+        )
         assert [each["is_error"] for each in told] == [False, False, False, True, False]
     with kbkit.open(tmp_path / "ws") as workspace:
         told = converse(

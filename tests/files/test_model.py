@@ -181,8 +181,10 @@ class Filesystem(RuleBasedStateMachine):
             return
         if stale and not seen.is_folder:
             now = self.files.read(path)
-            self.both(lambda: self.files.write(path, now + "z"),
-                      lambda: self.model.write(parts(path), lambda _: now + "z"))  # fmt: skip
+            self.both(
+                lambda: self.files.write(path, now + "z"),
+                lambda: self.model.write(parts(path), lambda _: now + "z"),
+            )
 
         def edit(before):
             if stale or seen.is_folder:

@@ -35,8 +35,10 @@ def test_a_knowledge_base_is_browsed_as_notes_are(files):
     assert [info.path for info in files.roots()] == ["kb"]
     assert [info.path for info in files.list("kb")] == ["kb/python-docs"]
     assert [info.path for info in files.list("kb/python-docs")] == [
-        "kb/python-docs/library", "kb/python-docs/tutorial", "kb/python-docs/glossary.md",
-    ]  # fmt: skip
+        "kb/python-docs/library",
+        "kb/python-docs/tutorial",
+        "kb/python-docs/glossary.md",
+    ]
     assert [info.name for info in files.list("kb/python-docs/library")] == ["json.md", "re.md"]
     info = files.info("kb/python-docs/library/json.md")
     assert (info.read_only, info.is_folder) == (True, False)
@@ -110,8 +112,15 @@ def test_the_prompt_has_the_roots_and_how_to_use_them(files):
     files._store.write("notes/c.md", b"x")
     files._store.mkdir("empty")
     said = files.prompt()
-    for part in ("`notes/` (2 files)", "`empty/` (0 files)", "`kb/python-docs/`", "/memories",
-                 "`view`", "`str_replace`", "[["):  # fmt: skip
+    for part in (
+        "`notes/` (2 files)",
+        "`empty/` (0 files)",
+        "`kb/python-docs/`",
+        "/memories",
+        "`view`",
+        "`str_replace`",
+        "[[",
+    ):
         assert part in said
 
 
@@ -138,8 +147,9 @@ def test_the_command_line_does_the_same(tmp_path):
     assert json.loads(run(folder, "mv", "notes/a.md", "deep/b.md", "--json"))["path"] == "deep/b.md"
     assert "deep/" in run(folder, "ls")
     assert [each["path"] for each in json.loads(run(folder, "ls", "deep", "--json"))] == [
-        "deep/er", "deep/b.md",
-    ]  # fmt: skip
+        "deep/er",
+        "deep/b.md",
+    ]
     assert "└── b.md" in run(folder, "tree")
     assert json.loads(run(folder, "tree", "--json"))["children"]
     assert json.loads(run(folder, "rm", "deep", "--json"))["path"] == "deep"

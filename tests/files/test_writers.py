@@ -185,8 +185,10 @@ for number in range(int(sys.argv[3])):
 """
     with kbkit.open(tmp_path / "ws") as workspace:
         workspace.files.write("log.md", "begun")  # the models are there, the knowledge base is made
-    processes = [start(code, tmp_path, me, count, script=WORKSPACE)
-                 for me, count in (("a", 6), ("b", 6), ("killed", 1_000))]  # fmt: skip
+    processes = [
+        start(code, tmp_path, me, count, script=WORKSPACE)
+        for me, count in (("a", 6), ("b", 6), ("killed", 1_000))
+    ]
     begin(processes)
     last = processes[-1]
     assert last.stdout.readline() == "0\n"

@@ -55,9 +55,14 @@ odd = st.text(
     max_size=30,
 )
 scalars = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), odd, st.just("9" * 5_000),
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    odd,
+    st.just("9" * 5_000),
     st.sampled_from(["https://h/", "2026-02-31", "1:60", "0x", "${A}", "../a", "..", "C:\\"]),
-)  # fmt: skip
+)
 
 
 def values(keys: st.SearchStrategy[str]) -> st.SearchStrategy[object]:
@@ -79,10 +84,25 @@ yaml_lines = st.builds(
     st.one_of(
         odd,
         values(keys_of_recipes).map(lambda value: json.dumps(value, ensure_ascii=False)),
-        st.sampled_from(["&a [*a]", "*a", "&a {b: 1}", "{<<: *a}", "!!binary x", "!!bool x", "|",
-                         "!!timestamp x", "? [a]", "---", "...", "%YAML 9.9", "!!set {a}"]),
+        st.sampled_from(
+            [
+                "&a [*a]",
+                "*a",
+                "&a {b: 1}",
+                "{<<: *a}",
+                "!!binary x",
+                "!!bool x",
+                "|",
+                "!!timestamp x",
+                "? [a]",
+                "---",
+                "...",
+                "%YAML 9.9",
+                "!!set {a}",
+            ]
+        ),
     ),
-)  # fmt: skip
+)
 yaml_texts = st.lists(yaml_lines, max_size=12).map("\n".join)
 
 
@@ -165,7 +185,7 @@ pieces = st.one_of(
         st.one_of(odd, st.sampled_from(["0", "-1", "99999999", "//[", "javascript:1", "main"])),
     ),
     st.sampled_from(["<!--", "-->", "<![CDATA[", "]]>", "<!DOCTYPE html>", "<?xml", "&#0;"]),
-)  # fmt: skip
+)
 
 
 @given(parts=st.lists(pieces, max_size=25), charset=st.sampled_from(["", "utf-8", "utf-16", "odd"]))
@@ -254,20 +274,27 @@ apis = st.fixed_dictionaries(
     optional={
         "info": schemas,
         "servers": st.lists(schemas, max_size=2) | schemas,
-        "paths": schemas | st.dictionaries(
+        "paths": schemas
+        | st.dictionaries(
             st.sampled_from(["/a", "/b/{c}", "odd"]),
-            schemas | st.dictionaries(
+            schemas
+            | st.dictionaries(
                 st.sampled_from(["get", "post", "parameters", "odd"]),
-                schemas | st.dictionaries(keys_of_apis, schemas, max_size=4), max_size=3),
-            max_size=3),
-        "components": schemas | st.dictionaries(
+                schemas | st.dictionaries(keys_of_apis, schemas, max_size=4),
+                max_size=3,
+            ),
+            max_size=3,
+        ),
+        "components": schemas
+        | st.dictionaries(
             st.sampled_from(["schemas", "securitySchemes", "parameters", "responses"]),
             schemas | st.dictionaries(st.sampled_from(["A", "B"]), schemas, max_size=2),
-            max_size=3),
+            max_size=3,
+        ),
         "security": schemas,
         "tags": schemas,
     },
-)  # fmt: skip
+)
 
 
 @given(description=apis)

@@ -44,8 +44,9 @@ def test_odd_names_of_a_recipe_are_found_related_and_deleted(workspace, name):
     if made is not None:
         graph.relate("other thing", "needs", name)  # a cycle
         assert [step.name for step in graph.path("other thing", name)] == [
-            "other thing", graph.entity(name).name,
-        ]  # fmt: skip
+            "other thing",
+            graph.entity(name).name,
+        ]
         graph.delete(name)
         with pytest.raises(NotFoundError):
             graph.entity(name)
@@ -59,8 +60,11 @@ def test_odd_names_of_a_recipe_are_found_related_and_deleted(workspace, name):
 
 def test_words_are_names_only_where_they_look_like_some(workspace):
     kb = workspace.create("odd")
-    kb.add("tools", "# Tools\n\n## `make` {#make}\n\nBuilds. Run `make` or `make()`.",
-           source="http://x.org/a")  # fmt: skip
+    kb.add(
+        "tools",
+        "# Tools\n\n## `make` {#make}\n\nBuilds. Run `make` or `make()`.",
+        source="http://x.org/a",
+    )
     kb.add(
         "cakes", "# Cakes\n\nYou make a cake, and go on to make a second.", source="http://x.org/b"
     )
@@ -74,11 +78,12 @@ def test_words_are_names_only_where_they_look_like_some(workspace):
         "```python\n" + "\n".join(f"name_{n} = call_{n}({n})" for n in range(60)) + "\n```",
         "| a | b |\n| --- | --- |\n" + "\n".join(f"| `k{n}` | v{n} |" for n in range(60)),
         "Die Verbindung wird geschlossen, weil der Server nicht antwortet. Man muss sie öffnen.",
-        "これは文書です。接続は閉じられます。", "هذا نص عربي عن الاتصال بالخادم.",
+        "これは文書です。接続は閉じられます。",
+        "هذا نص عربي عن الاتصال بالخادم.",
         "\u202eabc\u202c `x\u200dy`",
     ],
     ids=["code", "table", "german", "japanese", "arabic", "controls"],
-)  # fmt: skip
+)
 def test_texts_of_one_kind_have_one_annotation_without_frame(workspace, kb, text):
     kb.add("odd", f"{text}\n", source="http://x.org/odd")
     built(kb)

@@ -76,11 +76,15 @@ def stored(workspace):
     """All that a graph has, but for when it came to be."""
     graph = workspace.graph
     return (
-        {(each.source, each.name, each.target, round(each.weight, 9), each.evidence)
-         for each in graph.relations(limit=100_000)},
-        {(each.id, each.name, each.type, each.description, each.aliases, each.chunks)
-         for each in graph.entities(limit=100_000)},
-    )  # fmt: skip
+        {
+            (each.source, each.name, each.target, round(each.weight, 9), each.evidence)
+            for each in graph.relations(limit=100_000)
+        },
+        {
+            (each.id, each.name, each.type, each.description, each.aliases, each.chunks)
+            for each in graph.entities(limit=100_000)
+        },
+    )
 
 
 def test_verbs_containment_definitions_and_links_become_relations(workspace, kb):
@@ -93,14 +97,17 @@ def test_verbs_containment_definitions_and_links_become_relations(workspace, kb)
         ("shelf.Pool.put", "calls", "shelf.Pool.get"),
         ("shelf.OtherError", "alias_of", "shelf.BaseError"),
         ("shelf.BaseError", "deprecated_by", "shelf.PoolError"),
-    }  # fmt: skip
+    }
     assert edges(workspace, "contains") == {
-        ("shelf.Pool", "contains", "shelf.Pool.get"), ("shelf.Pool", "contains", "shelf.Pool.put"),
-    }  # fmt: skip
+        ("shelf.Pool", "contains", "shelf.Pool.get"),
+        ("shelf.Pool", "contains", "shelf.Pool.put"),
+    }
     assert edges(workspace, "links_to") == {
-        ("pool", "links_to", "guide"), ("errors", "links_to", "pool"),
-        ("guide", "links_to", "pool"), ("guide", "links_to", "errors"),
-    }  # fmt: skip
+        ("pool", "links_to", "guide"),
+        ("errors", "links_to", "pool"),
+        ("guide", "links_to", "pool"),
+        ("guide", "links_to", "errors"),
+    }
     assert ("shelf.PoolError", "refers_to", "shelf.Pool") in edges(workspace)
     assert ("shelf.Pool", "defined_in", "pool") in edges(workspace)
 
@@ -141,8 +148,11 @@ def test_a_rebuild_reads_what_changed_and_stores_what_a_full_one_would(workspace
         anew = other.create("manual")
         fill(anew, pool=changed)
         anew.documents.delete("http://x.org/guide.html")
-        anew.add("new", "# New\n\n`shelf.Pool.put()` requires `shelf.Pool`.",
-                 source="http://x.org/n.html")  # fmt: skip
+        anew.add(
+            "new",
+            "# New\n\n`shelf.Pool.put()` requires `shelf.Pool`.",
+            source="http://x.org/n.html",
+        )
         built(anew)
         assert edges(other) == edges(workspace)
         weights = [
@@ -157,8 +167,11 @@ def test_a_rebuild_reads_what_changed_and_stores_what_a_full_one_would(workspace
 
 def test_gone_evidence_lowers_weights_until_the_relation_goes(workspace, kb):
     for number in range(3):
-        kb.add(f"d{number}", f"# Part {number}\n\n`shelf.get()` raises `shelf.Error` ({number}).",
-               source=f"http://x.org/{number}")  # fmt: skip
+        kb.add(
+            f"d{number}",
+            f"# Part {number}\n\n`shelf.get()` raises `shelf.Error` ({number}).",
+            source=f"http://x.org/{number}",
+        )
     weights = []
     for number in range(3):
         built(kb)
@@ -207,8 +220,11 @@ def test_names_that_stand_together_are_related_within_bounds(workspace, kb):
     words = [f"shelf.{word}Thing" for word in ("Red", "Green", "Blue", "Grey")]
     for number in range(12):
         pair = words[:2] if number % 2 else words[2:]
-        kb.add(f"d{number}", f"# Page {number}\n\nHere `{pair[0]}` meets `{pair[1]}` ({number}).",
-               source=f"http://x.org/{number}")  # fmt: skip
+        kb.add(
+            f"d{number}",
+            f"# Page {number}\n\nHere `{pair[0]}` meets `{pair[1]}` ({number}).",
+            source=f"http://x.org/{number}",
+        )
     built(kb)
     (found,) = (e for e in workspace.graph.relations(words[0]) if e.name == "co_occurs")
     assert {workspace.graph.entity(end.id).name for end in (found.source, found.target)} == set(
@@ -245,9 +261,11 @@ components:
     kb.ingest({"type": "openapi", "path": str(tmp_path / "api.yaml")})
     built(kb)
     assert edges(workspace, "uses", "requires") == {
-        ("GET /pets", "uses", "PetItem"), ("GET /pets", "uses", "PetOwner"),
-        ("PetItem", "uses", "PetOwner"), ("GET /pets", "requires", "keyAuth"),
-    }  # fmt: skip
+        ("GET /pets", "uses", "PetItem"),
+        ("GET /pets", "uses", "PetOwner"),
+        ("PetItem", "uses", "PetOwner"),
+        ("GET /pets", "requires", "keyAuth"),
+    }
 
 
 def test_relations_of_packages(workspace, kb):
@@ -260,10 +278,17 @@ def test_relations_of_packages(workspace, kb):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "```python\nx raises y\n```", "| a | b |\n| --- | --- |\n| `c` | raises `d` |",
-     "](((" * 500, "[" * 2_000, "`" * 2_000, "مثال `shelf.Pool` raises `shelf.Error` שלום",
-     "\ue0005\ue001 raises `shelf.Error`, calls \ue0007\ue001"],
-)  # fmt: skip
+    [
+        "",
+        "```python\nx raises y\n```",
+        "| a | b |\n| --- | --- |\n| `c` | raises `d` |",
+        "](((" * 500,
+        "[" * 2_000,
+        "`" * 2_000,
+        "مثال `shelf.Pool` raises `shelf.Error` שלום",
+        "\ue0005\ue001 raises `shelf.Error`, calls \ue0007\ue001",
+    ],
+)
 def test_odd_texts_are_read_without_harm(workspace, kb, text):
     kb.add("odd", f"# Odd\n\n{text or 'nothing'}\n", source="http://x.org/odd.html")
     assert built(kb) == len(kb.chunks)
@@ -316,8 +341,9 @@ def test_entities_of_a_graph_are_searched_by_type_and_knowledge_base(workspace, 
     graph = workspace.graph
     assert {each.type for each in graph.entities(type="error")} == {"error"}
     assert {each.name for each in graph.entities("shelf.", kbs=["other"])} == {
-        "shelf.Pool", "shelf.BaseError",
-    }  # fmt: skip
+        "shelf.Pool",
+        "shelf.BaseError",
+    }
     assert graph.entities("base", type=["term"]) == []
     assert Target(TargetKind.ENTITY, graph.entity("shelf.Pool").id)
 

@@ -36,11 +36,15 @@ def said(workspace):
     """What a graph says, without what is another in each workspace."""
     return (
         edges(workspace),
-        sorted((each.name, round(each.weight, 9), len(each.evidence))
-               for each in workspace.graph.relations(limit=1_000)),
-        {(each.name, each.type, each.description)
-         for each in workspace.graph.entities(limit=1_000)},
-    )  # fmt: skip
+        sorted(
+            (each.name, round(each.weight, 9), len(each.evidence))
+            for each in workspace.graph.relations(limit=1_000)
+        ),
+        {
+            (each.name, each.type, each.description)
+            for each in workspace.graph.entities(limit=1_000)
+        },
+    )
 
 
 def of_pairs(kb, count, folder):
@@ -236,7 +240,8 @@ def test_one_more_document_leaves_most_weights_of_what_stands_together():
     mentions = {seq: [ids[seq % 120], ids[(seq % 120 + 1 + seq % 3) % 120]] for seq in range(3_000)}
     spec = GraphSpec()
     found = set(co_occurrence([[seq] for seq in range(3_000)], mentions, names, spec))
-    more = set(co_occurrence([[seq] for seq in range(3_001)], mentions | {3_000: ["n000"]},
-                             names, spec))  # fmt: skip
+    more = set(
+        co_occurrence([[seq] for seq in range(3_001)], mentions | {3_000: ["n000"]}, names, spec)
+    )
     assert len(found) > 100
     assert len(found & more) > 0.8 * len(found)

@@ -43,22 +43,37 @@ def run(folder, monkeypatch, capsys):
 
 
 def test_entities_are_made_changed_and_deleted(run):
-    made = run("create", "pool", "--type", "term", "--alias", "conn pool", "--property",
-               'size={"most": 5}', "--property", "unit=two words", "--json")  # fmt: skip
+    made = run(
+        "create",
+        "pool",
+        "--type",
+        "term",
+        "--alias",
+        "conn pool",
+        "--property",
+        'size={"most": 5}',
+        "--property",
+        "unit=two words",
+        "--json",
+    )
     assert made["properties"] == {"size": {"most": 5}, "unit": "two words"}
     assert (made["type"], made["aliases"]) == ("term", ["conn pool"])
     changed = run("update", "conn pool", "--description", "Kept open.", "--name", "Pool", "--json")
     assert (changed["id"], changed["name"], changed["description"]) == (
-        made["id"], "Pool", "Kept open.",
-    )  # fmt: skip
+        made["id"],
+        "Pool",
+        "Kept open.",
+    )
     assert run("show", "pool", "--json")["type"] == "term"
     assert "Kept open." in run("show", "pool")
     assert [each["name"] for each in run("entities", "poo", "--type", "term", "--json")] == ["Pool"]
     assert run("delete", "pool", "--json")["name"] == "Pool"
     assert "no entity" in run("show", "conn pool", code=1)
     assert [each["what"] for each in run("edits", "--json")] == [
-        "deleted 'Pool'", "changed 'pool'", "made 'pool'",
-    ]  # fmt: skip
+        "deleted 'Pool'",
+        "changed 'pool'",
+        "made 'pool'",
+    ]
     assert run("undo", "--json")["what"] == "deleted 'Pool'"
     assert run("show", "conn pool", "--json")["name"] == "Pool"
 
@@ -70,15 +85,22 @@ def test_anything_is_related_to_anything_listed_and_deleted(run, folder, target)
         workspace.entries.create("Fix pools")
     run("create", "insight")
     named = {
-        "chunk": chunk.id, "document": document.id, "uri": "http://x.org/pool",
-        "file": "file:notes/pools.md", "entry": "entry:fix-pools", "entity": "shelf.Pool",
-    }[target]  # fmt: skip
+        "chunk": chunk.id,
+        "document": document.id,
+        "uri": "http://x.org/pool",
+        "file": "file:notes/pools.md",
+        "entry": "entry:fix-pools",
+        "entity": "shelf.Pool",
+    }[target]
     made = run("relate", named, "explains", "insight", "--weight", 0.5, "--note", "why", "--json")
     kind = "document" if target == "uri" else target
     assert made["source"]["kind"] == kind
     assert made["source"]["id"] in (named.partition(":")[2], named, document.id) or kind == "entity"
-    assert run("relations", "insight", "--json") == run("relations", named, "--name", "explains",
-                                                        "--json") == [made]  # fmt: skip
+    assert (
+        run("relations", "insight", "--json")
+        == run("relations", named, "--name", "explains", "--json")
+        == [made]
+    )
     assert "why" in run("relations", "insight")
     (step,) = run("neighbors", "insight", "--json")
     assert step["target"] == made["source"]
@@ -114,16 +136,21 @@ def test_gaps_and_files(run, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["create", ""], "name"), (["create", "a", "--property", "b"], "NAME=VALUE"),
-        (["update", "nothing"], "no entity"), (["delete", "nothing"], "no entity"),
+        (["create", ""], "name"),
+        (["create", "a", "--property", "b"], "NAME=VALUE"),
+        (["update", "nothing"], "no entity"),
+        (["delete", "nothing"], "no entity"),
         (["relate", "nothing", "uses", "file:a"], "no entity"),
         (["relate", "file:", "uses", "file:a"], "no entity"),
         (["relate", "file:a", "uses", "file:a"], "itself"),
         (["relate", "file:a", "uses", "file:b", "--weight", "2"], "weight"),
-        (["undo"], "nothing"), (["undo", "7"], "no edit 7"), (["undo", "0"], "edit"),
-        (["merge", "a", "b"], "no entity"), (["export", "graph.txt"], ".graphml"),
+        (["undo"], "nothing"),
+        (["undo", "7"], "no edit 7"),
+        (["undo", "0"], "edit"),
+        (["merge", "a", "b"], "no entity"),
+        (["export", "graph.txt"], ".graphml"),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_told_and_change_nothing(run, arguments, said):
     assert said in run(*arguments, code=1)
     assert run("edits", "--json") == []

@@ -11,9 +11,23 @@ from kbkit.models import EntityType, Target, TargetKind
 from kbkit.stores.catalog import entities
 
 ODD_NAMES = [
-    "Go", "C", "R", "make", "C++", "a.*b", "[x]|(y)", "%_", "הגדרה", "مثال", "日本語", "don't",
-    "'; drop table subjects; --", "<script>alert(1)</script>", "name with  spaces", "x" * 500,
-]  # fmt: skip
+    "Go",
+    "C",
+    "R",
+    "make",
+    "C++",
+    "a.*b",
+    "[x]|(y)",
+    "%_",
+    "הגדרה",
+    "مثال",
+    "日本語",
+    "don't",
+    "'; drop table subjects; --",
+    "<script>alert(1)</script>",
+    "name with  spaces",
+    "x" * 500,
+]
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
@@ -82,9 +96,16 @@ def test_a_name_that_is_taken_is_refused(graph):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"type": ""}, {"type": "a;b"}, {"properties": {"x": object()}}, {"properties": []},
-     {"properties": {"x": float("nan")}}, {"aliases": "pool"}, {"aliases": [""]}],
-)  # fmt: skip
+    [
+        {"type": ""},
+        {"type": "a;b"},
+        {"properties": {"x": object()}},
+        {"properties": []},
+        {"properties": {"x": float("nan")}},
+        {"aliases": "pool"},
+        {"aliases": [""]},
+    ],
+)
 def test_wrong_values_are_refused_and_leave_nothing(graph, wrong):
     with pytest.raises(ConfigError):
         graph.create("thing", **wrong)
@@ -133,9 +154,12 @@ def test_relations_tie_anything_to_anything(graph, kb, workspace):
     note = Target(TargetKind.FILE, "notes/pools.md")
     workspace.entries.create("Mend", slug="fix-pools")
     for source, target in [
-        ("pool", "http://x.org/pools"), (chunk.id, "pool"), (note, chunk.id), (document.id, note),
+        ("pool", "http://x.org/pools"),
+        (chunk.id, "pool"),
+        (note, chunk.id),
+        (document.id, note),
         (Target(TargetKind.ENTRY, "fix-pools"), Target(TargetKind.CHUNK, chunk.id)),
-    ]:  # fmt: skip
+    ]:
         made = graph.relate(source, "speaks of", target, weight=0.5, note="why", by="ann")
         assert (made.name, made.weight, made.note, made.made_by) == ("speaks_of", 0.5, "why", "ann")
         assert made.created_at == made.seen_at
@@ -153,13 +177,15 @@ def test_relations_tie_anything_to_anything(graph, kb, workspace):
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        (("pool", "uses", "pool"), ConfigError), (("pool", "", "queue"), ConfigError),
-        (("pool", "a.b", "queue"), ConfigError), (("pool", "uses", "nothing"), NotFoundError),
+        (("pool", "uses", "pool"), ConfigError),
+        (("pool", "", "queue"), ConfigError),
+        (("pool", "a.b", "queue"), ConfigError),
+        (("pool", "uses", "nothing"), NotFoundError),
         (("pool", "uses", Target(TargetKind.CHUNK, "no")), NotFoundError),
         (("pool", "uses", Target(TargetKind.DOCUMENT, "no")), NotFoundError),
         (("pool", "uses", Target(TargetKind.ENTITY, "no")), NotFoundError),
     ],
-)  # fmt: skip
+)
 def test_relations_that_cannot_be_are_refused(graph, call, error):
     graph.create("pool")
     graph.create("queue")
@@ -209,8 +235,9 @@ def test_neighbours_go_by_relation_depth_and_weight(graph):
     graph.relate("b", "needs", "d")
     near = graph.neighbors("a")
     assert [(s.name, s.forward, s.relation.name) for s in near] == [
-        ("c", False, "extends"), ("b", True, "needs"),
-    ]  # fmt: skip
+        ("c", False, "extends"),
+        ("b", True, "needs"),
+    ]
     assert [s.name for s in graph.neighbors("a", depth=2, relation="needs")] == ["b", "d"]
     assert [s.name for s in graph.neighbors("a", depth=2, limit=1)] == ["c"]
     assert [s.name for s in graph.path("c", "d")] == ["c", "a", "b", "d"]

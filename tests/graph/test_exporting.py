@@ -24,8 +24,10 @@ def test_networkx_graphml_json_and_frame_say_the_same(filled, tmp_path):
     whole = filled.to_networkx()
     ((source, target, name, data),) = whole.edges(keys=True, data=True)
     assert (whole.nodes[source]["name"], name, whole.nodes[target]["name"]) == (
-        "pool", "uses", "queue <script>",
-    )  # fmt: skip
+        "pool",
+        "uses",
+        "queue <script>",
+    )
     assert (data["weight"], data["note"]) == (0.5, "a & b")
     assert len(whole) == 3
     read = nx.read_graphml(filled.export(tmp_path / "deep" / "graph.graphml"))
@@ -85,8 +87,10 @@ def test_the_command_line_shows_and_changes_the_graph(tmp_path):
         return result.stdout
 
     assert {each["name"] for each in json.loads(run("entities", "--json"))} == {
-        "random access memory", "RAM", "disk",
-    }  # fmt: skip
+        "random access memory",
+        "RAM",
+        "disk",
+    }
     assert (
         json.loads(run("relate", "RAM", "faster than", "disk", "--json"))["name"] == "faster_than"
     )

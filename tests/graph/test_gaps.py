@@ -12,8 +12,11 @@ def gaps(workspace, kind):
 
 def named_by(kb, text, count=3, start=0):
     for number in range(start, start + count):
-        kb.add(f"Page {number}", f"# Page {number}\n\n{text} It is page {number}.",
-               source=f"http://x.org/{number}.html")  # fmt: skip
+        kb.add(
+            f"Page {number}",
+            f"# Page {number}\n\n{text} It is page {number}.",
+            source=f"http://x.org/{number}.html",
+        )
 
 
 def test_what_several_documents_name_and_none_describes(workspace, kb):
@@ -93,8 +96,9 @@ def test_a_note_that_others_link_to_and_is_not_there_is_missing(workspace):
     workspace.files.write("plans/shelf.md", "As [[pool sizes]] says.\n")
     found = workspace.graph.gaps(kind="missing")
     assert [(gap.target.kind, gap.name) for gap in found] == [
-        ("file", "Pool sizes"), ("file", "plans/limits.md")
-    ]  # fmt: skip
+        ("file", "Pool sizes"),
+        ("file", "plans/limits.md"),
+    ]
     first, second = found
     assert first.reason == "2 notes link to it, and it is not there"
     assert second.reason == "plans/pool.md links to it, and it is not there"
@@ -112,8 +116,11 @@ def test_every_kind_of_gap_has_its_reason_and_where_to_start(workspace, kb):
     """Of one knowledge base that has all of them; those of entities by hand begin nowhere."""
     named_by(kb, "Set `pool.max_size` and `pool.timeout` first.")
     parts = "".join(f"## Part {n}\n\nUse `shelf.open()` as {n}.\n\n" for n in range(4))
-    kb.add("shelf", f"# Shelf\n\n## shelf.open {{#shelf.open}}\n\nOpens.\n\n{parts}",
-           source="http://x.org/s")  # fmt: skip
+    kb.add(
+        "shelf",
+        f"# Shelf\n\n## shelf.open {{#shelf.open}}\n\nOpens.\n\n{parts}",
+        source="http://x.org/s",
+    )
     rain = "".join(f"## {n} o'clock\n\nit rained, {n} times.\n\n" for n in range(4))
     kb.add("rain", f"# rain\n\n{rain}", source="http://x.org/rain.html")
     kb.rate(next(iter(kb.chunks)).id, 1, query="what is pool.timeout?")
@@ -140,8 +147,16 @@ def test_gaps_are_asked_for_by_kind_and_knowledge_base(workspace, kb):
 
 def test_acronyms_and_spellings_are_suggested_with_their_evidence(workspace):
     graph = workspace.graph
-    for name in ("random access memory", "RAM", "serialisation rule", "serialization rule",
-                 "input file", "output file", "phase 1 build", "phase 2 build"):  # fmt: skip
+    for name in (
+        "random access memory",
+        "RAM",
+        "serialisation rule",
+        "serialization rule",
+        "input file",
+        "output file",
+        "phase 1 build",
+        "phase 2 build",
+    ):
         graph.create(name, type="term")
     found = {each.names: each for each in graph.suggestions()}
     assert set(found) == {("random access memory", "RAM")}  # no passage has the others

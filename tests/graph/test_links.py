@@ -16,8 +16,10 @@ TOC = "\n".join(f"- [Part {n}](part{n}.html) {{#toc-{n}}}" for n in range(6))
         (" • ".join(f"[i{n}](i{n}.html)" for n in range(9)), []),
         ("\n".join(f"| [`k{n}`](k{n}.html): | | [Section](s.html) |" for n in range(3)), []),
         (", ".join(f"[`o{n}`](o{n}.html)" for n in range(9)), [f"o{n}" for n in range(9)]),
-        ("\n".join(f"- [p{n}](p{n}.html) does what no other does" for n in range(9)),
-         [f"p{n}" for n in range(9)]),
+        (
+            "\n".join(f"- [p{n}](p{n}.html) does what no other does" for n in range(9)),
+            [f"p{n}" for n in range(9)],
+        ),
         ("| [Name](n.html) | [Type](t.html) |\n| --- | --- |\n| [`a`](a.html) | text |", ["a"]),
         ("| a | b |\n| :-- | --: |\n| [`a`](a.html) | text |", ["a"]),
         ("| [Status:](dict.html#Status) | see [`core`](core.html) |", ["core"]),
@@ -29,7 +31,7 @@ TOC = "\n".join(f"- [Part {n}](part{n}.html) {{#toc-{n}}}" for n in range(6))
         ("![picture](p.png) and `[code](c.html)`", []),
         ("", []),
     ],
-)  # fmt: skip
+)
 def test_links_of_prose_are_told_from_furniture(text, kept):
     assert [found[2].removesuffix(".html") for found in links_of(text)] == kept
 

@@ -9,8 +9,11 @@ from kbkit.errors import ConfigError, NotFoundError
 
 def test_chunks_that_share_rare_subjects_are_related(workspace, kb):
     for number in range(30):
-        kb.add(f"d{number}", f"# Page {number}\n\nAll set `pool.size` here ({number}).",
-               source=f"http://x.org/{number}")  # fmt: skip
+        kb.add(
+            f"d{number}",
+            f"# Page {number}\n\nAll set `pool.size` here ({number}).",
+            source=f"http://x.org/{number}",
+        )
     kb.add("a", "# A\n\nSet `pool.size` and `pool.timeout`.", source="http://x.org/a")
     kb.add("b", "# B\n\n`pool.timeout` is in seconds.", source="http://x.org/b")
     by_text = {chunk.text: chunk.id for chunk in kb.chunks}

@@ -32,12 +32,36 @@ def fill(kb, more=""):
 def stored(graph):
     """All that a graph has, but for when it was last read."""
     return (
-        [(each.id, each.source, each.name, each.target, each.weight, each.evidence, each.note,
-          each.made_by, each.by_hand) for each in graph.relations(limit=10_000)],
-        [(each.id, each.name, each.type, each.description, each.aliases, each.properties,
-          each.chunks, each.made_by, each.by_hand) for each in graph.entities(limit=10_000)],
+        [
+            (
+                each.id,
+                each.source,
+                each.name,
+                each.target,
+                each.weight,
+                each.evidence,
+                each.note,
+                each.made_by,
+                each.by_hand,
+            )
+            for each in graph.relations(limit=10_000)
+        ],
+        [
+            (
+                each.id,
+                each.name,
+                each.type,
+                each.description,
+                each.aliases,
+                each.properties,
+                each.chunks,
+                each.made_by,
+                each.by_hand,
+            )
+            for each in graph.entities(limit=10_000)
+        ],
         graph.suggestions(),
-    )  # fmt: skip
+    )
 
 
 def chunk_of(kb):
@@ -50,7 +74,11 @@ EDITS = {
         "pool of things", aliases=["connections"]
     ),
     "update": lambda graph, _: graph.update(
-        "shelf.Pool", name="The Pool", type="term", description="Ours.", properties={"a": 1},
+        "shelf.Pool",
+        name="The Pool",
+        type="term",
+        description="Ours.",
+        properties={"a": 1},
         aliases=["pool"],
     ),
     "aliases": lambda graph, _: graph.update("made", aliases=["other alias"]),
@@ -62,7 +90,10 @@ EDITS = {
         "shelf.Pool.get", "raises", "shelf.PoolError", weight=0.1, note="by hand"
     ),
     "change a relation": lambda graph, _: graph.relate(
-        "made", "uses", "shelf.Pool", weight=0.1,
+        "made",
+        "uses",
+        "shelf.Pool",
+        weight=0.1,
         expected=graph.relations("made", name="uses")[0].seen_at,
     ),
     "delete a relation that is read": lambda graph, _: graph.delete(
@@ -74,7 +105,7 @@ EDITS = {
     "merge": lambda graph, _: graph.merge("shelf.Pool", "made"),
     "merge what was refused": lambda graph, _: graph.merge("made thing", "made things too"),
     "refuse": lambda graph, _: graph.refuse("shelf.Pool", "made"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -120,11 +151,15 @@ def test_it_is_taken_back_after_the_documents_changed(filled, kb, edit, tmp_path
 def said(graph):
     """What a graph says, whatever the ids of its documents are."""
     return (
-        {(_name(graph, each.source), each.name, _name(graph, each.target), round(each.weight, 9))
-         for each in graph.relations(limit=10_000)},
-        {(each.name, each.type, each.description, each.aliases, each.by_hand)
-         for each in graph.entities(limit=10_000)},
-    )  # fmt: skip
+        {
+            (_name(graph, each.source), each.name, _name(graph, each.target), round(each.weight, 9))
+            for each in graph.relations(limit=10_000)
+        },
+        {
+            (each.name, each.type, each.description, each.aliases, each.by_hand)
+            for each in graph.entities(limit=10_000)
+        },
+    )
 
 
 def _name(graph, target):
@@ -148,8 +183,9 @@ def test_everybody_takes_back_what_is_their_own(graph):
     graph.create("pool", by="ann")
     graph.create("queue", by="bob")
     assert [(each.what, each.made_by) for each in graph.edits()] == [
-        ("made 'queue'", "bob"), ("made 'pool'", "ann"),
-    ]  # fmt: skip
+        ("made 'queue'", "bob"),
+        ("made 'pool'", "ann"),
+    ]
     assert graph.undo(by="ann").what == "made 'pool'"
     assert [each.name for each in graph.entities()] == ["queue"]
     with pytest.raises(NotFoundError, match="ann changed nothing"):

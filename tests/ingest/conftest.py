@@ -25,9 +25,11 @@ def wordy_config(wordy):
 
     def make(**arguments):
         embedding = {
-            "type": "llama-index", "model": "wordy_embedding:WordyEmbedding", "batch_size": 4,
+            "type": "llama-index",
+            "model": "wordy_embedding:WordyEmbedding",
+            "batch_size": 4,
             "arguments": arguments,
-        }  # fmt: skip
+        }
         return KnowledgeBaseSpec.model_validate(
             {"embedding": embedding, "chunking": ChunkingSpec(size=100)}
         )

@@ -173,8 +173,11 @@ def test_a_document_that_changes_meanwhile_gets_no_stale_card(workspace):
     class Slow(HashEmbedder):
         def embed_passages(self, texts):
             if not self.embedded:  # as another process may, while the model works
-                kb.add("Tea 0", "# Tea 0\n\nSomething else is told of it, in eight words at least.",
-                       source="text:0")  # fmt: skip
+                kb.add(
+                    "Tea 0",
+                    "# Tea 0\n\nSomething else is told of it, in eight words at least.",
+                    source="text:0",
+                )
             return super().embed_passages(texts)
 
     slow = Slow()

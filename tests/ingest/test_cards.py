@@ -19,20 +19,29 @@ def card_of(title, content):
 @pytest.mark.parametrize(
     ("title", "content", "card"),
     [
-        ("tea(1)", f"# tea(1)\n\n{PROSE}\n\n## NAME\n\ntea - make tea\n\n## OPTIONS\n\n-h\n",
-         "tea(1). tea - make tea NAME; OPTIONS"),
-        ("3.1. Tea", f"# 3.1. Tea\n\n{PROSE}\n\n## 3.1.1. Green\n\n## B. Black\n\n## 2024 in tea\n",
-         f"Tea. {PROSE} Green; Black; 2024 in tea"),
+        (
+            "tea(1)",
+            f"# tea(1)\n\n{PROSE}\n\n## NAME\n\ntea - make tea\n\n## OPTIONS\n\n-h\n",
+            "tea(1). tea - make tea NAME; OPTIONS",
+        ),
+        (
+            "3.1. Tea",
+            f"# 3.1. Tea\n\n{PROSE}\n\n## 3.1.1. Green\n\n## B. Black\n\n## 2024 in tea\n",
+            f"Tea. {PROSE} Green; Black; 2024 in tea",
+        ),
         ("Tea", "# Tea\n\n## Green\n\n- one\n\n## Black\n\n- two\n", "Tea Green; Black"),
         ("Tea", "```\nbrew(water, leaves)\n```\n", "Tea"),
         ("Tea", "", "Tea"),
         ("", "", ""),
         ("", "tea", "tea"),
-        ("緑茶", "# 緑茶\n\n緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。\n",
-         "緑茶. 緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。"),
+        (
+            "緑茶",
+            "# 緑茶\n\n緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。\n",
+            "緑茶. 緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。",
+        ),
         ("C. elegans", f"{PROSE}", f"C. elegans. {PROSE}"),
     ],
-)  # fmt: skip
+)
 def test_a_card_says_what_a_document_is(title, content, card):
     assert card_of(title, content) == card
 

@@ -27,13 +27,36 @@ lines = st.one_of(
     st.builds("{} {}".format, st.sampled_from(["#", "##", "###", "######"]), words),
     st.builds("{} {} {{#a{}}}".format, st.sampled_from(["#", "##"]), words, st.integers(0, 3)),
     st.sampled_from(
-        ["```", "```python", "~~~", "~~~~", "  ```", "- ```", "> ```", "===", "---", "\f",
-         "<!-- page 3 -->", "<!--", "-->", "<pre>", "</pre>", "| a | b |", "|---|---|", "- item",
-         "1. item", "    code", "\tcode", "> quote", "***", "```x```"]
+        [
+            "```",
+            "```python",
+            "~~~",
+            "~~~~",
+            "  ```",
+            "- ```",
+            "> ```",
+            "===",
+            "---",
+            "\f",
+            "<!-- page 3 -->",
+            "<!--",
+            "-->",
+            "<pre>",
+            "</pre>",
+            "| a | b |",
+            "|---|---|",
+            "- item",
+            "1. item",
+            "    code",
+            "\tcode",
+            "> quote",
+            "***",
+            "```x```",
+        ]
     ),
     st.builds(lambda word, count: (word + " ") * count, words, st.integers(1, 60)),
     st.builds(lambda count: "x" * count, st.integers(1, 900)),
-)  # fmt: skip
+)
 documents = st.lists(lines, max_size=40).map("\n".join)
 
 
@@ -306,8 +329,10 @@ def test_anchors_are_no_text() -> None:
 def test_paragraphs_of_long_chapters_never_share_a_chunk_and_short_ones_do():
     long = "\n\n".join(f"# {name}\n\n" + f"{name} words. " * 20 for name in ("Tea", "Milk", "Jam"))
     assert [span.heading_path for span in cut(f"# Book\n\n{long}", "paragraph", 1000)] == [
-        ("Tea",), ("Milk",), ("Jam",)
-    ]  # fmt: skip
+        ("Tea",),
+        ("Milk",),
+        ("Jam",),
+    ]
     short = "\n\n".join(f"## {name}\n\nA line." for name in ("Tea", "Milk", "Jam"))
     assert len(list(cut(f"# Book\n\n{short}", "paragraph", 1000))) == 1
     assert len(list(cut(f"# Book\n\nA line.\n\n{long}\n\n{short}", "paragraph", 1000))) == 5

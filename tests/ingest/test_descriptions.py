@@ -16,19 +16,36 @@ PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to
     ("title", "content", "stated", "line"),
     [
         ("Tea", f"# Tea\n\n{PROSE}\n", "How to brew it", "How to brew it"),
-        ("tea(1)", f"# tea(1)\n\n{PROSE}\n\n## NAME\n\ntea - make tea\n", "Manual pages",
-         "tea - make tea"),
+        (
+            "tea(1)",
+            f"# tea(1)\n\n{PROSE}\n\n## NAME\n\ntea - make tea\n",
+            "Manual pages",
+            "tea - make tea",
+        ),
         ("Tea", f"# Tea\n\n{PROSE}\n", " Tea. ", PROSE),  # no more than the title
         ("Tea", f"# Tea\n\n{PROSE}\n", ["How"], PROSE),
         ("Tea", f"# Tea\n\n{PROSE}\n", "", PROSE),
         ("Tea", "# Tea\n", "a\x1b[31mb\u202e\n\n c\x00", "a [31mb c"),
-        ("Tea", f"# Tea\n\nBriefly.\n\n{PROSE}\n\nMore of it follows here, in many words.", "",
-         PROSE),
-        ("Tea", "# Tea\n\nNew in version 3.2: all of this, which is as long as a paragraph.\n\n"
-         f"Note that none of this is of any importance to those who read here.\n\n{PROSE}", "",
-         PROSE),
-        ("Tea", "# Tea\n\nIn other languages: [German](d.html) | [French](f.html) | [Dutch](n.html)"
-         f" [Old Norse](o.html) | [High Valyrian](v.html)\n\n{PROSE}\n", "", PROSE),
+        (
+            "Tea",
+            f"# Tea\n\nBriefly.\n\n{PROSE}\n\nMore of it follows here, in many words.",
+            "",
+            PROSE,
+        ),
+        (
+            "Tea",
+            "# Tea\n\nNew in version 3.2: all of this, which is as long as a paragraph.\n\n"
+            f"Note that none of this is of any importance to those who read here.\n\n{PROSE}",
+            "",
+            PROSE,
+        ),
+        (
+            "Tea",
+            "# Tea\n\nIn other languages: [German](d.html) | [French](f.html) | [Dutch](n.html)"
+            f" [Old Norse](o.html) | [High Valyrian](v.html)\n\n{PROSE}\n",
+            "",
+            PROSE,
+        ),
         ("p.T", "```python\nclass p.T()\n```\n\nSource: `p/tea.py`, line 14, in p 0.2\n", "", ""),
         ("Tea", "Deprecated since version 3.2, and for many good reasons too.", "", ""),
         ("Tea", "# Tea\n\nHow to *brew* [it](http://a.invalid).\n", "", "How to brew it."),
@@ -38,12 +55,20 @@ PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to
         ("Code", "```\nbrew(water, leaves)\n```\n", "", ""),
         ("List", "- one\n- two\n", "", ""),
         ("", "", "", ""),
-        ("緑茶", "# 緑茶\n\n緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。\n", "",
-         "緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。"),
-        ("Tee", "# Tee\n\nEin Aufguss aus den Blättern der Teepflanze, heiß oder kalt getrunken.\n",
-         "", "Ein Aufguss aus den Blättern der Teepflanze, heiß oder kalt getrunken."),
+        (
+            "緑茶",
+            "# 緑茶\n\n緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。\n",
+            "",
+            "緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。",
+        ),
+        (
+            "Tee",
+            "# Tee\n\nEin Aufguss aus den Blättern der Teepflanze, heiß oder kalt getrunken.\n",
+            "",
+            "Ein Aufguss aus den Blättern der Teepflanze, heiß oder kalt getrunken.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_line_says_what_a_document_is(title, content, stated, line):
     assert describe(title, content, {"description": stated}) == line
 
@@ -136,9 +161,10 @@ def test_what_all_pages_of_a_site_state_describes_none(workspace, tmp_path):
     source = kbkit.MirrorSource(path=str(site), base_url="http://tea.invalid/")
     kb.ingest(source)
     expected = {
-        "green": said.format("green"), "white": said.format("white"),
+        "green": said.format("green"),
+        "white": said.format("white"),
         "black": "How <b>black</b> tea is brewed",
-    }  # fmt: skip
+    }
     assert described(kb) == expected
     # a page that comes later states the same, though the others' line says something else by now
     (site / "yellow.html").write_text(page("yellow", said.format("yellow"), state=ALL))

@@ -117,9 +117,12 @@ def test_only_what_changed_is_asked_about_again_and_another_model_about_all(work
         assert "drunk cold" in service.pages()[3]
         assert "Vessel of sort 1" in texts(kb)["text:1"]
         assert kb.documents.expand(model, questions=1).written == 3
-        assert kb.documents.expand(
-            ScriptedLLM(api_base=service.address, model="newer"), estimate=True, questions=1
-        ).documents == 3  # fmt: skip
+        assert (
+            kb.documents.expand(
+                ScriptedLLM(api_base=service.address, model="newer"), estimate=True, questions=1
+            ).documents
+            == 3
+        )
         assert len(service.asked) == 7
 
 
@@ -260,8 +263,9 @@ def test_work_is_stopped_and_goes_on(workspace):
         report = kb.documents.expand(model, on_progress=told.append, stop=lambda: len(told) >= 4)
         assert (report.written, report.documents) == (4, 26)
         assert [(each.stage, each.done, each.total) for each in told[:2]] == [
-            ("expand", 1, 30), ("expand", 2, 30),
-        ]  # fmt: skip
+            ("expand", 1, 30),
+            ("expand", 2, 30),
+        ]
         assert sum("Vessel" in text for text in texts(kb).values()) == 4
         assert kb.documents.expand(model).written == 26
         assert len(service.asked) == 30
@@ -353,11 +357,15 @@ def recipe(tmp_path, address, **options):
         (folder / f"{n}.md").write_text(f"# Tea {n}\n\nBrews leaves for {n} guests at a time.\n")
     arguments = {"api_base": address, "api_key": "${SCRIPTED_KEY}"}
     path = tmp_path / "drinks.yaml"
-    path.write_text(yaml.safe_dump({
-        "name": "drinks",
-        "sources": [{"type": "files", "path": "pages/*.md"}],
-        "expand": {"llm": PATH, "arguments": arguments, **options},
-    }))  # fmt: skip
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "name": "drinks",
+                "sources": [{"type": "files", "path": "pages/*.md"}],
+                "expand": {"llm": PATH, "arguments": arguments, **options},
+            }
+        )
+    )
     return path
 
 
@@ -421,6 +429,7 @@ def test_learned_questions_match_by_meaning_as_soon_as_the_model_serves_the_card
         assert not kb.improve()
         embedder = handle_of(kb).row().card_embedder
         assert embedder.startswith("onnx:")
-        hit = next(h for h in kb.search("remove documents forever", limit=40)
-                   if h.chunk.id == chunk.id)  # fmt: skip
+        hit = next(
+            h for h in kb.search("remove documents forever", limit=40) if h.chunk.id == chunk.id
+        )
         assert hit.parts.learned > 0

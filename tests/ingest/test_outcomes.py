@@ -52,9 +52,13 @@ def states(kb):
 def test_each_outcome_has_its_count_and_its_state(workspace, script):
     kb, told = workspace.create("notes"), []
     script(
-        text("a"), text("b"), said("d", Outcome.SKIPPED, "empty"), said("e", Outcome.SKIPPED),
-        text("c"), said("f", Outcome.FAILED, "HTTP 500"),
-    )  # fmt: skip
+        text("a"),
+        text("b"),
+        said("d", Outcome.SKIPPED, "empty"),
+        said("e", Outcome.SKIPPED),
+        text("c"),
+        said("f", Outcome.FAILED, "HTTP 500"),
+    )
     first = kb.ingest(SCRIPTED, on_progress=told.append)
     assert (first.new, first.fetched, first.same, first.gone) == (3, 3, 0, 0)
     assert first.skipped == (Problem("d", "empty"),)
@@ -65,17 +69,23 @@ def test_each_outcome_has_its_count_and_its_state(workspace, script):
     assert crawled[-1].so_far.fetched == 3
 
     script(
-        said("a", Outcome.UNCHANGED), said("b", Outcome.FAILED, "HTTP 503"),
-        said("c", Outcome.GONE, "HTTP 404"), said("nobody", Outcome.UNCHANGED),
-        said("nothing", Outcome.GONE, "HTTP 410"), said("g", Outcome.FAILED, "HTTP 500"),
-    )  # fmt: skip
+        said("a", Outcome.UNCHANGED),
+        said("b", Outcome.FAILED, "HTTP 503"),
+        said("c", Outcome.GONE, "HTTP 404"),
+        said("nobody", Outcome.UNCHANGED),
+        said("nothing", Outcome.GONE, "HTTP 410"),
+        said("g", Outcome.FAILED, "HTTP 500"),
+    )
     second = kb.refresh()
     assert (second.new, second.changed, second.same, second.gone) == (0, 0, 1, 1)
     assert second.chunks_removed == 1
     assert [problem.uri for problem in second.failed] == ["b", "nothing", "g"]
     assert second.documents == (kb.documents["a"].id,)
-    assert states(kb) == {"a": DocumentState.CURRENT, "b": DocumentState.STALE,
-                          "c": DocumentState.GONE}  # fmt: skip
+    assert states(kb) == {
+        "a": DocumentState.CURRENT,
+        "b": DocumentState.STALE,
+        "c": DocumentState.GONE,
+    }
 
     script(text("b", "More of it."), said("c", Outcome.UNCHANGED), said("b", Outcome.UNCHANGED))
     third = kb.refresh()
@@ -103,9 +113,10 @@ def test_what_was_visited_is_remembered_with_its_document(workspace, script):
     failed = PageRecord("http://x.org/b", 2)
     stored = PageRecord("http://x.org/c", 1, etag='"2"', document_uri="c")
     script(
-        text("a"), replace(text("c"), record=stored),
+        text("a"),
+        replace(text("c"), record=stored),
         SourceEvent("b", Outcome.FAILED, reason="HTTP 500", record=failed),
-    )  # fmt: skip
+    )
     kb.ingest(SCRIPTED)
     assert [record.url for record in ScriptedSource.known] == []
     # its address is another now than that of the document
@@ -162,8 +173,9 @@ def test_how_faithfully_documents_were_read_is_added_up():
     assert len(counters.warnings) == 1
     # what no page of it has is no figure of it; of the first source everything is
     assert counters.fidelity({"code": (5, 6), "words": (0, 0)}) == {
-        "pages": (3, 3), "words": (25, 30)
-    }  # fmt: skip
+        "pages": (3, 3),
+        "words": (25, 30),
+    }
     assert "rows" not in counters.fidelity({})
     counters.measured(SourceDocument("e", "e", "text", fidelity={"rows": (0, 0)}))
     assert counters.fidelity({})["rows"] == (0, 0)

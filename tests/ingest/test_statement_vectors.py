@@ -38,18 +38,25 @@ def says(number):
 def farmer(given, statements=says):
     """Answers about passages that name a number."""
     found = re.findall(r"^\[(\d+)\]$.*?Ledger (\d+)", given, re.MULTILINE | re.DOTALL)
-    return json.dumps({"passages": [
-        {"number": int(place), "statements": statements(int(number))} for place, number in found
-    ]})  # fmt: skip
+    return json.dumps(
+        {
+            "passages": [
+                {"number": int(place), "statements": statements(int(number))}
+                for place, number in found
+            ]
+        }
+    )
 
 
 def spec(service, text="normalized", **embedding):
     given = {"type": "static", "text": text, **embedding}
-    return KnowledgeBaseSpec.model_validate({
-        "embedding": given,
-        "annotation": LlmAnnotation(llm=PATH, arguments={"api_base": service.address}),
-        "chunking": ChunkingSpec(size=200),
-    })  # fmt: skip
+    return KnowledgeBaseSpec.model_validate(
+        {
+            "embedding": given,
+            "annotation": LlmAnnotation(llm=PATH, arguments={"api_base": service.address}),
+            "chunking": ChunkingSpec(size=200),
+        }
+    )
 
 
 def filled(workspace, made, count=COUNT):
@@ -129,8 +136,7 @@ def test_several_statements_are_added_up(workspace):
 
 def test_only_what_changed_is_embedded_again(workspace, wordy):
     with serve(farmer) as service:
-        remote = {"type": "llama-index", "model": "wordy_embedding:WordyEmbedding",
-                  "arguments": {}}  # fmt: skip
+        remote = {"type": "llama-index", "model": "wordy_embedding:WordyEmbedding", "arguments": {}}
         kb = filled(workspace, spec(service, **remote))
         wordy.batches.clear()
         kb.improve()
@@ -143,10 +149,14 @@ def test_only_what_changed_is_embedded_again(workspace, wordy):
         # a name that is known now has chunks annotated anew, which say what they said
         before = vectors(kb)
         kb.configure(
-            kb.spec.model_copy(update={"annotation": LlmAnnotation.model_validate(
-                {**kb.spec.annotation.model_dump(), "names": [{"name": "columns"}]}
-            )})
-        )  # fmt: skip
+            kb.spec.model_copy(
+                update={
+                    "annotation": LlmAnnotation.model_validate(
+                        {**kb.spec.annotation.model_dump(), "names": [{"name": "columns"}]}
+                    )
+                }
+            )
+        )
         assert [each.entities for each in kb.annotations] == [("columns",)] * COUNT
         assert wordy.batches == []
         assert kb.improve().chunks == 0
@@ -159,8 +169,7 @@ def test_chunks_that_stay_in_a_changed_document_keep_their_vectors(workspace, wo
         return "\n\n".join(f"## Part {n}\n\nLedger {n} has columns of sums." for n in numbers)
 
     with serve(farmer) as service:
-        remote = {"type": "llama-index", "model": "wordy_embedding:WordyEmbedding",
-                  "arguments": {}}  # fmt: skip
+        remote = {"type": "llama-index", "model": "wordy_embedding:WordyEmbedding", "arguments": {}}
         made = spec(service, **remote).model_copy(update={"chunking": ChunkingSpec(size=100)})
         kb = workspace.create("ledgers", spec=made)
         kb.add("Long", text(*range(6)), source="text:long")
@@ -170,14 +179,18 @@ def test_chunks_that_stay_in_a_changed_document_keep_their_vectors(workspace, wo
         kb.improve()
         texts = [each for batch in wordy.batches for each in batch]
         assert [each.rpartition("\n")[2] for each in texts] == [
-            "Ledger 33 has columns of sums.", "Harvest of field 33."
-        ]  # fmt: skip
+            "Ledger 33 has columns of sums.",
+            "Harvest of field 33.",
+        ]
 
 
 def test_another_embedder_embeds_what_the_one_before_did(workspace, wordy):
     with serve(farmer) as service:
-        remote = {"type": "llama-index", "model": "wordy_embedding:WordyEmbedding",
-                  "arguments": {"dimensions": 32}}  # fmt: skip
+        remote = {
+            "type": "llama-index",
+            "model": "wordy_embedding:WordyEmbedding",
+            "arguments": {"dimensions": 32},
+        }
         kb = filled(workspace, spec(service))
         wordy.batches.clear()
         report = kb.configure(spec(service, **remote))
@@ -192,8 +205,12 @@ def test_another_embedder_embeds_what_the_one_before_did(workspace, wordy):
 
 def test_it_goes_on_where_it_was_stopped(workspace, wordy):
     with serve(farmer) as service:
-        remote = {"type": "llama-index", "model": "wordy_embedding:WordyEmbedding",
-                  "arguments": {}, "batch_size": 2}  # fmt: skip
+        remote = {
+            "type": "llama-index",
+            "model": "wordy_embedding:WordyEmbedding",
+            "arguments": {},
+            "batch_size": 2,
+        }
         kb = filled(workspace, spec(service, "chunk", **remote))
         wordy.batches.clear()
         kb.configure(spec(service, **remote), stop=lambda: len(wordy.batches) >= 3)

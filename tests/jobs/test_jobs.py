@@ -65,8 +65,12 @@ def test_a_job_comes_to_its_end_and_says_what_came_of_it(jobs):
     assert (job.state, job.result) == (JobState.DONE, {"url": "a", "kbs": 0})
     assert (job.owner, job.kbs, job.attempts) == ("ann", ("drinks",), 1)
     assert job.progress.to_dict() == {
-        "stage": "store", "done": 2, "total": 3, "message": "b.md", "so_far": None,
-    }  # fmt: skip
+        "stage": "store",
+        "done": 2,
+        "total": 3,
+        "message": "b.md",
+        "so_far": None,
+    }
     assert job.started_at <= job.ended_at
     assert made.list()[0] == job
     assert from_dict(Job, job.to_dict()) == job
@@ -85,8 +89,9 @@ def test_a_job_that_fails_says_why_and_nothing_of_the_servers_own(jobs, caplog):
     assert job.problem.to_dict() == {"error": "NotFoundError", "detail": "no knowledge base 'a'"}
     job = made.wait(made.start("crash", {}).id, SOON)
     assert job.problem.to_dict() == {
-        "error": "ServerError", "detail": "the server failed; its log says why"
-    }  # fmt: skip
+        "error": "ServerError",
+        "detail": "the server failed; its log says why",
+    }
     assert "/secret/path" in caplog.text
 
 
@@ -150,9 +155,11 @@ def test_an_import_of_files_that_was_stopped_is_taken_up_where_it_was(workspace)
     kb = workspace.create("sent")
     pages = [(f"{number:03}.md", b"# Tea\n\nNumber %d." % number) for number in range(60)]
     arguments = {
-        "kb": "sent", "strict": True, "sources": [{"type": "files", "path": "**"}],
+        "kb": "sent",
+        "strict": True,
+        "sources": [{"type": "files", "path": "**"}],
         "uploads": store_uploads(workspace, pages),
-    }  # fmt: skip
+    }
     told = []
     first = TASKS["import"](workspace, arguments, told.append, lambda: bool(told))
     assert first["report"]["interrupted"]
@@ -179,8 +186,10 @@ def test_a_job_whose_server_is_killed_is_taken_up_but_not_for_ever(tmp_path):
     for again in ([], ["again"], ["again"]):
         run = subprocess.run(
             [sys.executable, "-c", KILLED, str(tmp_path / "kb"), *again],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert (run.returncode, run.stdout) == (-signal.SIGKILL, "x\n"), run.stderr
     with kbkit.open(tmp_path / "kb") as workspace:
         made = Jobs(workspace, tasks={"die": lambda *_: os._exit(1)})

@@ -22,12 +22,69 @@ from tests.growth import grows_with
 
 GUIDES = sorted((Path(__file__).parents[2] / "site").glob("*.md"))
 PIECES = [
-    "\n", "\n\n", "a", "b c", "# ", "## x", "```", "~~~", "- ", "-   ", "* ", "+ ", "1. ", "2) ",
-    "> ", ">", "    ", "  ", " ", "\t", "|", "a | b", "\n---\n", "\n===\n", "* * *", "\n  ",
-    "| a | b |\n|---|:-:|\n", "[x]: /u", "[x](u)", "[TOC]", "`", "**", "*", "_", "<b>", "\\", "#",
-    "---", "(", ":", "=", "é", "12", "\u00a0", "\x0c", "\u2028", "<!--", "-->", "<pre>", "</pre>",
-    "<div>", "<?", "?>", "<!X", "<https://x>", "\r\n", "\r", "[y", "]", " #", "- x\n\n  ", "> - ",
-]  # fmt: skip
+    "\n",
+    "\n\n",
+    "a",
+    "b c",
+    "# ",
+    "## x",
+    "```",
+    "~~~",
+    "- ",
+    "-   ",
+    "* ",
+    "+ ",
+    "1. ",
+    "2) ",
+    "> ",
+    ">",
+    "    ",
+    "  ",
+    " ",
+    "\t",
+    "|",
+    "a | b",
+    "\n---\n",
+    "\n===\n",
+    "* * *",
+    "\n  ",
+    "| a | b |\n|---|:-:|\n",
+    "[x]: /u",
+    "[x](u)",
+    "[TOC]",
+    "`",
+    "**",
+    "*",
+    "_",
+    "<b>",
+    "\\",
+    "#",
+    "---",
+    "(",
+    ":",
+    "=",
+    "é",
+    "12",
+    "\u00a0",
+    "\x0c",
+    "\u2028",
+    "<!--",
+    "-->",
+    "<pre>",
+    "</pre>",
+    "<div>",
+    "<?",
+    "?>",
+    "<!X",
+    "<https://x>",
+    "\r\n",
+    "\r",
+    "[y",
+    "]",
+    " #",
+    "- x\n\n  ",
+    "> - ",
+]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
 NASTY = {
     "a comment before an underline": "<!-- c\n-->\n===",
@@ -48,7 +105,7 @@ NASTY = {
     "tabs": "#\tA\n\n-\t# B\n\n\t# C\n\n>\t# D\n\n1.\tx\n\n\t```\n\t# E\n\t```\n\n# F",
     "closing hashes": "# A #\n## B ##\n### C#\n#\n# #\n## \\#",
     "tables": "| # A | b |\n|---|---|\n| ``` | c |\n\n# D | e\n|---|---|\n| f | g |\n\n# H",
-}  # fmt: skip
+}
 
 _ODD = re.compile(
     r"^[ >\t]*(?:[-*+]|\d{1,9}[.)])[^\n]*\|[^\n]*\n[ >\t]*[|:-][-|: \t]*$|\A---[ \t]*\n\w", re.M
@@ -200,13 +257,40 @@ def test_all_readers_see_the_same(text):
 
 LINES = st.lists(
     st.sampled_from(
-        ["# A", "## B c", "text", "more *text*", "", "", "```", "~~~", "    code", "- item",
-         "  more", "    - deep", "1. one", "> quote", "> # Q", "- # L", "===", "---", "<!-- c",
-         "-->", "<div>", "| a | b |", "|---|---|", "[x]: /u", "\tcode", "  ```", "> ```", "- ```",
-         "&amp; <b>x</b>"]
+        [
+            "# A",
+            "## B c",
+            "text",
+            "more *text*",
+            "",
+            "",
+            "```",
+            "~~~",
+            "    code",
+            "- item",
+            "  more",
+            "    - deep",
+            "1. one",
+            "> quote",
+            "> # Q",
+            "- # L",
+            "===",
+            "---",
+            "<!-- c",
+            "-->",
+            "<div>",
+            "| a | b |",
+            "|---|---|",
+            "[x]: /u",
+            "\tcode",
+            "  ```",
+            "> ```",
+            "- ```",
+            "&amp; <b>x</b>",
+        ]
     ),
     max_size=14,
-).map("\n".join)  # fmt: skip
+).map("\n".join)
 
 
 @given(LINES)
@@ -218,11 +302,30 @@ def test_all_readers_see_the_same_in_any_text(text):
 
 @pytest.mark.parametrize(
     "unit",
-    ["# a\n", "# a ##\n\n", "a\n=\n\n", "a\n-\n", "- # a\n", "- a\n\n  b\n\n", "> a\n> - b\n\n",
-     "<!--\n", "<div>\n\n", "a\n<!--\n\nb -->\n", "> q\n```\n\nx\n```\n", "- ", "> ",
-     "| a |\n|---|\n", "[a]:\n", "1. a\n   - b\n\n", "\t- a\n", "<", "```a | b\n",
-     "a\n  b\n", "{#a}\n"],
-)  # fmt: skip
+    [
+        "# a\n",
+        "# a ##\n\n",
+        "a\n=\n\n",
+        "a\n-\n",
+        "- # a\n",
+        "- a\n\n  b\n\n",
+        "> a\n> - b\n\n",
+        "<!--\n",
+        "<div>\n\n",
+        "a\n<!--\n\nb -->\n",
+        "> q\n```\n\nx\n```\n",
+        "- ",
+        "> ",
+        "| a |\n|---|\n",
+        "[a]:\n",
+        "1. a\n   - b\n\n",
+        "\t- a\n",
+        "<",
+        "```a | b\n",
+        "a\n  b\n",
+        "{#a}\n",
+    ],
+)
 def test_time_grows_with_the_text(unit):
     grows_with(lambda number: outline(unit * number), 6_250)
     assert unit != "# a\n" or len(outline(unit * 50_000).headings) == 50_000

@@ -61,9 +61,13 @@ def test_code_is_left_alone(code):
 
 @pytest.mark.parametrize(
     ("code", "end"),
-    [("```\na <x>", "\n```"), ("~~~~\na\n~~~", "\n~~~~"), ("text\n\n```", "\n```"),
-     ("```\na\n````  ", "")],
-)  # fmt: skip
+    [
+        ("```\na <x>", "\n```"),
+        ("~~~~\na\n~~~", "\n~~~~"),
+        ("text\n\n```", "\n```"),
+        ("```\na\n````  ", ""),
+    ],
+)
 def test_a_fence_that_is_left_open_is_closed(code, end):
     """It would take in what the page says below the document."""
     assert text(code) == code + end
@@ -98,15 +102,21 @@ def test_markup_of_others_is_disarmed(content, expected):
         ("# `Title`\n\nx", "x", ""),
         ("Title\n=====\n\nx", "x", ""),
         ("# TITLE\n\n## Sub\n\n# More", "### Sub\n\n## More", ""),
-        ("# Other {#o}\n\n## Sub {#s}\n\n###### Deep",
-         "## Other {#o}\n\n### Sub {#s}\n\n###### Deep", ""),
+        (
+            "# Other {#o}\n\n## Sub {#s}\n\n###### Deep",
+            "## Other {#o}\n\n### Sub {#s}\n\n###### Deep",
+            "",
+        ),
         ("Other\n=====\n\nSub\n---\n", "Other\n-----\n\n### Sub", ""),
         ("intro\n\n# Title", "intro\n\n## Title", ""),
-        ("![Logo](a.png)\n\n# Title {#t}\n\n[![B](b.svg)](https://b.example)",
-         "![Logo](a.png)\n\n\n\n[![B](b.svg)](https://b.example)", "t"),
+        (
+            "![Logo](a.png)\n\n# Title {#t}\n\n[![B](b.svg)](https://b.example)",
+            "![Logo](a.png)\n\n\n\n[![B](b.svg)](https://b.example)",
+            "t",
+        ),
         ("## Sub\n\n```\n# Title\n```", "## Sub\n\n```\n# Title\n```", ""),
     ],
-)  # fmt: skip
+)
 def test_the_title_is_the_only_heading_of_level_1(content, expected, anchor):
     prepared = prepare(content, title="Title", rewrite=rewrite)
     assert (prepared.text, prepared.anchor) == (expected, anchor)

@@ -48,18 +48,53 @@ def test_nothing_active_comes_out(markdown):
 
 @given(st.text(alphabet="`<>[](){}#\n -|~=*_\\:!abon.1'\"&;/", max_size=100))
 def test_only_known_tags_come_out(markdown):
-    known = {"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code",
-             "em", "strong", "s", "hr", "br", "table", "thead", "tbody", "tr", "th", "td", "a",
-             "div", "span", "nav"}  # fmt: skip
+    known = {
+        "p",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "ul",
+        "ol",
+        "li",
+        "blockquote",
+        "pre",
+        "code",
+        "em",
+        "strong",
+        "s",
+        "hr",
+        "br",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "a",
+        "div",
+        "span",
+        "nav",
+    }
     assert set(re.findall(r"</?([a-zA-Z0-9]+)", html(markdown))) <= known
 
 
 @pytest.mark.parametrize(
     "bomb",
-    ["[" * 50_000, "](" * 25_000, "# x" + " " * 50_000 + "{#a", "# " + "[](a" * 12_500,
-     "".join("`" * n + " " for n in range(300)), ">" * 50_000, "![[" * 16_000, "**a" * 16_000],
+    [
+        "[" * 50_000,
+        "](" * 25_000,
+        "# x" + " " * 50_000 + "{#a",
+        "# " + "[](a" * 12_500,
+        "".join("`" * n + " " for n in range(300)),
+        ">" * 50_000,
+        "![[" * 16_000,
+        "**a" * 16_000,
+    ],
     ids=lambda bomb: bomb[:4],
-)  # fmt: skip
+)
 @pytest.mark.timeout(20)
 def test_text_made_to_take_long_does_not(bomb):
     html(prepare(bomb, title="t", rewrite=str).text)
@@ -195,10 +230,15 @@ def test_environments_of_formulas_are_drawn(environment: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "*$5* and $6", "$FOO_BAR/$BAZ", "$HOME/$", "from $5 to 6$", "US$x and A$",
-        "$\\nosuchcommand{x}$", "$" + "{" * 300 + "}" * 300 + "^2$",
+        "*$5* and $6",
+        "$FOO_BAR/$BAZ",
+        "$HOME/$",
+        "from $5 to 6$",
+        "US$x and A$",
+        "$\\nosuchcommand{x}$",
+        "$" + "{" * 300 + "}" * 300 + "^2$",
     ],
-)  # fmt: skip
+)
 def test_other_dollars_are_text(text: str) -> None:
     page = html(text)
     assert "<math" not in page
@@ -213,9 +253,10 @@ def test_formulas_are_harmless() -> None:
 
 def test_options_in_code_are_terms_of_a_definition_list() -> None:
     page = render(
-        "# T\n\n-   `-d root`: Set it.\n-   `-h`, `--help`: Says `more`: this.\n", lambda _: None,
+        "# T\n\n-   `-d root`: Set it.\n-   `-h`, `--help`: Says `more`: this.\n",
+        lambda _: None,
         document=True,
-    )  # fmt: skip
+    )
     assert re.findall(r"<dt id=\"([^\"]*)\">(.*?)<a", page.html) == [
         ("-d-root", "<code>-d root</code>"),
         ("-h-help", "<code>-h</code>, <code>--help</code>"),
@@ -228,12 +269,15 @@ def test_options_in_code_are_terms_of_a_definition_list() -> None:
 @pytest.mark.parametrize(
     ("heading", "is_signature"),
     [
-        ("list.append(x)", True), ("`list.pop([i])`", True), ("f(x) → int", True),
-        ("class argparse.Action(a=None, *b)", True), ("How to call f(x)", False),
+        ("list.append(x)", True),
+        ("`list.pop([i])`", True),
+        ("f(x) → int", True),
+        ("class argparse.Action(a=None, *b)", True),
+        ("How to call f(x)", False),
         ("Introduction (part 1)", False),
         ("Files (and folders)", False),
     ],
-)  # fmt: skip
+)
 def test_signatures_look_alike(heading: str, is_signature: bool) -> None:
     assert ('class="kb-signature"' in html(f"### {heading}")) is is_signature
 

@@ -58,9 +58,12 @@ def answered(transcript: Transcript) -> str:
     note = unquoted(notes["text"]).strip().splitlines()[-1].partition("\t")[2]
     answer = f"{step} {note} {hints[0].strip()} ({source}, {best['fetched_at']})"
     transcript.call(
-        "memory", command="insert", path="/memories/kitchen.md", insert_line=1,
+        "memory",
+        command="insert",
+        path="/memories/kitchen.md",
+        insert_line=1,
         insert_text=f"- asked: {QUESTION}\n",
-    )  # fmt: skip
+    )
     transcript.call("rate_entry", slug=known[0]["slug"], score=5)
     transcript.call(
         "rate_chunk", chunk_id=best["chunk_id"], kb_name=best["kb"], score=5, query=QUESTION
@@ -82,9 +85,11 @@ def agent(folder):
 
 def test_an_agent_answers_out_of_documents_notes_and_entries(agent):
     agent.values(
-        "create_entry", title="Bake bread at altitude", prompt="Bake five minutes longer.",
+        "create_entry",
+        title="Bake bread at altitude",
+        prompt="Bake five minutes longer.",
         description="Baking bread high up.",
-    )  # fmt: skip
+    )
     note = "Our oven runs ten degrees hot."
     agent.values("memory", command="create", path="/memories/kitchen.md", file_text=f"{note}\n")
     transcript = Transcript(agent)

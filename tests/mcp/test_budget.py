@@ -69,9 +69,11 @@ def made(tmp_path_factory):
         for number in range(6):
             workspace.files.write(f"{'m' * 100}{number}.md", "x")
         workspace.entries.create(
-            "E" * 64, description="D" * 500, prompt='how tea is made "\n' * 400,
+            "E" * 64,
+            description="D" * 500,
+            prompt='how tea is made "\n' * 400,
             files={f"code/{'f' * 100}{number}.py": "x" for number in range(20)},
-        )  # fmt: skip
+        )
         yield server(lambda: workspace, tools=["all"], allow_write=True)
 
 
@@ -81,12 +83,13 @@ def soup(tmp_path_factory):
         kb = workspace.create("kitchen")
         names = ("onions", "carrots", "leeks", "beans", "turnips", "parsnips")
         parts = [
-            f"## With {name}\n\n" + " ".join(
+            f"## With {name}\n\n"
+            + " ".join(
                 f"After {minutes} minutes stir the onions and add {name} by the spoon."
                 for minutes in range(at * 40, at * 40 + 30)
             )
             for at, name in enumerate(names)
-        ]  # fmt: skip
+        ]
         kb.add("Soup", "# Soup\n\n" + "\n\n".join(parts), source="https://soup.example/")
         for name in names:
             text = f"# {name}\n\nThe {name} of the {name} farm are sweet, crisp and cheap in May."

@@ -76,9 +76,14 @@ def configurations() -> dict[str, dict]:
 
 def test_the_guide_names_the_usual_clients():
     assert set(configurations()) == {
-        "Claude Code", "Claude Desktop", "Cursor", "VS Code", "Codex", "Gemini CLI",
+        "Claude Code",
+        "Claude Desktop",
+        "Cursor",
+        "VS Code",
+        "Codex",
+        "Gemini CLI",
         "JupyterLab (Jupyter AI)",
-    }  # fmt: skip
+    }
 
 
 def test_each_configuration_of_the_guide_starts_a_server(folder):

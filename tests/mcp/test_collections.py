@@ -41,8 +41,11 @@ def agent(tmp_path_factory, root):
     with kbkit.open(folder) as workspace:
         manual = workspace.create("manual")
         for name, other in (("KeepAlive", "Timeout"), ("Timeout", "KeepAlive")):
-            manual.add(name, f"# {name}\n\n`{name}` is a directive. It depends on `{other}`.",
-                       source=f"https://manual.example/{name}")  # fmt: skip
+            manual.add(
+                name,
+                f"# {name}\n\n`{name}` is a directive. It depends on `{other}`.",
+                source=f"https://manual.example/{name}",
+            )
     options = ["--tools", "all", "--allow-write", "--root", str(root)]
     with agent_of(folder, *options) as found:
         found.folder = folder
@@ -117,7 +120,7 @@ def test_a_collection_is_a_knowledge_base_that_an_agent_makes_fills_and_drops(ag
         ({"collection_name": "new", "documents": ["a b"] * 3 + ["/etc/passwd"]}, "--root"),
         ({"collection_name": "new", "collection": "x"}, "collection: is not known"),
     ],
-)  # fmt: skip
+)
 def test_a_collection_that_cannot_be_made_is_not(agent, arguments, message):
     assert message in agent.error("create_kb_collection", **arguments)
     assert "new" not in names_of(agent)
@@ -231,9 +234,11 @@ def test_a_long_list_of_documents_goes_on_by_its_cursor(agent, pets):
 def test_work_that_a_client_cancels_leaves_all_as_it_was(agent, pets):
     documents = [
         {"title": "Dogs", "content": "A dog that was changed."},
-        *({"title": f"Hen {n}", "content": f"# Hen {n}\n\n" + f"It lays egg {n} today.\n\n" * 400}
-          for n in range(60)),
-    ]  # fmt: skip
+        *(
+            {"title": f"Hen {n}", "content": f"# Hen {n}\n\n" + f"It lays egg {n} today.\n\n" * 400}
+            for n in range(60)
+        ),
+    ]
     heard = []
 
     async def cancel(name, arguments):

@@ -57,7 +57,13 @@ def test_early_answers_are_those_of_the_server(sets, allow_write, requests):
 @pytest.mark.parametrize(
     "line",
     [
-        b"", b"{", b"[]", b"1", b"null", b"\xff", b"[" * 100_000,
+        b"",
+        b"{",
+        b"[]",
+        b"1",
+        b"null",
+        b"\xff",
+        b"[" * 100_000,
         b'{"jsonrpc":"2.0","id":true,"method":"initialize"}',
         b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
         b'{"jsonrpc":"2.0","id":1,"method":["tools/list"],"params":[]}',
@@ -66,7 +72,7 @@ def test_early_answers_are_those_of_the_server(sets, allow_write, requests):
         b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kb_list"}}',
         b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
     ],
-)  # fmt: skip
+)
 def test_what_is_unusual_is_left_to_the_server(line):
     assert EarlyAnswers(["core"], allow_write=False).of(line) is None
 
@@ -89,9 +95,12 @@ def test_tools_are_listed_before_the_sdk_is_there_and_called_once_it_is(folder, 
     command = parameters(folder)
     path = f"{tmp_path}:{command.env.get('PYTHONPATH', '.')}"
     process = subprocess.Popen(
-        [sys.executable, *command.args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        [sys.executable, *command.args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
         env={**command.env, "PYTHONPATH": path},
-    )  # fmt: skip
+    )
 
     def send(method, params=None, identity=None):
         message = {"jsonrpc": "2.0", "method": method}

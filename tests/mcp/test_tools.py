@@ -34,9 +34,11 @@ def test_each_tool_says_what_it_takes_and_gives_and_does(agent):
         assert tool.output_schema["type"] == "object"
         hints = tool.annotations
         assert None not in (
-            hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint,
+            hints.read_only_hint,
+            hints.destructive_hint,
+            hints.idempotent_hint,
             hints.open_world_hint,
-        )  # fmt: skip
+        )
     assert tools["kb_delete"].annotations.destructive_hint
     assert not tools["kb_append"].annotations.destructive_hint
 
@@ -131,9 +133,11 @@ def test_a_long_document_comes_in_parts_that_make_it_up(agent, folder):
     parts, cursor = [], ""
     while cursor or not parts:
         part = agent.values(
-            "get_document", document_name="https://kitchen.example/soup", cursor=cursor,
+            "get_document",
+            document_name="https://kitchen.example/soup",
+            cursor=cursor,
             max_tokens=1500,
-        )  # fmt: skip
+        )
         (mark,) = marks_of(part["text"])
         parts.append(part["text"].removeprefix(f"<{mark}>").removesuffix(f"</{mark}>"))
         cursor = part["next_cursor"]

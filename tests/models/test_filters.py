@@ -75,7 +75,7 @@ NOT_FILTERS = [
     (Filters(tags=3), "give a text or a list of texts"),
     (Filters(document_type="novel"), "choose from manual, tutorial"),
     (Filters(min_rating=9), "from 1 to 5"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("conditions", "says"), NOT_FILTERS)
@@ -95,11 +95,18 @@ def test_filters_made_by_hand_mean_the_same():
 
 
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
-    | st.datetimes() | st.dates() | st.characters(categories=["Cs"]),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.binary()
+    | st.datetimes()
+    | st.dates()
+    | st.characters(categories=["Cs"]),
     lambda values: st.lists(values) | st.dictionaries(st.text(), values),
     max_leaves=5,
-)  # fmt: skip
+)
 names = st.sampled_from([*Filters.__slots__, "other"])
 
 

@@ -37,11 +37,13 @@ def test_known_licenses_get_their_short_name_and_others_keep_theirs(said, name):
         ("https://spdx.org/licenses/MIT.html", "MIT"),
         ("https://opensource.org/license/apache-2-0", "Apache-2.0"),
         ("https://www.gnu.org/licenses/fdl-1.3.html", "GFDL-1.3"),
-        ("https://web.archive.org/web/2016/http://creativecommons.org/licenses/by/4.0/",
-         "CC-BY-4.0"),
+        (
+            "https://web.archive.org/web/2016/http://creativecommons.org/licenses/by/4.0/",
+            "CC-BY-4.0",
+        ),
         ("https://example.org/terms", ""),
     ],
-)  # fmt: skip
+)
 def test_licenses_are_known_by_their_address(url, name):
     assert License.stated(url=url) == License(name, url)
     assert License.stated(url) == License(name, url)
@@ -57,9 +59,20 @@ def test_the_link_of_a_license_is_what_was_stated_or_where_its_name_is_kept():
 
 @pytest.mark.parametrize(
     "url",
-    ["javascript:alert(1)", "data:text/html,x", "//h/x", "/license", "https://u:p@h/", "http://[::1",
-     "https://h/a b", "https://h/\u202e", "https://h/" + "a" * 600, "https://h/\"><b>", "https://"],
-)  # fmt: skip
+    [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "//h/x",
+        "/license",
+        "https://u:p@h/",
+        "http://[::1",
+        "https://h/a b",
+        "https://h/\u202e",
+        "https://h/" + "a" * 600,
+        'https://h/"><b>',
+        "https://",
+    ],
+)
 def test_addresses_that_may_become_no_link_are_left_out(url):
     assert License.stated(url=url).url == ""
 

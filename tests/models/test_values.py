@@ -39,22 +39,50 @@ def values(tmp_path_factory):
         evaluation = kb.feedback.evaluate(against="lexical")
         assert isinstance(kb.feedback.judgements(), Judgements)
         found = [
-            kb.documents[added.id], added, hits[0].chunk, hits[0], hits, rating, rating.target,
-            kb.ask("green tea"), report, kb.info(), evaluation, next(iter(kb.sources)),
+            kb.documents[added.id],
+            added,
+            hits[0].chunk,
+            hits[0],
+            hits,
+            rating,
+            rating.target,
+            kb.ask("green tea"),
+            report,
+            kb.info(),
+            evaluation,
+            next(iter(kb.sources)),
             kb.export(folder=folder / "out", build=False),
             kbkit.build(folder / "recipe.yaml", workspace, site=False),
-            kbkit.fidelity(folder / "tea.html"), Problem("a", "b"), License("MIT"),
-            Improvement(3), Expansion("model", 2, failed=(Problem("a", "b"),)),
-        ]  # fmt: skip
+            kbkit.fidelity(folder / "tea.html"),
+            Problem("a", "b"),
+            License("MIT"),
+            Improvement(3),
+            Expansion("model", 2, failed=(Problem("a", "b"),)),
+        ]
     return {type(value).__name__: value for value in found}
 
 
 NAMES = [
-    "Document", "DocumentInfo", "Chunk", "Hit", "Hits", "Rating", "Target", "Answer",
-    "IngestReport", "KnowledgeBaseInfo", "Evaluation", "SourceInfo", "ExportReport",
-    "BuildReport", "FidelityReport", "Problem", "License",
-    "Improvement", "Expansion",
-]  # fmt: skip
+    "Document",
+    "DocumentInfo",
+    "Chunk",
+    "Hit",
+    "Hits",
+    "Rating",
+    "Target",
+    "Answer",
+    "IngestReport",
+    "KnowledgeBaseInfo",
+    "Evaluation",
+    "SourceInfo",
+    "ExportReport",
+    "BuildReport",
+    "FidelityReport",
+    "Problem",
+    "License",
+    "Improvement",
+    "Expansion",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -99,10 +127,14 @@ def test_times_paths_and_kinds_are_text(tmp_path):
     assert info.to_dict()["options"] == {"tags": ["a"]}
 
 
-@pytest.mark.parametrize("name", [
-    name for name in NAMES if name not in ("Evaluation", "ExportReport", "BuildReport",
-                                           "FidelityReport")
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in NAMES
+        if name not in ("Evaluation", "ExportReport", "BuildReport", "FidelityReport")
+    ],
+)
 def test_a_value_is_read_back_from_its_json(values, name):
     value = values[name]
     shown = json.loads(json.dumps(value.to_dict()))

@@ -47,10 +47,12 @@ class Notebook:
     def __init__(self, path: Path) -> None:
         notebook = nbformat.read(path, as_version=4)
         client = NotebookClient(
-            notebook, timeout=240, kernel_name="python3",
+            notebook,
+            timeout=240,
+            kernel_name="python3",
             resources={"metadata": {"path": path.parent}},
             extra_arguments=["--IPKernelApp.log_level=ERROR"],
-        )  # fmt: skip
+        )
         self.cells = client.execute().cells
 
     def output(self, part: str) -> str:
@@ -269,9 +271,8 @@ def test_the_notebook_of_a_recipe(tmp_path: Path):
     )
     command = ["-m", "kbkit.cli", "notebook", "drinks.yaml", "--workspace", "kb", "--run"]
     done = subprocess.run(
-        [sys.executable, *command],
-        check=False, capture_output=True, text=True, cwd=tmp_path,
-    )  # fmt: skip
+        [sys.executable, *command], check=False, capture_output=True, text=True, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert "wrote drinks.ipynb" in done.stderr
     text = (tmp_path / "drinks.ipynb").read_text("utf-8")

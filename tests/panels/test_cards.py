@@ -82,9 +82,19 @@ def test_the_score_is_drawn_and_said():
 
 def test_the_score_shows_all_its_parts():
     parts = ScoreParts(
-        cosine=0.6, bm25=8.25, dense=0.2, lexical=0.2, document=0.15, title=0.1, heading=0.05,
-        card=0.1, page=0.05, graph=0.05, learned=0.05, rating=0.05,
-    )  # fmt: skip
+        cosine=0.6,
+        bm25=8.25,
+        dense=0.2,
+        lexical=0.2,
+        document=0.15,
+        title=0.1,
+        heading=0.05,
+        card=0.1,
+        page=0.05,
+        graph=0.05,
+        learned=0.05,
+        rating=0.05,
+    )
     drawing = score(make_hit(parts=parts, score=parts.total))
     assert drawing["label"] == (
         "Score 1.00: 0.20 from meaning (cosine 0.60), 0.20 from words (BM25 8.2), "
@@ -93,9 +103,7 @@ def test_the_score_shows_all_its_parts():
         "0.05 from words all over its document, 0.05 from what the graph relates to this, "
         "0.05 from questions like this one that people rated it for, 0.05 from ratings"
     )
-    assert [share["percent"] for share in drawing["shares"]] == [
-        20, 20, 15, 10, 5, 10, 5, 5, 5, 5,
-    ]  # fmt: skip
+    assert [share["percent"] for share in drawing["shares"]] == [20, 20, 15, 10, 5, 10, 5, 5, 5, 5]
 
 
 def test_the_bar_never_overflows():

@@ -17,8 +17,15 @@ def open_tab(dashboard, title):
 def test_panels_are_made_when_their_tab_is_opened(scratch):
     dashboard = Dashboard(scratch)
     assert dashboard.tabs.titles == (
-        "Search", "Documents", "Files", "Entries", "Graph", "Ingest", "Judge", "Evaluate"
-    )  # fmt: skip
+        "Search",
+        "Documents",
+        "Files",
+        "Entries",
+        "Graph",
+        "Ingest",
+        "Judge",
+        "Evaluate",
+    )
     assert [len(tab.children) for tab in dashboard.tabs.children] == [1, 0, 0, 0, 0, 0, 0, 0]
     assert isinstance(dashboard.panel("Search"), SearchPanel)
     panel = open_tab(dashboard, "Documents")

@@ -47,9 +47,15 @@ def shown(panel):
 
 
 FORM = {
-    "title": "Bake bread", "slug": "", "description": "", "tags": "a, b", "category": "",
-    "status": "active", "prompt": "", "readme": "",
-}  # fmt: skip
+    "title": "Bake bread",
+    "slug": "",
+    "description": "",
+    "tags": "a, b",
+    "category": "",
+    "status": "active",
+    "prompt": "",
+    "readme": "",
+}
 
 
 def test_the_table_is_filtered_and_sorted(panel):
@@ -84,8 +90,10 @@ def test_an_entry_is_shown_with_its_parts(panel):
     assert [(vote["rater"], vote["score"]) for vote in entry["votes"]] == [("ann", 5)]
     code = ask(panel, "code", slug="parse-a-log", path="code/parse.py")["answer"]
     assert 'class="k"' in code["html"]
-    assert "is not text" in ask(panel, "code", slug="parse-a-log", path="artifacts/out.bin")[
-        "problem"]["text"]  # fmt: skip
+    assert (
+        "is not text"
+        in ask(panel, "code", slug="parse-a-log", path="artifacts/out.bin")["problem"]["text"]
+    )
     assert "problem" in ask(panel, "code", slug="parse-a-log", path="../../catalog.sqlite")
     panel.show("nowhere")
     assert 'role="alert"' in panel.status_line.value
@@ -135,8 +143,13 @@ def test_entries_are_made_changed_deleted_and_taken_back(panel, entries):
     assert shown(panel)["code"] == []
     ask(panel, "delete", slug="bake-bread")
     assert panel.entry is None
-    for said in ("Brought back: Bake", "Taken back: code/x.py", "Taken back: code/x.py",
-                 "Taken back: Bake", "Taken back: bake-bread is in the trash"):  # fmt: skip
+    for said in (
+        "Brought back: Bake",
+        "Taken back: code/x.py",
+        "Taken back: code/x.py",
+        "Taken back: Bake",
+        "Taken back: bake-bread is in the trash",
+    ):
         assert ask(panel, "undo")["answer"]["said"].startswith(said)
     assert titles(panel) == ["Parse a log", "Brew tea"]
 
@@ -194,8 +207,15 @@ def test_what_was_done_is_said_until_the_reader_asks_for_something_else(panel, e
 
 
 def test_hostile_entries_are_harmless(panel, entries):
-    entries.create(HOSTILE[:100], slug="bad", description=HOSTILE, prompt=HOSTILE,
-                   readme=HOSTILE, tags=["<b>"], files={"code/x.html": HOSTILE})  # fmt: skip
+    entries.create(
+        HOSTILE[:100],
+        slug="bad",
+        description=HOSTILE,
+        prompt=HOSTILE,
+        readme=HOSTILE,
+        tags=["<b>"],
+        files={"code/x.html": HOSTILE},
+    )
     panel.refresh()
     panel.show("bad")
     html = ask(panel, "code", slug="bad", path="code/x.html")["answer"]["html"]

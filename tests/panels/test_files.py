@@ -146,8 +146,10 @@ def test_both_are_shown_where_somebody_else_wrote_meanwhile(panel, files):
     files.write("milk.md", "theirs")
     problem = ask(panel, "save", **{**opened, "text": "mine"})["problem"]
     assert problem["now"] == {
-        "path": "milk.md", "text": "theirs", "version": files.info("milk.md").version
-    }  # fmt: skip
+        "path": "milk.md",
+        "text": "theirs",
+        "version": files.info("milk.md").version,
+    }
     assert files.read("milk.md") == "theirs"
     over = {"path": "milk.md", "text": "mine", "version": problem["now"]["version"]}
     ask(panel, "save", **over)

@@ -151,9 +151,7 @@ def test_what_is_wrong_is_said_of_its_field_and_nothing_changes(panel, scratch):
     ask(panel, "details", id=known)
     good = {"name": "PoolError", "type": "error", "description": "", "aliases": []}
     before = scratch.graph.entity("PoolError")
-    for field, value in {
-        "name": " ", "type": "two words!", "aliases": ["x" * 501],
-    }.items():  # fmt: skip
+    for field, value in {"name": " ", "type": "two words!", "aliases": ["x" * 501]}.items():
         problem = ask(panel, "update", id=known, **{**good, field: value})["problem"]
         assert problem["field"] in {field, "name"}, problem
         assert problem["text"]
@@ -257,14 +255,18 @@ def test_one_knowledge_base_and_documents_as_nodes(scratch, kb):
     panel = opened(kb, limit=50, on_open=opens.append)
     assert panel.kb_box is None
     assert {each["type"] for each in picture(panel)["nodes"]} <= {
-        "symbol", "error", "setting", "term", "name", "entity", "file"
-    }  # fmt: skip
+        "symbol",
+        "error",
+        "setting",
+        "term",
+        "name",
+        "entity",
+        "file",
+    }
     panel.documents_box.value = True
     panel._join(60)
     assert "document" in {each["type"] for each in picture(panel)["nodes"]}
     details = ask(panel, "details", id=node(panel, "PoolError")["id"])["answer"]
-    panel._view._handle_custom_msg(
-        {"event": "open", "chunk": details["passages"][0]["chunk"]}, []
-    )  # fmt: skip
+    panel._view._handle_custom_msg({"event": "open", "chunk": details["passages"][0]["chunk"]}, [])
     assert opens[0].kb == "garden"
     panel.close()

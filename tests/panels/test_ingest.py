@@ -256,9 +256,12 @@ def test_a_form_makes_the_source_it_describes():
     form.controls["limit"].value = "5"
     source = form.source()
     assert source.model_dump(exclude_defaults=True) == {
-        "url": "https://x.example/", "include": ("/a/*", "/b/*"), "tags": ("one",),
-        "document_type": "manual", "limit": 5,
-    }  # fmt: skip
+        "url": "https://x.example/",
+        "include": ("/a/*", "/b/*"),
+        "tags": ("one",),
+        "document_type": "manual",
+        "limit": 5,
+    }
     form.more.value = True
     assert form._others.layout.display is None
 

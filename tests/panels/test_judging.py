@@ -104,12 +104,17 @@ def test_panels_of_one_workspace_hear_of_each_other(kb):
 @pytest.mark.parametrize(
     "message",
     [
-        {}, {"place": 0}, {"place": -1, "id": "x", "score": 3}, {"place": 9, "id": "x", "score": 3},
-        {"place": True, "id": "x", "score": 3}, {"place": 0, "id": ["x"], "score": 3},
-        {"place": 0, "id": "x", "score": "3"}, {"place": 0, "id": "x", "score": True},
+        {},
+        {"place": 0},
+        {"place": -1, "id": "x", "score": 3},
+        {"place": 9, "id": "x", "score": 3},
+        {"place": True, "id": "x", "score": 3},
+        {"place": 0, "id": ["x"], "score": 3},
+        {"place": 0, "id": "x", "score": "3"},
+        {"place": 0, "id": "x", "score": True},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_what_no_page_of_ours_says_is_left_aside(kb, message):
     panel = JudgePanel(kb, QUERIES)
     event(panel, "judge", **message)

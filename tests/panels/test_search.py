@@ -372,8 +372,13 @@ def test_what_is_selected_stays_over_searches(workspace):
 
 
 def test_filters_offer_what_there_is(scratch):
-    scratch["garden"].add("Figs", "Figs need sun.", source="https://a.example/trees/figs.html",
-                          document_type="manual", tags=["tree", "fruit"])  # fmt: skip
+    scratch["garden"].add(
+        "Figs",
+        "Figs need sun.",
+        source="https://a.example/trees/figs.html",
+        document_type="manual",
+        tags=["tree", "fruit"],
+    )
     panel = SearchPanel(scratch)
     panel.search("sun")
     assert len(panel.hits) == 2
@@ -436,8 +441,9 @@ def test_what_passages_say_and_speak_of_is_offered_and_shown(scratch):
     assert len(panel.hits) == 1
     said, about, everything = panel.filter_box._chips.children
     assert [chip.description for chip in (said, about)] == [
-        "says a procedure ✕", "about pruning shears ✕"
-    ]  # fmt: skip
+        "says a procedure ✕",
+        "about pruning shears ✕",
+    ]
     everything.click()
     assert panel.filters == kbkit.Filters()
     panel.filters = {"entity": "pruning shears"}

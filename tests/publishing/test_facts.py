@@ -42,8 +42,11 @@ def page(docs, title):
 
 def related(docs, title):
     text = page(docs, title).read_text("utf-8").partition("**Related passages**")[2]
-    return [line.removeprefix("- [").partition("]")[0] for line in text.splitlines()
-            if line.startswith("- [")]  # fmt: skip
+    return [
+        line.removeprefix("- [").partition("]")[0]
+        for line in text.splitlines()
+        if line.startswith("- [")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -80,10 +83,15 @@ def test_provenance_counts_the_licenses_that_documents_state(exported):
 
 def test_each_page_tells_source_and_license_at_its_foot(exported):
     docs = exported[1]
-    assert page(docs, "Bread").read_text("utf-8").rstrip().endswith(
-        "Source: notes/bread.md. License: "
-        "[CC-BY-4.0](https://creativecommons.org/licenses/by/4.0/). © Baker"
-    )  # fmt: skip
+    assert (
+        page(docs, "Bread")
+        .read_text("utf-8")
+        .rstrip()
+        .endswith(
+            "Source: notes/bread.md. License: "
+            "[CC-BY-4.0](https://creativecommons.org/licenses/by/4.0/). © Baker"
+        )
+    )
     assert "License: not stated." in page(docs, "Tides").read_text("utf-8")
 
 

@@ -35,11 +35,17 @@ def ws(tmp_path):
         workspace.files.write("milk.md", "# Milk\n\n## How\n\nCold. See [[Green tea]].\n")
         workspace.files.write("bad.md", HOSTILE)
         workspace.entries.create(
-            "Parse a log", description="Reads logs.", prompt="# How\n\nLine by line.",
-            tags=["logs"], category="tools",
-            files={"code/parse.py": "def parse(): ...\n", "artifacts/evil.html": HOSTILE,
-                   "artifacts/evil.svg": "<svg onload=boom()></svg>"},
-        )  # fmt: skip
+            "Parse a log",
+            description="Reads logs.",
+            prompt="# How\n\nLine by line.",
+            tags=["logs"],
+            category="tools",
+            files={
+                "code/parse.py": "def parse(): ...\n",
+                "artifacts/evil.html": HOSTILE,
+                "artifacts/evil.svg": "<svg onload=boom()></svg>",
+            },
+        )
         workspace.entries.create("Brew tea", status="draft")
         workspace.entries.rate("parse-a-log", 5, rater="secret-ann")
         workspace.entries.rate("parse-a-log", 4, rater="secret-bob")
@@ -96,9 +102,11 @@ def test_a_site_has_files_and_entries_where_they_are_asked_for(ws, tmp_path):
         assert opened.read("parse-a-log/scripts/parse.py") == b"def parse(): ...\n"
         assert b'name: "parse-a-log"' in opened.read("parse-a-log/SKILL.md")
         assert sorted(opened.namelist()) == [
-            "parse-a-log/SKILL.md", "parse-a-log/assets/evil.html",
-            "parse-a-log/assets/evil.svg", "parse-a-log/scripts/parse.py",
-        ]  # fmt: skip
+            "parse-a-log/SKILL.md",
+            "parse-a-log/assets/evil.html",
+            "parse-a-log/assets/evil.svg",
+            "parse-a-log/scripts/parse.py",
+        ]
 
     served = b"".join(path.read_bytes() for path in report.site.rglob("*") if path.is_file())
     for secret in (b"secret-ann", b"secret-bob", str(tmp_path).encode()):
@@ -108,12 +116,23 @@ def test_a_site_has_files_and_entries_where_they_are_asked_for(ws, tmp_path):
                 assert all(secret not in opened.read(name) for name in opened.namelist())
     for active in ("evil.html", "evil.svg"):
         assert not list(report.site.rglob(active))
-    (bad,) = [page for path, page in built.items() if path.endswith("files/pages/bad.html")
-              or path.endswith("/bad.html")]  # fmt: skip
+    (bad,) = [
+        page
+        for path, page in built.items()
+        if path.endswith("files/pages/bad.html") or path.endswith("/bad.html")
+    ]
     for page in (bad, entry):
         body = page[page.index("<article") : page.index("</article>")]
-        for active in ("<script", "<svg onload", "<img", "onerror=boom()>", 'href="javascript',
-                       'href="file:', 'href="/etc', 'etc/passwd"'):  # fmt: skip
+        for active in (
+            "<script",
+            "<svg onload",
+            "<img",
+            "onerror=boom()>",
+            'href="javascript',
+            'href="file:',
+            'href="/etc',
+            'etc/passwd"',
+        ):
             assert active not in body, active
 
     site = (report.site / "assets/kbkit/site.js").read_text()

@@ -135,8 +135,10 @@ def test_entries_are_listed_by_pages_and_rated(served):
     found = served.get("/api/entries", params={"tag": "p", "sort": "title", "page": 2, "limit": 2})
     told = found.json()
     assert ([each["slug"] for each in told["data"]], told["total"], told["page"]) == (
-        ["page-2"], 3, 2,
-    )  # fmt: skip
+        ["page-2"],
+        3,
+        2,
+    )
     rated = served.post("/api/entries/page-1/rate", json={"score": 4}).json()
     assert (rated["average"], rated["count"]) == (4.0, 1)
 

@@ -72,14 +72,20 @@ def test_a_page_of_its_own_and_one_that_is_named_may_ask(client):
     assert "access-control-allow-origin" not in answer.headers
     answer = client.get("/api/jobs", headers={"Origin": "https://app.example"})
     assert answer.headers["access-control-allow-origin"] == "https://app.example"
-    preflight = {"Origin": "https://app.example", "Access-Control-Request-Method": "PUT",
-                 "Access-Control-Request-Headers": "authorization,if-match"}  # fmt: skip
+    preflight = {
+        "Origin": "https://app.example",
+        "Access-Control-Request-Method": "PUT",
+        "Access-Control-Request-Headers": "authorization,if-match",
+    }
     answer = client.options("/api/jobs", headers=preflight)
     assert answer.status_code == 200
     assert "PUT" in answer.headers["access-control-allow-methods"]
-    assert "access-control-allow-origin" not in client.options(
-        "/api/jobs", headers={**preflight, "Origin": "https://evil.example"}
-    ).headers  # fmt: skip
+    assert (
+        "access-control-allow-origin"
+        not in client.options(
+            "/api/jobs", headers={**preflight, "Origin": "https://evil.example"}
+        ).headers
+    )
 
 
 def test_two_hosts_are_none(client):
@@ -87,8 +93,9 @@ def test_two_hosts_are_none(client):
     assert answer.startswith(("HTTP/1.1 400", "HTTP/1.1 403"))
 
 
-@pytest.mark.parametrize("query", ["token=x", "access_token=x", "a=1&API_KEY=x",
-                                   f"q=kbkit_{'0' * 12}_{'a' * 43}"])  # fmt: skip
+@pytest.mark.parametrize(
+    "query", ["token=x", "access_token=x", "a=1&API_KEY=x", f"q=kbkit_{'0' * 12}_{'a' * 43}"]
+)
 def test_a_token_in_an_address_is_refused_and_told_to_nobody(client, query, caplog):
     with caplog.at_level("DEBUG", "kbkit"):
         said = told(client.get(f"/api/jobs?{query}"), 400, "ArgumentError")
@@ -157,10 +164,11 @@ def test_tokens_are_wanted_as_soon_as_there_is_one_and_ever_after(serve, workspa
         for of in ("", "/mcp"):  # RFC 9728: that which it was made the address of
             metadata = client.get(f"/.well-known/oauth-protected-resource{of}")
             assert metadata.json() == {
-                "resource": f"{url}{of}", "resource_name": "kbkit",
+                "resource": f"{url}{of}",
+                "resource_name": "kbkit",
                 "scopes_supported": ["read", "write", "admin"],
                 "bearer_methods_supported": ["header"],
-            }  # fmt: skip
+            }
         for path in ("/", "/health", "/ready", "/docs", "/openapi.json"):
             assert client.get(path).status_code == 200
         for path in ("/metrics", "/nowhere", "/site/drinks/", "/mcp"):
@@ -200,8 +208,14 @@ def test_a_site_is_shown_to_a_browser_that_asks_for_a_password(serve, workspace)
             policy = answer.headers["content-security-policy"]
             assert f"connect-src {client.base_url}/site/food/ " in policy
             assert client.get("/api/jobs", auth=("", token)).status_code == 401, "only there"
-            for path in ("../secret.html", "..%2fsecret.html", "%2e%2e/secret.html", "x\0y",
-                         "a" * 5000, "/etc/passwd"):  # fmt: skip
+            for path in (
+                "../secret.html",
+                "..%2fsecret.html",
+                "%2e%2e/secret.html",
+                "x\0y",
+                "a" * 5000,
+                "/etc/passwd",
+            ):
                 target = httpx.URL(f"{client.base_url}").copy_with(
                     raw_path=f"/site/food/{path}".replace("\0", "%00").encode()
                 )
@@ -246,8 +260,12 @@ def test_the_page_of_routes_loads_nothing_but_its_own_style(client):
 def test_every_route_says_its_scope_and_how_it_refuses(client):
     document = client.get("/openapi.json").json()
     assert document["openapi"].startswith("3.1")
-    public = {"/health", "/ready", "/.well-known/oauth-protected-resource",
-              "/.well-known/oauth-protected-resource/mcp"}  # fmt: skip
+    public = {
+        "/health",
+        "/ready",
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-protected-resource/mcp",
+    }
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             scopes = [scope for each in operation.get("security", ()) for scope in each["token"]]

@@ -78,8 +78,9 @@ def test_an_import_with_a_key_is_done_once(client):
     key = {"Idempotency-Key": "one"}
     first = client.post(f"{AT}/import/openapi", json=body, headers=key)
     assert {one["uri"] for one in first.json()["documents"]} == {
-        "once.json", "once.json#/paths/~1brew/get",
-    }  # fmt: skip
+        "once.json",
+        "once.json#/paths/~1brew/get",
+    }
     again = client.post(f"{AT}/import/openapi", json=body, headers=key)
     assert (again.json(), again.headers["idempotency-replayed"]) == (first.json(), "true")
     other = client.post(f"{AT}/import/openapi", json={**body, "name": "other"}, headers=key)
@@ -154,8 +155,9 @@ def test_no_path_of_the_server_is_read(client, source):
 
 
 def test_a_source_has_an_address_and_a_version(workspace, client, web):
-    workspace["tea"].sources.add([{"type": "page", "url": f"{web}/?a=b&c"},
-                                  {"type": "files", "path": "/srv/secret/docs"}])  # fmt: skip
+    workspace["tea"].sources.add(
+        [{"type": "page", "url": f"{web}/?a=b&c"}, {"type": "files", "path": "/srv/secret/docs"}]
+    )
     listed = client.get(f"{AT}/bases/tea/sources", params={"limit": 1}).json()
     assert (len(listed["data"]), listed["next_cursor"] is not None) == (1, True)
     asked = client.get(f"{AT}/bases/tea/sources", params={"source": "x"})
@@ -192,10 +194,22 @@ def test_a_source_has_an_address_and_a_version(workspace, client, web):
     problem(client.get(at), 404, "NotFoundError", "no source")
 
 
-@pytest.mark.parametrize("host", [
-    "127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]", "[::ffff:7f00:1]", "10.0.0.1",
-    "0.0.0.0", "169.254.169.254", "[fe80::1]", "100.100.100.200",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "host",
+    [
+        "127.0.0.1",
+        "localhost",
+        "2130706433",
+        "0x7f.1",
+        "[::1]",
+        "[::ffff:7f00:1]",
+        "10.0.0.1",
+        "0.0.0.0",
+        "169.254.169.254",
+        "[fe80::1]",
+        "100.100.100.200",
+    ],
+)
 def test_private_addresses_are_refused_before_anything_connects(client, host):
     before = client.get("/api/jobs").json()["data"]
     with socket.create_server(("127.0.0.1", 0)) as listening:

@@ -157,10 +157,12 @@ def test_a_key_of_one_is_none_of_anothers(client, workspace):
         listed = client.get("/api/jobs", headers=mine).json()["data"]
         assert {kb for job in listed for kb in job["kbs"]} == {"food"}
         other = next(
-            job for job in client.get(
+            job
+            for job in client.get(
                 "/api/jobs", headers={"Authorization": f"Bearer {given[0]}"}
-            ).json()["data"] if job["kbs"] == ["drinks"]
-        )  # fmt: skip
+            ).json()["data"]
+            if job["kbs"] == ["drinks"]
+        )
         assert client.get(f"/api/jobs/{other['id']}", headers=mine).status_code == 404
     finally:
         for info in tokens.list():

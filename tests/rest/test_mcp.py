@@ -19,12 +19,15 @@ from tests.waiting import until
 
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 INITIALIZE = {
-    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
     "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {},
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
         "clientInfo": {"name": "test", "version": "1"},
     },
-}  # fmt: skip
+}
 
 
 @contextmanager

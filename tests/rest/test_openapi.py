@@ -44,12 +44,23 @@ def test_schemathesis_finds_nothing(options, tmp_path):
             command = Path(sys.executable).with_name("st")
             done = subprocess.run(
                 [
-                    command, "run", f"{url}/openapi.json", "-H", f"Authorization: Bearer {token}",
-                    "--no-color", "--suppress-health-check", "all", "--request-timeout", "120",
+                    command,
+                    "run",
+                    f"{url}/openapi.json",
+                    "-H",
+                    f"Authorization: Bearer {token}",
+                    "--no-color",
+                    "--suppress-health-check",
+                    "all",
+                    "--request-timeout",
+                    "120",
                     *options,
                 ],
-                cwd=ROOT, capture_output=True, text=True, check=False,
-            )  # fmt: skip
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
     print(done.stdout)  # its summary, for who looks
     assert done.returncode == 0, done.stdout[-20_000:]
     assert "Server error" not in done.stdout
@@ -89,8 +100,15 @@ def test_a_body_whose_fields_may_all_be_left_out_may_be_left_out(tmp_path):
                 null = {"content": "null", "headers": {"Content-Type": "application/json"}}
                 assert client.post(path, **null).status_code == 422, path
     assert {path.rpartition("/")[2] for path, _ in found} >= {
-        "refresh", "improve", "annotate", "exports", "expansions", "undelete", "doctor", "bundles",
-    }  # fmt: skip
+        "refresh",
+        "improve",
+        "annotate",
+        "exports",
+        "expansions",
+        "undelete",
+        "doctor",
+        "bundles",
+    }
 
 
 CROSSED = {"chunking": {"strategy": "sentence", "size": 200, "overlap": 150}}
@@ -153,9 +171,11 @@ def test_what_schemathesis_found_is_mended(tmp_path):
             assert (rated.status_code, rated.json()["score"]) == (201, 4)
             for path in ("learn", "skills"):
                 answer = httpx.post(
-                    f"{url}/api/entries/{path}", content=b"\xff",
-                    headers={"Content-Type": "application/json"}, timeout=30,
-                )  # fmt: skip
+                    f"{url}/api/entries/{path}",
+                    content=b"\xff",
+                    headers={"Content-Type": "application/json"},
+                    timeout=30,
+                )
                 assert answer.status_code in (400, 422), answer.text
             # what is no HTTP, or too much of it, is answered as all else
             long = "/api/knowledge/search?query=tea" + "&tags=x" * 15_000

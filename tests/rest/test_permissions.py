@@ -194,11 +194,14 @@ read   all   about
 write  all   graph_relate
 """
 ARGUMENTS: dict[str, dict[str, Any]] = {
-    "search_knowledge_base": {"query": "tea"}, "get_context": {"query": "tea"},
-    "search_kb": {"query": "tea"}, "get_document": {"document_name": "x"},
-    "rate_chunk": {"chunk_id": "x", "score": 1}, "add_kb_documents": {"documents": "x"},
+    "search_knowledge_base": {"query": "tea"},
+    "get_context": {"query": "tea"},
+    "search_kb": {"query": "tea"},
+    "get_document": {"document_name": "x"},
+    "rate_chunk": {"chunk_id": "x", "score": 1},
+    "add_kb_documents": {"documents": "x"},
     "delete_kb_documents": {"ids": ["x"]},
-}  # fmt: skip
+}
 """What a call of a tool needs beside the knowledge base."""
 SCOPES = ("read", "write", "admin")
 HUSH = "quicksilver"
@@ -245,14 +248,24 @@ def served(tmp_path_factory):
         with running(workspace, settings) as url:
             job = "0" * 32
             found = Served(
-                workspace, url, made,
+                workspace,
+                url,
+                made,
                 {
-                    "name": "secret", "document": document.id, "chunk": chunk.id, "job_id": job,
-                    "rating": str(rating.id), "target": document.id, "path": "hidden.md",
-                    "slug": "hidden", "source": "hidden", "path:path": "hidden.md", "id": "hidden",
+                    "name": "secret",
+                    "document": document.id,
+                    "chunk": chunk.id,
+                    "job_id": job,
+                    "rating": str(rating.id),
+                    "target": document.id,
+                    "path": "hidden.md",
+                    "slug": "hidden",
+                    "source": "hidden",
+                    "path:path": "hidden.md",
+                    "id": "hidden",
                     "archive": "0" * 32,
                 },
-            )  # fmt: skip
+            )
             before = found.state()
             yield found
             assert found.state() == before  # nothing that was refused was done

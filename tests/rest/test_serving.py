@@ -95,9 +95,14 @@ def test_what_cannot_be_served_is_one_clear_line(folder, options, said):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         run = CliRunner().invoke(
-            app, ["--workspace", str(folder), "serve",
-                  *(option.replace("{taken}", port) for option in options)],
-        )  # fmt: skip
+            app,
+            [
+                "--workspace",
+                str(folder),
+                "serve",
+                *(option.replace("{taken}", port) for option in options),
+            ],
+        )
     assert run.exit_code in (1, 2)
     shown = str(run.exception) if isinstance(run.exception, ConfigError) else run.output
     assert said in shown
@@ -167,9 +172,11 @@ def test_a_killed_server_loses_nothing_that_it_answered_and_the_next_goes_on(fol
 
     def begin(url):
         return httpx.post(
-            f"{url}/api/knowledge/import/url", json=crawl, headers={"Idempotency-Key": "once"},
+            f"{url}/api/knowledge/import/url",
+            json=crawl,
+            headers={"Idempotency-Key": "once"},
             timeout=60,
-        )  # fmt: skip
+        )
 
     with served(folder) as (process, url):
         begun = begin(url)

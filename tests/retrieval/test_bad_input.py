@@ -17,19 +17,21 @@ from kbkit.recipes import JsonlSource, RetrievalSpec
 MODES = list(Mode)
 TEXTS = {
     "green tea": "Steep green tea for two minutes. Tea & water; `tea = steep(water)`.",
-    "C++ and --dry-run": "Use `append_event` or os.path.join; v1.2.3 is 0x1F, \"quoted\".",
+    "C++ and --dry-run": 'Use `append_event` or os.path.join; v1.2.3 is 0x1F, "quoted".',
     "緑茶": "緑茶を二分間蒸らす。",
     "Зелёный чай": "Заваривать две минуты. Ünïcödé 🍵.",
     "nul": "a \0 b \u202e right \ufeff to left",
     "stop words": "the of and to a in is it you that",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
 def kb(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bad")
-    lines = [{"uri": f"doc:{n}", "title": title, "text": f"# {title}\n\n{text}"}
-             for n, (title, text) in enumerate(TEXTS.items())]  # fmt: skip
+    lines = [
+        {"uri": f"doc:{n}", "title": title, "text": f"# {title}\n\n{text}"}
+        for n, (title, text) in enumerate(TEXTS.items())
+    ]
     path = folder / "docs.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     with kbkit.open(folder / "kb") as workspace:
@@ -52,11 +54,53 @@ def check(kb, hits, limit):
 
 
 words = st.sampled_from(
-    ['"', "'", "*", "NEAR(", "NEAR(tea, 3)", "-", "^tea", "AND", "OR", "NOT", "terms:", "{a b}:",
-     "(", ")", "+", ";", "--", "/*", "%", "tea", "the", "C++", "append_event", "緑茶", "чай",
-     "zzzqqq", "🍵", "\0", "\ud800", "\udcff", "\x1b[31m", "\u202e", "\n", "\t", "\\", "`", "٣",
-     "0x1F", "\u0301", "<s>", "</s>", "<unk>", "▁", "a" * 200]
-)  # fmt: skip
+    [
+        '"',
+        "'",
+        "*",
+        "NEAR(",
+        "NEAR(tea, 3)",
+        "-",
+        "^tea",
+        "AND",
+        "OR",
+        "NOT",
+        "terms:",
+        "{a b}:",
+        "(",
+        ")",
+        "+",
+        ";",
+        "--",
+        "/*",
+        "%",
+        "tea",
+        "the",
+        "C++",
+        "append_event",
+        "緑茶",
+        "чай",
+        "zzzqqq",
+        "🍵",
+        "\0",
+        "\ud800",
+        "\udcff",
+        "\x1b[31m",
+        "\u202e",
+        "\n",
+        "\t",
+        "\\",
+        "`",
+        "٣",
+        "0x1F",
+        "\u0301",
+        "<s>",
+        "</s>",
+        "<unk>",
+        "▁",
+        "a" * 200,
+    ]
+)
 queries = (
     st.text(st.characters(), max_size=60)
     | st.lists(words, max_size=8).map(" ".join)
@@ -89,8 +133,16 @@ def test_what_is_there_is_found_in_any_script(kb, title, mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_syntax_of_the_index_is_only_text(kb, mode):
     plain = [hit.title for hit in kb.search("green tea", mode="lexical")]
-    for query in ('"green" tea', "green* tea*", "-green -tea", "NEAR(green tea)", "^green tea",
-                  "(green) tea)", "{green tea}", "terms:green tea:"):  # fmt: skip
+    for query in (
+        '"green" tea',
+        "green* tea*",
+        "-green -tea",
+        "NEAR(green tea)",
+        "^green tea",
+        "(green) tea)",
+        "{green tea}",
+        "terms:green tea:",
+    ):
         assert kb.search(query, mode=mode)[0].title == "green tea"
         assert [hit.title for hit in kb.search(query, mode="lexical")] == plain
 
@@ -98,11 +150,20 @@ def test_syntax_of_the_index_is_only_text(kb, mode):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "query",
-    ["tea " * 25_000, "x" * 100_000, "the " * 25_000, "🍵" * 25_000,
-     " ".join(map(str, range(20_000))), "a_" * 50_000, "." * 100_000, "`" * 100_000,
-     "\0" * 100_000, " " * 99_997 + "tea"],
+    [
+        "tea " * 25_000,
+        "x" * 100_000,
+        "the " * 25_000,
+        "🍵" * 25_000,
+        " ".join(map(str, range(20_000))),
+        "a_" * 50_000,
+        "." * 100_000,
+        "`" * 100_000,
+        "\0" * 100_000,
+        " " * 99_997 + "tea",
+    ],
     ids=lambda query: ascii(query[:8]),
-)  # fmt: skip
+)
 def test_a_very_long_query_is_answered(kb, query, mode):
     hits = kb.search(query, mode=mode)
     check(kb, hits, 10)

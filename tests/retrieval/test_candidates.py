@@ -28,10 +28,37 @@ from kbkit.stores.vector_index import Answer
 from kbkit.text import analyzer
 
 WORDS = (
-    "tea", "water", "kettle", "steep", "leaf", "bread", "flour", "salt", "yeast", "oven",
-    "garden", "rose", "soil", "rain", "python", "class", "list", "thread", "lock", "queue",
-    "river", "stone", "bridge", "road", "train", "ticket", "coffee", "milk", "sugar", "cup",
-)  # fmt: skip
+    "tea",
+    "water",
+    "kettle",
+    "steep",
+    "leaf",
+    "bread",
+    "flour",
+    "salt",
+    "yeast",
+    "oven",
+    "garden",
+    "rose",
+    "soil",
+    "rain",
+    "python",
+    "class",
+    "list",
+    "thread",
+    "lock",
+    "queue",
+    "river",
+    "stone",
+    "bridge",
+    "road",
+    "train",
+    "ticket",
+    "coffee",
+    "milk",
+    "sugar",
+    "cup",
+)
 QUERIES = ["green tea in a kettle", "salt", "python thread lock", "river bridge", "zebra", "oven"]
 FEW = RetrievalSpec(candidates=5)
 
@@ -188,8 +215,10 @@ def test_the_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch)
     names = np.array(snapshot.document_ids)
     cosines = snapshot.card_vectors @ asked.card_vector
     best = [set(names[np.argsort(-cosines, kind="stable")[:3]])]
-    owned = [snapshot.owners[snapshot.postings(number)[0]] for number in
-             snapshot.numbers(asked.terms).values()]  # fmt: skip
+    owned = [
+        snapshot.owners[snapshot.postings(number)[0]]
+        for number in snapshot.numbers(asked.terms).values()
+    ]
     holding = {names[owner] for owners in owned for owner in owners.tolist()}
     there = found.document_ids[: found.ranked]
     assert best[0] <= set(there)

@@ -33,10 +33,14 @@ NO_PAGES = RetrievalSpec(page_weight=0)
 
 def ingest(kb, folder, pages):
     lines = [
-        {"uri": f"man:{name}", "title": name, "tags": [name[0]],
-         "text": f"# {name}\n\n{text}\n\n## Options\n\nNone.\n"}
+        {
+            "uri": f"man:{name}",
+            "title": name,
+            "tags": [name[0]],
+            "text": f"# {name}\n\n{text}\n\n## Options\n\nNone.\n",
+        }
         for name, text in pages.items()
-    ]  # fmt: skip
+    ]
     path = folder / f"{kb.name}.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     kb.ingest(JsonlSource(path=str(path)))
@@ -95,11 +99,16 @@ def test_each_mode_has_its_leg(kb):
 
 def test_words_in_different_chunks_speak_for_their_page(workspace, tmp_path):
     far = "Filler that says nothing at all of either, over and over again. " * 30
-    kb = ingest(workspace.create("far"), tmp_path, {
-        "one": f"Herons wade.\n\n{far}\n\n## More\n\n{far}\n\nOtters swim.",
-        "two": f"Herons wade.\n\n{far}", "three": f"Otters swim.\n\n{far}",
-        **{f"page {n}": far for n in range(40)},
-    })  # fmt: skip
+    kb = ingest(
+        workspace.create("far"),
+        tmp_path,
+        {
+            "one": f"Herons wade.\n\n{far}\n\n## More\n\n{far}\n\nOtters swim.",
+            "two": f"Herons wade.\n\n{far}",
+            "three": f"Otters swim.\n\n{far}",
+            **{f"page {n}": far for n in range(40)},
+        },
+    )
     hits = kb.search("herons otters", mode="lexical")
     pages = {hit.title: hit.parts.page for hit in hits}
     assert pages["one"] > max(pages["two"], pages["three"]) > 0
@@ -133,10 +142,14 @@ def test_filters_leave_the_order_of_what_passes(kb):
 
 
 def test_several_knowledge_bases_compare(kb, workspace, tmp_path):
-    other = ingest(workspace.create("house"), tmp_path, {
-        "broom": "Sweeps the floor of a kitchen, a hall or a yard.",
-        "vase": "Holds flowers, and water for them, on a table.",
-    })  # fmt: skip
+    other = ingest(
+        workspace.create("house"),
+        tmp_path,
+        {
+            "broom": "Sweeps the floor of a kitchen, a hall or a yard.",
+            "vase": "Holds flowers, and water for them, on a table.",
+        },
+    )
     hits = workspace.search("delete file")
     assert (hits[0].kb, hits[0].title) == ("man", "rm")
     hits = workspace.search("clean the ground")

@@ -50,8 +50,18 @@ weights = st.builds(
     graph=st.floats(0, 5),
     learned=st.floats(0, 5),
 )
-PARTS = ("dense", "lexical", "document", "title", "heading", "card", "page", "graph", "learned",
-         "rating")  # fmt: skip
+PARTS = (
+    "dense",
+    "lexical",
+    "document",
+    "title",
+    "heading",
+    "card",
+    "page",
+    "graph",
+    "learned",
+    "rating",
+)
 COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page", "graph", "learned")
 RELATIVE = ("cosine", "bm25", "card", "page")
 NOTHING = {"title": 0, "heading": 0, "rating": 0, "card": 0, "page": 0, "graph": 0, "learned": 0}

@@ -19,13 +19,23 @@ NAMES = [f"Page {n}" for n in range(12)]
 
 def fill(kb):
     """Pages without a word of the query, one of which is linked by the page that answers it."""
-    kb.add("Pools", "# Pools\n\n`open_pool` starts a pool. It is a sibling of `drain_all`; "
-           f"see [the end]({BASE}end.html).\n", source=f"{BASE}pools.html")  # fmt: skip
-    kb.add("Drains", "# drain_all\n\nWith `drain_all`, buckets go out one by one.\n",
-           source=f"{BASE}drains.html")  # fmt: skip
+    kb.add(
+        "Pools",
+        "# Pools\n\n`open_pool` starts a pool. It is a sibling of `drain_all`; "
+        f"see [the end]({BASE}end.html).\n",
+        source=f"{BASE}pools.html",
+    )
+    kb.add(
+        "Drains",
+        "# drain_all\n\nWith `drain_all`, buckets go out one by one.\n",
+        source=f"{BASE}drains.html",
+    )
     for name in ("End", "Other"):
-        kb.add(name, f"# {name}\n\nBuckets and spades are put away in winter.\n",
-               source=f"{BASE}{name.lower()}.html")  # fmt: skip
+        kb.add(
+            name,
+            f"# {name}\n\nBuckets and spades are put away in winter.\n",
+            source=f"{BASE}{name.lower()}.html",
+        )
     for name in NAMES:
         kb.add(name, f"# {name}\n\nNothing of that kind: {name}.\n", source=f"{BASE}{name}.html")
 

@@ -11,8 +11,10 @@ from tests.retrieval.test_words import table
 pytestmark = pytest.mark.local
 
 ASKED = {"green tea steeps": [10, 20], "bread bakes": [20], "green bread": [30]}
-VECTORS = {"green tea steeps": np.array([1.0, 0.0], np.float32),
-           "bread bakes": np.array([0.6, 0.8], np.float32)}  # fmt: skip
+VECTORS = {
+    "green tea steeps": np.array([1.0, 0.0], np.float32),
+    "bread bakes": np.array([0.6, 0.8], np.float32),
+}
 TEA = ("green", "tea", "steep")
 
 

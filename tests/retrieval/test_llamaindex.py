@@ -29,9 +29,12 @@ def workspace(tmp_path_factory):
     with kbkit.open(tmp_path_factory.mktemp("kb")) as opened:
         drinks = opened.create("hot-drinks", description="All about tea.")
         drinks.add(
-            "Tea", "# Tea\n\n## Steeping {#steep}\n\nGreen tea steeps for two minutes.\n",
-            source="https://example.org/tea", document_type="manual", tags=["leaf"],
-        )  # fmt: skip
+            "Tea",
+            "# Tea\n\n## Steeping {#steep}\n\nGreen tea steeps for two minutes.\n",
+            source="https://example.org/tea",
+            document_type="manual",
+            tags=["leaf"],
+        )
         drinks.add("Milk", "# Milk\n\nMilk is warmed slowly.\n", source="https://example.org/milk")
         opened.create("tools").add("Kettle", "# Kettle\n\nA kettle boils water for green tea.\n")
         yield opened

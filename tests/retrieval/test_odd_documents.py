@@ -43,7 +43,7 @@ LANGUAGES = {
         "asked": "海はいつ満ちるか",
         "stop words": "の は を が です",
     },
-}  # fmt: skip
+}
 KINDS = ("word", "tables", "code", "list", "prose")
 OTHER_SCRIPTS = ["чайник", "茶壺", "غلاية", "🫖", "κατσαρόλα"]
 

@@ -144,22 +144,30 @@ def test_the_recipe_names_them_and_all_searches_heed_it(workspace):
     workspace.delete("reranked")
 
 
-@pytest.mark.parametrize(("path", "arguments", "says"), [
-    (HERE + "Broken", {"how": "raise", "api_key": "geheimnis"}, r"Broken: failed \(.*for \*\*\*"),
-    (HERE + "Broken", {"how": "nothing"}, "failed"),
-    (HERE + "Broken", {"how": "nan"}, "the score nan"),
-    (HERE + "Broken", {"how": "x", "colour": "red"}, "check the arguments|score nan"),
-    (HERE + "Broken", {}, "check the arguments"),
-    (HERE + "Closed", {"api_key": "geheimnis"}, r"cannot be opened \(OSError: .*\*\*\*"),
-    (HERE + "Nothing", {}, "Nothing in .* is not a llama-index postprocessor"),
-    (CORE + "KeywordNodePostprocessor", {"required_keywords": ["tea"]}, "pip install spacy"),
-    ("os:path", {}, "BaseNodePostprocessor"),
-    ("no_such_package.reranker:Reranker", {}, "cannot import no_such_package.reranker"),
-    (
-        "llama_index.postprocessor.cohere_rerank:CohereRerank", {},
-        "pip install llama-index-postprocessor-cohere-rerank",
-    ),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "arguments", "says"),
+    [
+        (
+            HERE + "Broken",
+            {"how": "raise", "api_key": "geheimnis"},
+            r"Broken: failed \(.*for \*\*\*",
+        ),
+        (HERE + "Broken", {"how": "nothing"}, "failed"),
+        (HERE + "Broken", {"how": "nan"}, "the score nan"),
+        (HERE + "Broken", {"how": "x", "colour": "red"}, "check the arguments|score nan"),
+        (HERE + "Broken", {}, "check the arguments"),
+        (HERE + "Closed", {"api_key": "geheimnis"}, r"cannot be opened \(OSError: .*\*\*\*"),
+        (HERE + "Nothing", {}, "Nothing in .* is not a llama-index postprocessor"),
+        (CORE + "KeywordNodePostprocessor", {"required_keywords": ["tea"]}, "pip install spacy"),
+        ("os:path", {}, "BaseNodePostprocessor"),
+        ("no_such_package.reranker:Reranker", {}, "cannot import no_such_package.reranker"),
+        (
+            "llama_index.postprocessor.cohere_rerank:CohereRerank",
+            {},
+            "pip install llama-index-postprocessor-cohere-rerank",
+        ),
+    ],
+)
 def test_what_fails_is_one_clear_error(workspace, path, arguments, says):
     with pytest.raises(PostprocessorError, match=says) as caught:
         asked(workspace, {"path": path, "arguments": arguments})

@@ -158,18 +158,24 @@ def test_an_encoder_of_another_model_is_not_used(workspace):
     with workspace._stores.database.write() as connection:
         stored = query_encoders.load(connection, kb.id)
         query_encoders.save(
-            connection, kb.id, embedder="another", version=1, chunks=1,
-            terms=stored.terms, vectors=stored.vectors, report={},
-        )  # fmt: skip
+            connection,
+            kb.id,
+            embedder="another",
+            version=1,
+            chunks=1,
+            terms=stored.terms,
+            vectors=stored.vectors,
+            report={},
+        )
     assert "no query encoder" in kb.search("kettle").notes[0]
 
 
 # --- a model that cannot be had ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("state", "reason"), [
-    ("down", "no route to host"), ("no key", "no API key found"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("state", "reason"), [("down", "no route to host"), ("no key", "no API key found")]
+)
 def test_the_fitted_encoder_stands_in_and_it_is_said(workspace, state, reason):
     filled(workspace)
     Model.state = state
@@ -254,18 +260,28 @@ def test_an_encoder_that_an_earlier_kbkit_fitted_is_fitted_again(workspace):
         stored = query_encoders.load(connection, kb.id)
         report = {name: value for name, value in stored.state.report.items() if name != "made_by"}
         query_encoders.save(
-            connection, kb.id, embedder=stored.state.embedder, version=1, chunks=len(SUBJECTS),
-            terms=stored.terms, vectors=stored.vectors, report=report,
-        )  # fmt: skip
+            connection,
+            kb.id,
+            embedder=stored.state.embedder,
+            version=1,
+            chunks=len(SUBJECTS),
+            terms=stored.terms,
+            vectors=stored.vectors,
+            report=report,
+        )
     assert due(workspace, kb)
     assert "fit" in kb.ingest(pages("yeast")).seconds
     assert not due(workspace, kb)
 
 
-@pytest.mark.parametrize(("made_by", "embedder", "outdated"), [
-    (_MADE_BY["cards"], "cards:x", False), (_MADE_BY["cards"], "cards:y", True),
-    ("an older kbkit", "cards:x", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("made_by", "embedder", "outdated"),
+    [
+        (_MADE_BY["cards"], "cards:x", False),
+        (_MADE_BY["cards"], "cards:y", True),
+        ("an older kbkit", "cards:x", True),
+    ],
+)
 def test_an_encoder_of_cards_is_that_of_their_embedder(workspace, made_by, embedder, outdated):
     kb = filled(workspace, "fitted")
     with workspace._stores.database.write() as transaction:
@@ -273,18 +289,28 @@ def test_an_encoder_of_cards_is_that_of_their_embedder(workspace, made_by, embed
         row = knowledge_bases.get_by_id(transaction, kb.id)
         assert is_outdated(transaction, row, "cards")
         query_encoders.save(
-            transaction, kb.id, embedder=embedder, version=row.version, chunks=len(SUBJECTS),
-            terms=("tea",), vectors=np.ones((1, 2), np.float32),
-            report={"made_by": made_by, "last_seq": 10**9}, target="cards",
-        )  # fmt: skip
+            transaction,
+            kb.id,
+            embedder=embedder,
+            version=row.version,
+            chunks=len(SUBJECTS),
+            terms=("tea",),
+            vectors=np.ones((1, 2), np.float32),
+            report={"made_by": made_by, "last_seq": 10**9},
+            target="cards",
+        )
         assert is_outdated(transaction, row, "cards") is outdated
         assert not is_outdated(transaction, row, "chunks")
 
 
-@pytest.mark.parametrize(("encoder", "embedding", "wanted"), [
-    ("model", {"type": "static"}, False), ("fitted", {"type": "static"}, True),
-    ("model", MODEL, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("encoder", "embedding", "wanted"),
+    [
+        ("model", {"type": "static"}, False),
+        ("fitted", {"type": "static"}, True),
+        ("model", MODEL, True),
+    ],
+)
 def test_who_gets_an_encoder(workspace, encoder, embedding, wanted):
     kb = workspace.create("drinks", spec=config(encoder, embedding))
     assert not due(workspace, kb)  # there is contains a term it to

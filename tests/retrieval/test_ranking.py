@@ -57,14 +57,17 @@ def pool(
         columns={
             "cosine": np.array([row[0] for row in rows], float),
             "bm25": np.array([row[1] for row in rows], float),
-            "title": nothing, "heading": nothing, "rating": nothing, "learned": nothing,
+            "title": nothing,
+            "heading": nothing,
+            "rating": nothing,
+            "learned": nothing,
             "sizes": np.full(n, 60.0),
             "card": nothing if card is None else np.array(card, float),
             "page": nothing if page is None else np.array(page, float),
             "graph": nothing,
             "index": nothing,
         },
-    )  # fmt: skip
+    )
 
 
 def order(ranked):

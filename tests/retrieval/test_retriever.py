@@ -81,8 +81,9 @@ def test_a_word_is_as_rare_as_in_all_knowledge_bases_together(workspace):
     hits = workspace.search("long quince", mode="lexical")
     assert hits[0].title == "quince jelly"
     assert hits[0].parts.bm25 > hits[1].parts.bm25 > 0
-    large, small = (workspace[name].search("long quince", mode="lexical")[0] for name in
-                    ("large", "small"))  # fmt: skip
+    large, small = (
+        workspace[name].search("long quince", mode="lexical")[0] for name in ("large", "small")
+    )
     assert large.parts.bm25 > small.parts.bm25
 
 

@@ -24,8 +24,12 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
                 source=f"https://garden.example/flowers/{name.lower()}.html",
                 tags=["flower", name.lower()],
             )
-        kb.add("Engines", "An engine burns fuel in its cylinders.", document_type="manual",
-               source="https://garden.example/engines.html")  # fmt: skip
+        kb.add(
+            "Engines",
+            "An engine burns fuel in its cylinders.",
+            document_type="manual",
+            source="https://garden.example/engines.html",
+        )
         yield kb
 
 

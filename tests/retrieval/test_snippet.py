@@ -158,9 +158,16 @@ def test_code_and_lists_keep_their_lines():
         "Or, if you've\nbegun:\n\n- **Stop** it\n- Wait\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
     )
     lines = [
-        "To give up:", "git merge --abort", "if x; then", "    git reset", "Or, if you've begun:",
-        "Stop it", "Wait", "a b", "1 2",
-    ]  # fmt: skip
+        "To give up:",
+        "git merge --abort",
+        "if x; then",
+        "    git reset",
+        "Or, if you've begun:",
+        "Stop it",
+        "Wait",
+        "a b",
+        "1 2",
+    ]
     assert cut(text, "merge abort").split("\n") == lines
     assert plain_text(text) == " ".join(" ".join(lines).split())
     shown = cut(FILLER * 9 + "\n\n" + text, "git reset merge abort", 90)

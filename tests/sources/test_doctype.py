@@ -115,7 +115,7 @@ BODY = "<main><h1>{title}</h1><p>You can follow this tutorial step by step, in a
         (made_by("Hugo 0.1"), "<body>", "x.html", None),
         ("", "<body>", "x.html", None),
     ],
-)  # fmt: skip
+)
 def test_generators_of_one_kind_of_text_say_so(head, body, url, kind):
     html = f"<!doctype html><html><head>{head}<title>T</title></head>{body}{BODY}</html>"
     page = extract(html.format(title="Vat"), f"https://x/{url}")

@@ -50,12 +50,18 @@ def test_pictures_are_known_by_what_they_hold(form: str, suffix: str) -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"", b"<script>alert(1)</script>", b"%PDF-1.7", b"\x89PNG\r\n\x1a\nbroken", bomb(),
-        picture("PNG") + b"\0" * MAX_BYTES, picture("BMP"), b"<html><svg></svg></html>",
+        b"",
+        b"<script>alert(1)</script>",
+        b"%PDF-1.7",
+        b"\x89PNG\r\n\x1a\nbroken",
+        bomb(),
+        picture("PNG") + b"\0" * MAX_BYTES,
+        picture("BMP"),
+        b"<html><svg></svg></html>",
         b'<!DOCTYPE svg [<!ENTITY a "aaaa">]><svg xmlns="http://www.w3.org/2000/svg">&a;</svg>',
         b'<svg xmlns="http://www.w3.org/1999/xhtml"></svg>',
     ],
-)  # fmt: skip
+)
 def test_what_is_no_picture_is_not_kept(data: bytes) -> None:
     assert kept_image(data) is None
 

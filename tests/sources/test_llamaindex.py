@@ -24,16 +24,19 @@ def skipped(*items):
     return [(e.uri, e.reason) for e in document_events(items, BASE) if e.outcome is Outcome.SKIPPED]
 
 
-@pytest.mark.parametrize(("metadata", "id_", "uri"), [
-    ({"url": "https://example.org/a", "file_path": "/base/b.md"}, "c", "https://example.org/a"),
-    ({"source": "https://example.org/a"}, "c", "https://example.org/a"),
-    ({"url": "no address", "file_path": "/base/docs/b.md"}, "c", "docs/b.md"),
-    ({"file_path": "/elsewhere/b.md"}, "c", "/elsewhere/b.md"),
-    ({"file_path": "bucket/b.md"}, "c", "bucket/b.md"),
-    ({"file_name": "b.md"}, "ticket-12", "ticket-12"),
-    ({"file_name": "b.md"}, None, "b.md"),
-    ({"url": 7, "file_path": ["b"], "source": "3"}, "c", "c"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("metadata", "id_", "uri"),
+    [
+        ({"url": "https://example.org/a", "file_path": "/base/b.md"}, "c", "https://example.org/a"),
+        ({"source": "https://example.org/a"}, "c", "https://example.org/a"),
+        ({"url": "no address", "file_path": "/base/docs/b.md"}, "c", "docs/b.md"),
+        ({"file_path": "/elsewhere/b.md"}, "c", "/elsewhere/b.md"),
+        ({"file_path": "bucket/b.md"}, "c", "bucket/b.md"),
+        ({"file_name": "b.md"}, "ticket-12", "ticket-12"),
+        ({"file_name": "b.md"}, None, "b.md"),
+        ({"url": 7, "file_path": ["b"], "source": "3"}, "c", "c"),
+    ],
+)
 def test_the_uri_is_the_best_name_there_is(metadata, id_, uri):
     known = {} if id_ is None else {"id_": id_}
     assert [d.uri for d in documents(Document(text="x", metadata=metadata, **known))] == [uri]
@@ -66,9 +69,7 @@ def test_pages_without_plain_numbers_are_counted():
         for label in ("i", "ii", "1")
     ]
     content = documents(*pages)[0].content
-    assert content == (
-        "<!-- page 1 -->\n\ni\n\n<!-- page 2 -->\n\nii\n\n<!-- page 3 -->\n\n1\n"
-    )  # fmt: skip
+    assert content == ("<!-- page 1 -->\n\ni\n\n<!-- page 2 -->\n\nii\n\n<!-- page 3 -->\n\n1\n")
 
 
 def test_parts_of_one_place_are_joined_wherever_they_come():

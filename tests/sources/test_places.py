@@ -24,12 +24,21 @@ def base(tmp_path):
 @pytest.mark.parametrize(
     ("path", "name"),
     [
-        ("docs", "docs"), ("./docs/../docs/", "docs"), (".", ""), ("docs/deep", "docs/deep"),
-        ("docs/**/*.md", "docs"), ("*.md", ""), ("docs/deep/a.md", "docs/deep/a.md"),
-        ("../else/docs", "docs"), ("..", None), ("../else/docs/*.md", "docs"),
-        ("../else/docs/a.md", "a.md"), ("missing/*.md", "missing"), ("/", ""),
+        ("docs", "docs"),
+        ("./docs/../docs/", "docs"),
+        (".", ""),
+        ("docs/deep", "docs/deep"),
+        ("docs/**/*.md", "docs"),
+        ("*.md", ""),
+        ("docs/deep/a.md", "docs/deep/a.md"),
+        ("../else/docs", "docs"),
+        ("..", None),
+        ("../else/docs/*.md", "docs"),
+        ("../else/docs/a.md", "a.md"),
+        ("missing/*.md", "missing"),
+        ("/", ""),
     ],
-)  # fmt: skip
+)
 def test_names_of_places(base, path, name):
     place = DiskPlace.of(path, base)
     assert place.name == (base.parent.name if name is None else name)
@@ -67,11 +76,23 @@ def test_places_of_one_name_are_told_apart(base):
 
 
 NOT_HERE = [
-    "https://a.test/home/x", "python:os.path", "text:note", "docs/a.md", "/guide/a.html", "",
-    "upload:a.md", "file:", "file:a.md", "~/docs/a.md", "~other/a b.md", "a:/kettle", "z:kettle",
-    "/guide/two words.md", "urn:x:y",
+    "https://a.test/home/x",
+    "python:os.path",
+    "text:note",
+    "docs/a.md",
+    "/guide/a.html",
+    "",
+    "upload:a.md",
+    "file:",
+    "file:a.md",
+    "~/docs/a.md",
+    "~other/a b.md",
+    "a:/kettle",
+    "z:kettle",
+    "/guide/two words.md",
+    "urn:x:y",
     *(() if os.name == "nt" else ("C:/docs/a.md", r"C:\docs\a.md", r"\\server\share\a.md")),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(params=["below the home folder", "in the temporary folder", "root"])
@@ -136,8 +157,10 @@ def test_what_programs_write_says_nothing_of_this_machine(monkeypatch, tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path.parent)
     said = f"default={str(tmp_path / 'cache')!r}, in {sys.prefix}/share or {os.fspath(tmp_path)}."
-    assert without_machine(said) == "default='.../" + tmp_path.name + "/cache', in .../share or " \
-        ".../" + tmp_path.name + "."  # fmt: skip
+    assert (
+        without_machine(said) == "default='.../" + tmp_path.name + "/cache', in .../share or "
+        ".../" + tmp_path.name + "."
+    )
     monkeypatch.chdir("/")
     assert without_machine(f"PosixPath('{tmp_path}/x')") == "PosixPath('~/x')"
     assert without_machine(f"{tmp_path}-other /usr/share") == f"{tmp_path}-other /usr/share"

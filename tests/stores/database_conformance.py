@@ -36,12 +36,36 @@ from kbkit.stores.catalog.writing import NewDocument
 from kbkit.text import analyzer
 
 _ODD_TEXTS = (
-    "C++", "c#", "--dry-run", "os.path.join", "append_event", "v1.2.3", "std::vector", "o'clock",
-    "__init__", "naïve", "Größe", "日本語", "R&D", "key=value", "user@host", "$HOME",
-)  # fmt: skip
+    "C++",
+    "c#",
+    "--dry-run",
+    "os.path.join",
+    "append_event",
+    "v1.2.3",
+    "std::vector",
+    "o'clock",
+    "__init__",
+    "naïve",
+    "Größe",
+    "日本語",
+    "R&D",
+    "key=value",
+    "user@host",
+    "$HOME",
+)
 _HOSTILE_TERMS = (
-    '"', 'a" OR "b', "NEAR(a, b)", "x*", "%", "t%", "_", "t_a", "\\", "'; DROP TABLE chunks", "",
-)  # fmt: skip
+    '"',
+    'a" OR "b',
+    "NEAR(a, b)",
+    "x*",
+    "%",
+    "t%",
+    "_",
+    "t_a",
+    "\\",
+    "'; DROP TABLE chunks",
+    "",
+)
 
 
 def _create(transaction: Transaction, name: str) -> str:
@@ -349,8 +373,10 @@ class DatabaseConformance(ABC):
             for known in (kb_id, other):
                 _store(transaction, known, *(_document(known, name, "tea") for name in "abc"))
                 # two documents may say the same of themselves
-                made = {f"{known}-{name}": NewCard("tea", f"card {key}", key)
-                        for name, key in zip("abc", "xyx", strict=True)}  # fmt: skip
+                made = {
+                    f"{known}-{name}": NewCard("tea", f"card {key}", key)
+                    for name, key in zip("abc", "xyx", strict=True)
+                }
                 assert cards.put(transaction, known, 1, made) == 3
             assert cards.lacking(transaction, kb_id, "m") == {"x": "card x", "y": "card y"}
             assert cards.counts(transaction, kb_id, "m") == (3, 3)
@@ -396,9 +422,14 @@ class DatabaseConformance(ABC):
             for known in (kb_id, other):
                 _store(transaction, known, _document(known, "d", "tea"))
                 ratings.add(
-                    transaction, known, target=Target(TargetKind.CHUNK, f"{known}-d-tea"), score=4,
-                    query="", rater="ann", note="",
-                )  # fmt: skip
+                    transaction,
+                    known,
+                    target=Target(TargetKind.CHUNK, f"{known}-d-tea"),
+                    score=4,
+                    query="",
+                    rater="ann",
+                    note="",
+                )
                 pending_vectors.add(transaction, known, "e", {"hash": b"\0\0\0\0"})
         with database.write() as transaction:
             knowledge_bases.delete(transaction, kb_id)
@@ -444,9 +475,8 @@ class DatabaseConformance(ABC):
             target = Target(TargetKind.CHUNK, f"{kb_id}-d-tea")
             for rater, score in (("ann", 1), ("ann", 5), ("bob", 2)):
                 ratings.add(
-                    transaction, kb_id, target=target, score=score,
-                    query="q", rater=rater, note="ü",
-                )  # fmt: skip
+                    transaction, kb_id, target=target, score=score, query="q", rater=rater, note="ü"
+                )
         with database.write() as transaction:
             total = ratings.total(transaction, kb_id, f"{kb_id}-d-tea")
             assert total == RatingTotal(2, 3.5)
@@ -497,9 +527,15 @@ class DatabaseConformance(ABC):
         with database.write() as transaction:
             for terms in (("a",), ("b", "c")):
                 query_encoders.save(
-                    transaction, kb_id, embedder="e", version=1, chunks=2, terms=terms,
-                    vectors=np.ones((len(terms), 2), np.float32), report={},
-                )  # fmt: skip
+                    transaction,
+                    kb_id,
+                    embedder="e",
+                    version=1,
+                    chunks=2,
+                    terms=terms,
+                    vectors=np.ones((len(terms), 2), np.float32),
+                    report={},
+                )
         with database.read() as transaction:
             row = query_encoders.load(transaction, kb_id)
             fitted = query_encoders.fitted_to(transaction, kb_id)

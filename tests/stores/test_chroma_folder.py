@@ -65,9 +65,14 @@ DAMAGES = {
     "gone": None,
 }
 FILES = (
-    "data_level0.bin", "header.bin", "length.bin", "link_lists.bin", "index_metadata.pickle",
-    "chroma.sqlite3", "checksums.json",
-)  # fmt: skip
+    "data_level0.bin",
+    "header.bin",
+    "length.bin",
+    "link_lists.bin",
+    "index_metadata.pickle",
+    "chroma.sqlite3",
+    "checksums.json",
+)
 
 
 @pytest.mark.parametrize(
@@ -270,8 +275,11 @@ def test_a_full_disk_is_told_and_what_is_stored_is_found(tmp_path):
 
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path)],
-        capture_output=True, text=True, preexec_fn=small_files, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        preexec_fn=small_files,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert "free some space" in done.stdout
     assert "Tea number" in done.stdout

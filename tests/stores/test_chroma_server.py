@@ -363,11 +363,29 @@ def certificate(tmp_path_factory):
     folder = tmp_path_factory.mktemp("certificate")
     files = folder / "certificate.pem", folder / "key.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-         "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1",
-         "-out", files[0], "-keyout", files[1]],
-        check=True, capture_output=True,
-    )  # fmt: skip
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            "/CN=127.0.0.1",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-out",
+            files[0],
+            "-keyout",
+            files[1],
+        ],
+        check=True,
+        capture_output=True,
+    )
     return files
 
 

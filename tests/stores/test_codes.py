@@ -28,17 +28,31 @@ def of(vectors, start):
     number = len(vectors)
     return Segment(
         Snapshot(
-            version=1, embedder="e", cards_version=1, card_embedder="",
-            seqs=np.arange(start, start + number), owners=np.zeros(number, np.int32),
-            lengths=np.ones(number, np.int32), headings=np.zeros(number, np.int32),
-            document_ids=(f"d{start}",), titles=("",), sizes=np.array([number]),
-            heading_texts=("",), heading_terms=Lists(np.zeros(2, np.int64), NONE.values),
-            title_terms=Lists(np.zeros(2, np.int64), NONE.values), average_length=1.0,
-            document_lengths=np.array([number]), card_vectors=np.zeros((1, 0), np.float32),
-            ids=[f"c{start + i}" for i in range(number)], vectors=vectors, terms=[],
-            starts=np.zeros(1, np.int64), rows=np.zeros(0, np.int32), counts=np.zeros(0, np.uint16),
+            version=1,
+            embedder="e",
+            cards_version=1,
+            card_embedder="",
+            seqs=np.arange(start, start + number),
+            owners=np.zeros(number, np.int32),
+            lengths=np.ones(number, np.int32),
+            headings=np.zeros(number, np.int32),
+            document_ids=(f"d{start}",),
+            titles=("",),
+            sizes=np.array([number]),
+            heading_texts=("",),
+            heading_terms=Lists(np.zeros(2, np.int64), NONE.values),
+            title_terms=Lists(np.zeros(2, np.int64), NONE.values),
+            average_length=1.0,
+            document_lengths=np.array([number]),
+            card_vectors=np.zeros((1, 0), np.float32),
+            ids=[f"c{start + i}" for i in range(number)],
+            vectors=vectors,
+            terms=[],
+            starts=np.zeros(1, np.int64),
+            rows=np.zeros(0, np.int32),
+            counts=np.zeros(0, np.uint16),
         )
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture

@@ -33,11 +33,13 @@ def fill(workspace):
     images = pictures()
     workspace.create("shapes").ingest(
         SourceDocument(
-            f"s:{n}", f"Shape {n}", f"# Shape {n}\n\n![A shape](p{n}.svg)\n",
+            f"s:{n}",
+            f"Shape {n}",
+            f"# Shape {n}\n\n![A shape](p{n}.svg)\n",
             images={f"p{n}.svg": image},
         )
         for n, image in enumerate(images)
-    )  # fmt: skip
+    )
     return {image.name: image.data for image in images}
 
 

@@ -29,10 +29,24 @@ def index(database, kb_id, *texts):
 @pytest.mark.parametrize(
     "term",
     [
-        "C++", "c#", "--dry-run", "-v", "os.path.join", "append_event", "v1.2.3", "std::vector",
-        "utf-8", "o'clock", "__init__", "naïve", "Größe", "日本語", "R&D", "key=value",
+        "C++",
+        "c#",
+        "--dry-run",
+        "-v",
+        "os.path.join",
+        "append_event",
+        "v1.2.3",
+        "std::vector",
+        "utf-8",
+        "o'clock",
+        "__init__",
+        "naïve",
+        "Größe",
+        "日本語",
+        "R&D",
+        "key=value",
     ],
-)  # fmt: skip
+)
 def test_a_term_with_marks_is_found(database, kb_id, term):
     index(database, kb_id, "Some other text.", f"About {term} in a sentence.", "The end.")
     assert found(database, kb_id, term) == [2]
@@ -76,8 +90,9 @@ def test_postings_count_chunks_and_occurrences(database, kb_id):
     with database.read() as transaction:
         postings = transaction.lexical.postings(kb_id, ["tea", "water", "salt"])
     assert {term: (seqs.tolist(), times.tolist()) for term, (seqs, times) in postings.items()} == {
-        "tea": ([1, 2], [3, 1]), "water": ([3], [1]),
-    }  # fmt: skip
+        "tea": ([1, 2], [3, 1]),
+        "water": ([3], [1]),
+    }
 
 
 def test_indexes_of_two_knowledge_bases_are_apart(database, kb_id):

@@ -143,8 +143,10 @@ def test_what_was_killed_goes_on(folder, tmp_path, postgres, monkeypatch, way):
         to = url
     run = subprocess.run(
         [sys.executable, "-c", KILLED, str(folder), str(to)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert run.returncode == -signal.SIGKILL, run.stderr
     with pytest.raises(WorkspaceError, match=r"not complete.*run the same `kbkit migrate`"):
         opened(tmp_path / "new", url if to == url else "")
@@ -265,10 +267,13 @@ def test_half_of_another_migration_is_refused(folder, tmp_path, postgres):
         kbkit.migrate(folder, to=url)
 
 
-@pytest.mark.parametrize(("revision", "kind", "says"), [
-    ("9999", WorkspaceVersionError, "upgrade kbkit"),
-    ("0024", WorkspaceError, "a workspace of an older kbkit exists"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("revision", "kind", "says"),
+    [
+        ("9999", WorkspaceVersionError, "upgrade kbkit"),
+        ("0024", WorkspaceError, "a workspace of an older kbkit exists"),
+    ],
+)
 def test_other_versions_there_are_left_alone(folder, tmp_path, postgres, revision, kind, says):
     url = postgres.catalog()
     statement = f"UPDATE alembic_version SET version_num = '{revision}'"
@@ -312,8 +317,9 @@ def test_what_cannot_be_reached_is_said(folder, tmp_path, postgres, monkeypatch)
         patched.setitem(sys.modules, "psycopg", None)
         refuses(MissingExtraError, r"kbkit\[postgres\]", url)
     kbkit.migrate(folder, to=url)
-    postgres.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO onlooker",
-                     sa.make_url(url).database)  # fmt: skip
+    postgres.execute(
+        "GRANT SELECT ON ALL TABLES IN SCHEMA public TO onlooker", sa.make_url(url).database
+    )
     to_server(monkeypatch, onlooker)
     refuses(WorkspaceError, "permission denied.*use another user", tmp_path / "new")
 

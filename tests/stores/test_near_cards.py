@@ -50,18 +50,31 @@ def of(cards, start):
     none = Lists(np.zeros(number + 1, np.int64), np.zeros(0, np.int32))
     return Segment(
         Snapshot(
-            version=1, embedder="e", cards_version=1, card_embedder="cards",
-            seqs=np.arange(start, start + number), owners=np.arange(number, dtype=np.int32),
-            lengths=np.ones(number, np.int32), headings=np.zeros(number, np.int32),
-            document_ids=[f"d{start + i}" for i in range(number)], titles=[""] * number,
-            sizes=np.ones(number, np.int64), heading_texts=("",), title_terms=none,
-            heading_terms=Lists(np.zeros(2, np.int64), none.values), average_length=1.0,
-            document_lengths=np.ones(number, np.int64), card_vectors=cards,
+            version=1,
+            embedder="e",
+            cards_version=1,
+            card_embedder="cards",
+            seqs=np.arange(start, start + number),
+            owners=np.arange(number, dtype=np.int32),
+            lengths=np.ones(number, np.int32),
+            headings=np.zeros(number, np.int32),
+            document_ids=[f"d{start + i}" for i in range(number)],
+            titles=[""] * number,
+            sizes=np.ones(number, np.int64),
+            heading_texts=("",),
+            title_terms=none,
+            heading_terms=Lists(np.zeros(2, np.int64), none.values),
+            average_length=1.0,
+            document_lengths=np.ones(number, np.int64),
+            card_vectors=cards,
             ids=[f"c{start + i}" for i in range(number)],
-            vectors=np.zeros((number, DIMENSIONS), np.float32), terms=[],
-            starts=np.zeros(1, np.int64), rows=np.zeros(0, np.int32), counts=np.zeros(0, np.uint16),
+            vectors=np.zeros((number, DIMENSIONS), np.float32),
+            terms=[],
+            starts=np.zeros(1, np.int64),
+            rows=np.zeros(0, np.int32),
+            counts=np.zeros(0, np.uint16),
         )
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture
@@ -83,8 +96,9 @@ def made(tmp_path, monkeypatch):
 
 
 def scored(found, vector, mask=None):
-    query = EncodedQuery((), "english", None, Mode.DENSE, 10, 10, Filters(), card=Done(vector),
-                         card_embedder="cards")  # fmt: skip
+    query = EncodedQuery(
+        (), "english", None, Mode.DENSE, 10, 10, Filters(), card=Done(vector), card_embedder="cards"
+    )
     return DocumentScores.of_words(found, {}).with_cards(CardScores.of(found, query, mask))
 
 
@@ -92,8 +106,10 @@ def scored(found, vector, mask=None):
 def test_the_best_documents_are_those_of_a_scan(made, monkeypatch, share):
     monkeypatch.setattr(documents, "_FEW", 500)
     mask = None if share == 1 else np.arange(len(made)) % share == 0
-    open_ = np.bincount(made.owners if mask is None else made.owners[mask],
-                        minlength=len(made.sizes)) > 0  # fmt: skip
+    open_ = (
+        np.bincount(made.owners if mask is None else made.owners[mask], minlength=len(made.sizes))
+        > 0
+    )
     shares = []
     for vector in unit(20, 7):
         by_codes = scored(made, vector, mask)

@@ -225,9 +225,10 @@ def test_who_may_only_read_searches(tmp_path, pgvector, url):
     with opened(tmp_path / "one", url) as workspace:
         expected = ranked(fill(workspace), "cold drinks")
     for statement in (
-        "DROP ROLE IF EXISTS reader", "CREATE ROLE reader LOGIN",
+        "DROP ROLE IF EXISTS reader",
+        "CREATE ROLE reader LOGIN",
         "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader",
-    ):  # fmt: skip
+    ):
         execute(pgvector, url, statement)
     theirs = pgvector.url(sa.make_url(url).database, "reader")
     for wanted in (True, False):  # one without pgvector can make nothing anew

@@ -28,9 +28,19 @@ TEXTS = {
     "Zebra": "No drink at all.",
 }
 QUESTIONS = [
-    "how long does green tea steep", "boil", "tea", "os.path.join", "C++", "Größe", "append_event",
-    "minutes of boiling water", "what do people drink", "80 degrees", "'; DROP TABLE chunks", "\0",
-]  # fmt: skip
+    "how long does green tea steep",
+    "boil",
+    "tea",
+    "os.path.join",
+    "C++",
+    "Größe",
+    "append_event",
+    "minutes of boiling water",
+    "what do people drink",
+    "80 degrees",
+    "'; DROP TABLE chunks",
+    "\0",
+]
 
 
 def opened(folder, url=""):
@@ -93,9 +103,11 @@ def test_two_machines_see_each_others_commits_at_the_next_call(tmp_path, postgre
         assert not kb.search("tea")
         other = subprocess.Popen(
             [sys.executable, "-c", code, str(tmp_path / "two")],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
             env={**os.environ, "KBKIT_DATABASE_URL": url},
-        )  # fmt: skip
+        )
 
         def ask(line):
             other.stdin.write(f"{line}\n")
@@ -267,9 +279,10 @@ def test_who_may_only_read_reads(tmp_path, postgres):
     with opened(tmp_path / "one", url) as workspace:
         fill(workspace)
     for statement in (
-        "DROP ROLE IF EXISTS reader", "CREATE ROLE reader LOGIN",
+        "DROP ROLE IF EXISTS reader",
+        "CREATE ROLE reader LOGIN",
         "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader",
-    ):  # fmt: skip
+    ):
         postgres.execute(statement, name)
     with opened(tmp_path / "two", postgres.url(name, "reader")) as workspace:
         kb = workspace["drinks"]
@@ -355,11 +368,12 @@ def test_an_older_catalog_is_migrated(tmp_path, postgres):
     url = postgres.catalog()
     name = sa.make_url(url).database
     for statement in (
-        "DROP TABLE removed_chunks", "DROP TABLE name_uses",
+        "DROP TABLE removed_chunks",
+        "DROP TABLE name_uses",
         "ALTER TABLE cards DROP COLUMN version",
         "ALTER TABLE card_vectors DROP COLUMN version",
         "UPDATE alembic_version SET version_num = '0024'",
-    ):  # fmt: skip
+    ):
         postgres.execute(statement, name)
     with opened(tmp_path, url) as workspace:
         kb = fill(workspace)

@@ -69,9 +69,13 @@ acts = st.lists(
 def test_totals_are_those_of_what_was_rated_and_not_taken_back(database, acts):
     with database.write() as connection:
         kb_id = knowledge_bases.create(
-            connection, f"kb{len(knowledge_bases.names(connection))}", description="", config={},
-            embedder="e", dimensions=2,
-        ).id  # fmt: skip
+            connection,
+            f"kb{len(knowledge_bases.names(connection))}",
+            description="",
+            config={},
+            embedder="e",
+            dimensions=2,
+        ).id
         there = []
         for act in acts:
             if isinstance(act, int):  # take back one of those that are there, or none

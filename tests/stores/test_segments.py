@@ -36,14 +36,18 @@ def read(found):
     assert scored.tolist() == [vector[0] for vector in vectors.tolist()]
     documents = [found.document_ids[owner] for owner in found.owners.tolist()]
     return {
-        "seqs": found.seqs.tolist(), "documents": documents, "lengths": found.lengths.tolist(),
+        "seqs": found.seqs.tolist(),
+        "documents": documents,
+        "lengths": found.lengths.tolist(),
         "sizes": [int(found.sizes[owner]) for owner in found.owners.tolist()],
         "words": [int(found.document_lengths[owner]) for owner in found.owners.tolist()],
-        "titles": [each.tolist() for each in titles], "vectors": vectors.tolist(),
-        "headings": [each.tolist() for each in headings], "counts": counts,
+        "titles": [each.tolist() for each in titles],
+        "vectors": vectors.tolist(),
+        "headings": [each.tolist() for each in headings],
+        "counts": counts,
         "headed": found.headed(lambda text: "c" in text).tolist(),
         "average": pytest.approx(found.average_length),
-    }  # fmt: skip
+    }
 
 
 def check(stored, found=None):
@@ -55,8 +59,10 @@ def check(stored, found=None):
         whole = make(transaction, row, None)
     assert read(found) == read(whole)
     assert found.rows_of([*whole.ids, "gone"]).tolist() == list(range(len(whole)))
-    scores = [dict(zip(each.document_ids, each.card_scores(first).tolist(), strict=True))
-              for each in (found, whole)]  # fmt: skip
+    scores = [
+        dict(zip(each.document_ids, each.card_scores(first).tolist(), strict=True))
+        for each in (found, whole)
+    ]
     held = [{known: score for known, score in each.items() if score} for each in scores]
     # a card that went serves until the next one comes
     assert held[1].items() <= held[0].items()
@@ -77,10 +83,13 @@ def embed_again(stored, number):
     with stored.database.write() as transaction:
         knowledge_bases.touch(transaction, stored.id)
         statement_vectors.put(
-            transaction, stored.id, {chosen: f"k{row.version}"},
+            transaction,
+            stored.id,
+            {chosen: f"k{row.version}"},
             {f"k{row.version}": pack(np.full((1, 2), row.version + 1, np.float32))[0]},
-            text="statements", version=row.version + 1,
-        )  # fmt: skip
+            text="statements",
+            version=row.version + 1,
+        )
 
 
 def embed_card(stored, number):

@@ -64,10 +64,15 @@ def put(stored, name, *texts, title=None, headings=()):
     document = f"{stored.id}-{name}"
     ids = [f"{document}-{title!r}-{headings}-{text}-{n}" for n, text in enumerate(texts)]
     values = {
-        "title": name if title is None else title, "content": "", "document_type": "other",
-        "tags": [], "metadata": {}, "state": "current", "content_hash": "",
+        "title": name if title is None else title,
+        "content": "",
+        "document_type": "other",
+        "tags": [],
+        "metadata": {},
+        "state": "current",
+        "content_hash": "",
         "fetched_at": datetime.now(UTC),
-    }  # fmt: skip
+    }
     with stored.database.write() as connection:
         if not connection.execute(
             documents.update().where(documents.c.id == document).values(values)
@@ -84,13 +89,21 @@ def put(stored, name, *texts, title=None, headings=()):
             seq = connection.execute(
                 chunks.insert()
                 .values(
-                    id=known, kb_id=stored.id, document_id=document, position=position, start=0,
-                    end=0, text=text, heading_path=list(headings), anchor="",
+                    id=known,
+                    kb_id=stored.id,
+                    document_id=document,
+                    position=position,
+                    start=0,
+                    end=0,
+                    text=text,
+                    heading_path=list(headings),
+                    anchor="",
                     terms=f"{above} {text}".strip(),
-                    length=len(text.split()), embed_hash=known,
+                    length=len(text.split()),
+                    embed_hash=known,
                 )
                 .returning(chunks.c.seq)
-            ).scalar_one()  # fmt: skip
+            ).scalar_one()
             vector = np.array([[len(text[:9]), text[:9].count("a") - 1.5]], np.float32) * bool(text)
             connection.execute(vectors.insert().values(chunk_seq=seq, vector=pack(vector)[0]))
         knowledge_bases.touch(connection, stored.id)
@@ -125,13 +138,18 @@ def catalog(stored, connection=None):
     sizes = Counter(row.document_id for row in rows)
     held = [
         {
-            "seq": row.seq, "id": row.id, "document": row.document_id, "title": row.title,
-            "size": sizes[row.document_id], "heading": heading_text(row.title, row.heading_path),
-            "length": row.length, "vector": unpack([row.vector], 2)[0].tolist(),
+            "seq": row.seq,
+            "id": row.id,
+            "document": row.document_id,
+            "title": row.title,
+            "size": sizes[row.document_id],
+            "heading": heading_text(row.title, row.heading_path),
+            "length": row.length,
+            "vector": unpack([row.vector], 2)[0].tolist(),
             "counts": {term: min(n, 65_535) for term, n in Counter(row.terms.split()).items()},
         }
         for row in rows
-    ]  # fmt: skip
+    ]
     return knowledge_bases.get_by_id(connection, stored.id), held
 
 
@@ -146,13 +164,18 @@ def held_by(made):
     assert list(made.terms) == sorted(made.terms)
     return [
         {
-            "seq": int(made.seqs[i]), "id": made.ids[i], "document": made.document_ids[owner],
-            "title": made.titles[owner], "size": int(made.sizes[owner]),
-            "heading": made.heading_texts[made.headings[i]], "length": int(made.lengths[i]),
-            "vector": made.vectors[i].tolist(), "counts": counts[i],
+            "seq": int(made.seqs[i]),
+            "id": made.ids[i],
+            "document": made.document_ids[owner],
+            "title": made.titles[owner],
+            "size": int(made.sizes[owner]),
+            "heading": made.heading_texts[made.headings[i]],
+            "length": int(made.lengths[i]),
+            "vector": made.vectors[i].tolist(),
+            "counts": counts[i],
         }
         for i, owner in enumerate(made.owners.tolist())
-    ]  # fmt: skip
+    ]
 
 
 def whole(found):
@@ -185,10 +208,13 @@ def check(stored):
 
 texts = st.lists(st.sampled_from(["", "a", "a b", "b b a", "c", "dd c a b"]), max_size=4)
 steps = st.lists(
-    st.tuples(st.sampled_from(["put", "retitle", "remove", "renew", "save", "reopen"]),
-              st.integers(0, 3), texts),
+    st.tuples(
+        st.sampled_from(["put", "retitle", "remove", "renew", "save", "reopen"]),
+        st.integers(0, 3),
+        texts,
+    ),
     max_size=12,
-)  # fmt: skip
+)
 
 
 @settings(
@@ -362,15 +388,15 @@ LISTS = {
     "no segments": lambda values: {k: v for k, v in values.items() if k != "segments"},
     "a path": lambda values: values | {"segments": [{"file": "../a.safetensors", "gone": []}]},
     "twice": lambda values: values | {"segments": values["segments"] * 2},
-    "rows that are not there": lambda values: values | {
-        "segments": [{**values["segments"][0], "gone": [99]}]
-    },
-    "rows in no order": lambda values: values | {
-        "segments": [{**values["segments"][0], "gone": [1, 0]}]
-    },
+    "rows that are not there": lambda values: (
+        values | {"segments": [{**values["segments"][0], "gone": [99]}]}
+    ),
+    "rows in no order": lambda values: (
+        values | {"segments": [{**values["segments"][0], "gone": [1, 0]}]}
+    ),
     "another embedder": lambda values: values | {"embedder": "other"},
     "cards that are not there": lambda values: values | {"cards": "a.safetensors"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("damage", LISTS.values(), ids=LISTS.keys())

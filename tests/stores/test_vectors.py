@@ -14,9 +14,17 @@ from kbkit.stores.locks import FolderLocks
 from tests.waiting import until
 
 DRINKS = [
-    "green tea", "black coffee", "cold milk", "red wine", "fresh water", "apple juice",
-    "hot chocolate", "ginger beer", "rum", "tonic",
-]  # fmt: skip
+    "green tea",
+    "black coffee",
+    "cold milk",
+    "red wine",
+    "fresh water",
+    "apple juice",
+    "hot chocolate",
+    "ginger beer",
+    "rum",
+    "tonic",
+]
 
 
 pytestmark = pytest.mark.local

@@ -146,9 +146,16 @@ def test_a_process_may_end_at_once_after_any_number_of_searches(folder, searches
 
 def test_a_first_search_loads_nothing_heavy_where_a_snapshot_lies_ready(folder):
     heavy = {
-        "alembic", "chromadb", "ipywidgets", "llama_index", "lxml", "mkdocs", "pandas", "scipy",
+        "alembic",
+        "chromadb",
+        "ipywidgets",
+        "llama_index",
+        "lxml",
+        "mkdocs",
+        "pandas",
+        "scipy",
         "trafilatura",
-    }  # fmt: skip
+    }
     ended = run(folder, 1)
     loaded = {name.partition(".")[0] for name in eval(ended.stdout)}
     assert loaded & heavy == set()

@@ -156,8 +156,15 @@ def export_recipe(recipe: Path, workspace: Path, folder: Path) -> None:
     """
     target = folder / load_recipe(recipe).name
     done = run_python(
-        "kbkit.cli", "--workspace", str(workspace),
-        "export", str(recipe), "--folder", str(target), "--pages-only", "--trust",
-    )  # fmt: skip
+        "kbkit.cli",
+        "--workspace",
+        str(workspace),
+        "export",
+        str(recipe),
+        "--folder",
+        str(target),
+        "--pages-only",
+        "--trust",
+    )
     if done.returncode:
         raise ExportError(f"{recipe} cannot be published:\n{done.stderr.strip()}")

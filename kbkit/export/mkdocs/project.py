@@ -44,10 +44,15 @@ def theme() -> dict[str, Any]:
         ],
         # Pruning keeps thousands of pages from carrying the whole navigation
         "features": [
-            "navigation.sections", "navigation.prune", "navigation.top", "toc.follow",
-            "search.suggest", "search.highlight", "content.code.copy",
+            "navigation.sections",
+            "navigation.prune",
+            "navigation.top",
+            "toc.follow",
+            "search.suggest",
+            "search.highlight",
+            "content.code.copy",
         ],
-    }  # fmt: skip
+    }
 
 
 def write_project(folder: Path, info: KnowledgeBaseInfo, site: SiteSpec) -> Path:

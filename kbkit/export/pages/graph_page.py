@@ -97,10 +97,21 @@ def _data(graph: GraphFacts, outline: Outline, page: str) -> str:
         ]
 
     nodes = [
-        [node.name, names[node.type], node.x, node.y, node.radius, node.chunks, node.documents,
-         places(node.places), node.description, list(node.aliases), list(node.properties)]
+        [
+            node.name,
+            names[node.type],
+            node.x,
+            node.y,
+            node.radius,
+            node.chunks,
+            node.documents,
+            places(node.places),
+            node.description,
+            list(node.aliases),
+            list(node.properties),
+        ]
         for node in graph.nodes
-    ]  # fmt: skip
+    ]
     edges = [
         [edge.source, edge.target, relations[edge.name], edge.weight, int(edge.drawn)]
         for edge in graph.edges

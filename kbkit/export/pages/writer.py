@@ -66,9 +66,14 @@ def export_pages(
             if isinstance(documents, Iterator):
                 documents = list(documents)
             report = _export(
-                info, documents, directory, site,
-                facts=facts or Facts(), images=images, on_progress=on_progress,
-            )  # fmt: skip
+                info,
+                documents,
+                directory,
+                site,
+                facts=facts or Facts(),
+                images=images,
+                on_progress=on_progress,
+            )
     seconds = {"pages": time.perf_counter() - start}
     return ExportReport(directory, None, *report, seconds=seconds)
 

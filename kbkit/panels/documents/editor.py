@@ -23,10 +23,21 @@ if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
 
 _EMPTY: dict[str, Any] = {
-    "title": "", "about": "", "link": "", "place": "", "badge": "", "facts": [], "stars": 0,
-    "rated": "", "undo": False, "html": "", "links": [], "anchor": "", "passage": "",
+    "title": "",
+    "about": "",
+    "link": "",
+    "place": "",
+    "badge": "",
+    "facts": [],
+    "stars": 0,
+    "rated": "",
+    "undo": False,
+    "html": "",
+    "links": [],
+    "anchor": "",
+    "passage": "",
     "note": "Choose a document: its text appears here.",
-}  # fmt: skip
+}
 
 
 class DocumentView(View, module="document.js"):

@@ -97,10 +97,17 @@ class EntriesPanel(Panel):
             box.observe(self._on_filter, "value")
         super().__init__(home_of(workspace), "entries")
         answers = {
-            "sort": self._set_sort, "more": self._more, "rate": self._rate, "code": self._code,
-            "download": self._download, "create": self._create, "update": self._edit,
-            "delete": self._delete, "write": self._write, "undo": self._take_back,
-        }  # fmt: skip
+            "sort": self._set_sort,
+            "more": self._more,
+            "rate": self._rate,
+            "code": self._code,
+            "download": self._download,
+            "create": self._create,
+            "update": self._edit,
+            "delete": self._delete,
+            "write": self._write,
+            "undo": self._take_back,
+        }
         self._view = EntriesView(
             self,
             answers,
@@ -186,8 +193,11 @@ class EntriesPanel(Panel):
             raise NotTextError(f"{path}: is not text; download it to see it") from None
         rendered = render_text(path, text)
         cut = rendered.cut or more
-        return {"html": rendered.html, "text": "" if cut else text,
-                "note": f"Only the first {MAX_LENGTH:,} characters." if cut else ""}  # fmt: skip
+        return {
+            "html": rendered.html,
+            "text": "" if cut else text,
+            "note": f"Only the first {MAX_LENGTH:,} characters." if cut else "",
+        }
 
     def _download(self, message: Message) -> Answer:
         """A piece of a file; the page asks for one after another."""

@@ -82,8 +82,9 @@ def side_by_side(
         ):
             found.setdefault(hit.uri if by_page else hit.chunk.id, hit)
         lists[side] = dict(list(found.items())[:DEPTH])
-    places = {side: {name: rank for rank, name in enumerate(found, 1)}
-              for side, found in lists.items()}  # fmt: skip
+    places = {
+        side: {name: rank for rank, name in enumerate(found, 1)} for side, found in lists.items()
+    }
     return {
         side: [
             passages.heading(hit)

@@ -98,10 +98,15 @@ class FilesPanel(Panel):
         self._finder = Debouncer(_PAUSE, self._find)
         super().__init__(home_of(workspace), "files")
         answers = {
-            "children": self._children, "edit": self._edit, "save": self._save,
-            "create": self._create, "move": self._move, "delete": self._delete,
-            "undo": self._take_back, "as_text": self._show_as_text,
-        }  # fmt: skip
+            "children": self._children,
+            "edit": self._edit,
+            "save": self._save,
+            "create": self._create,
+            "move": self._move,
+            "delete": self._delete,
+            "undo": self._take_back,
+            "as_text": self._show_as_text,
+        }
         self._view = FilesView(
             self,
             answers,
@@ -316,11 +321,23 @@ class FilesPanel(Panel):
 
     def _state(self, info: FileInfo | None) -> dict[str, Any]:
         shown = {
-            "title": "", "path": "", "html": "", "links": [], "anchor": self._anchor,
-            "passage": "", "serial": self._serial, "badge": "", "facts": [], "backlinks": [],
-            "version": "", "editable": False, "as_text": None, "back": bool(self._history),
-            "undo": self._undo[-1][0] if self._undo else "", "note": _CHOOSE,
-        }  # fmt: skip
+            "title": "",
+            "path": "",
+            "html": "",
+            "links": [],
+            "anchor": self._anchor,
+            "passage": "",
+            "serial": self._serial,
+            "badge": "",
+            "facts": [],
+            "backlinks": [],
+            "version": "",
+            "editable": False,
+            "as_text": None,
+            "back": bool(self._history),
+            "undo": self._undo[-1][0] if self._undo else "",
+            "note": _CHOOSE,
+        }
         self._rendered = RenderedFile("")
         if info is None:
             return shown
@@ -331,10 +348,10 @@ class FilesPanel(Panel):
             is_text = False
             text = self._extracted(path)
             note = (
-                "This file is not text; below is the text that search reads from it."
-            ) if text else (
-                "This file is no text, and search does not read it."
-            )  # fmt: skip
+                ("This file is not text; below is the text that search reads from it.")
+                if text
+                else ("This file is no text, and search does not read it.")
+            )
         rendered = is_rendered(path) or not is_text
         own = not info.read_only
         if rendered and not (self._as_text and is_text):

@@ -41,13 +41,17 @@ def entity_item(entity: Entity) -> dict[str, str]:
 def picture(layout: GraphLayout) -> dict[str, Any]:
     return {
         "nodes": [
-            {**item(node.target, node.name, node.type), "x": node.x, "y": node.y,
-             "radius": node.radius}
+            {
+                **item(node.target, node.name, node.type),
+                "x": node.x,
+                "y": node.y,
+                "radius": node.radius,
+            }
             for node in layout.nodes
         ],
         "edges": [dict(edge.to_dict()) for edge in layout.edges],
         "total": layout.total,
-    }  # fmt: skip
+    }
 
 
 def gap(found: Gap) -> dict[str, str]:

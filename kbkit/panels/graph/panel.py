@@ -93,12 +93,20 @@ class GraphPanel(JobPanel):
         self._version = 0
         self._revisions: object = None
         answers: Answers = {
-            "details": self._do_details, "around": self._do_around, "find": self._do_find,
-            "suggestions": self._do_suggestions, "create": self._do_create,
-            "update": self._do_update, "delete": self._do_delete, "relate": self._do_relate,
-            "unrelate": self._do_unrelate, "merge": self._do_merge, "refuse": self._do_refuse,
-            "undo": self._do_undo, "look": self._do_look,
-        }  # fmt: skip
+            "details": self._do_details,
+            "around": self._do_around,
+            "find": self._do_find,
+            "suggestions": self._do_suggestions,
+            "create": self._do_create,
+            "update": self._do_update,
+            "delete": self._do_delete,
+            "relate": self._do_relate,
+            "unrelate": self._do_unrelate,
+            "merge": self._do_merge,
+            "refuse": self._do_refuse,
+            "undo": self._do_undo,
+            "look": self._do_look,
+        }
         sizes = sorted({*_SIZES, limit})
         self.size_box = control(
             widgets.Dropdown, "Most nodes", options=[(f"{n:,}", n) for n in sizes], value=limit
@@ -263,10 +271,12 @@ class GraphPanel(JobPanel):
 
     def _do_create(self, message: Mapping[str, Any]) -> Answer:
         made = self._graph.create(
-            text_in(message, "name"), type=text_in(message, "type") or "name",
-            description=text_in(message, "description"), aliases=texts_in(message, "aliases"),
+            text_in(message, "name"),
+            type=text_in(message, "type") or "name",
+            description=text_in(message, "description"),
+            aliases=texts_in(message, "aliases"),
             by=self.rater,
-        )  # fmt: skip
+        )
         return self._changed(f"Made: {made.name}", made)
 
     def _do_update(self, message: Mapping[str, Any]) -> Answer:
@@ -275,10 +285,11 @@ class GraphPanel(JobPanel):
         if seen is None:
             raise NotFoundError("this entity was not looked at here; select it again")
         wanted = {
-            "name": text_in(message, "name"), "type": text_in(message, "type"),
+            "name": text_in(message, "name"),
+            "type": text_in(message, "type"),
             "description": text_in(message, "description"),
             "aliases": tuple(texts_in(message, "aliases")),
-        }  # fmt: skip
+        }
         changes: dict[str, Any] = {
             field: value for field, value in wanted.items() if value != getattr(seen, field)
         }
@@ -305,9 +316,13 @@ class GraphPanel(JobPanel):
                 f"weight={message.get('weight')!r}: give a number above 0, at most 1"
             ) from None
         made = self._graph.relate(
-            ends[0], text_in(message, "relation"), ends[1], weight=weight,
-            note=text_in(message, "note"), by=self.rater,
-        )  # fmt: skip
+            ends[0],
+            text_in(message, "relation"),
+            ends[1],
+            weight=weight,
+            note=text_in(message, "note"),
+            by=self.rater,
+        )
         return self._changed(f"Related by {made.name}", None)
 
     def _do_unrelate(self, message: Mapping[str, Any]) -> Answer:

@@ -241,9 +241,11 @@ class JudgePanel(Panel):
 
     def _measure(self) -> None:
         interim, agreement = self.judging.interim_score(), self.judging.agreement()
-        self._state["interim"] = None if interim is None else {
-            "ndcg": interim.ndcg, "judged": interim.judged, "queries": interim.queries
-        }  # fmt: skip
+        self._state["interim"] = (
+            None
+            if interim is None
+            else {"ndcg": interim.ndcg, "judged": interim.judged, "queries": interim.queries}
+        )
         self._state["agreement"] = agreement.to_dict() if agreement.passages else None
 
     def _show(self) -> None:

@@ -105,8 +105,10 @@ def restore_bundle(
             files.append((KEY, verify.encode("utf-8", "replace")))
         arguments = {
             "uploads": store_uploads(workspace, files),
-            "name": name, "verify": bool(verify), "trust": trust == "true",
-        }  # fmt: skip
+            "name": name,
+            "verify": bool(verify),
+            "trust": trust == "true",
+        }
         return run_as_job(jobs, caller, "restore", arguments, wait=wait == "true")
 
     return once([digest, name, verify, trust, wait], done)

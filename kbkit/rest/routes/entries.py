@@ -97,13 +97,15 @@ def list_entries(
 ) -> Response:
     """List entries in order, without their text."""
     start = (page - 1) * limit if offset is None else offset
-    found = entries.list(status=status, category=category, tag=tag, text=text, sort=sort,
-                         limit=limit, offset=start)  # fmt: skip
+    found = entries.list(
+        status=status, category=category, tag=tag, text=text, sort=sort, limit=limit, offset=start
+    )
     return answer({"data": found.entries, "total": found.total, "page": start // limit + 1})
 
 
-@router.post("", dependencies=[WRITE], status_code=201,
-             responses=documented(Entry, 201, refusals=_WRONG))  # fmt: skip
+@router.post(
+    "", dependencies=[WRITE], status_code=201, responses=documented(Entry, 201, refusals=_WRONG)
+)
 def create_entry(entries: EntriesOf, body: NewEntry) -> Response:
     """Write a new entry."""
     said = body.model_dump(exclude={"title", "files"}, exclude_unset=True)
@@ -111,8 +113,9 @@ def create_entry(entries: EntriesOf, body: NewEntry) -> Response:
     return _made(entries.create(body.title, **said, files=files))
 
 
-@router.get("/skills.zip", dependencies=[READ], response_class=Response,
-            responses=contents(404, 422))  # fmt: skip
+@router.get(
+    "/skills.zip", dependencies=[READ], response_class=Response, responses=contents(404, 422)
+)
 def export_skills(
     entries: EntriesOf,
     wanted: ConditionsOf,
@@ -136,16 +139,21 @@ def read_entries_revision(entries: EntriesOf, wanted: ConditionsOf) -> Response:
     return told_revision(entries.revision(), wanted)
 
 
-@router.post("/skills", dependencies=[WRITE], responses=documented(Entry, many=True,
-             refusals=_WRONG), openapi_extra=upload_body())  # fmt: skip
+@router.post(
+    "/skills",
+    dependencies=[WRITE],
+    responses=documented(Entry, many=True, refusals=_WRONG),
+    openapi_extra=upload_body(),
+)
 def import_skills(entries: EntriesOf, upload: UploadOf) -> Response:
     """Import uploaded Agent Skills, a folder each, all or nothing."""
     with sent_folder(upload.files, "sent") as folder:
         return page(entries.import_skills(folder))
 
 
-@router.post("/sync", dependencies=[WRITE],
-             responses=documented(EntrySyncReport, refusals=(409, 503)))  # fmt: skip
+@router.post(
+    "/sync", dependencies=[WRITE], responses=documented(EntrySyncReport, refusals=(409, 503))
+)
 def sync_entries(entries: EntriesOf) -> Response:
     """Import changes made on the server outside kbkit, and write votes of searches."""
     return answer(entries.sync(on_progress=lambda _: None))
@@ -165,8 +173,12 @@ def read_entry_context(entries: EntriesOf, body: Task) -> Response:
     return answer(entries.context(body.prompt, limit=most, max_tokens=tokens))
 
 
-@router.post("/learn", dependencies=[WRITE], responses=documented(Entry, refusals=_WRONG),
-             openapi_extra=upload_body())  # fmt: skip
+@router.post(
+    "/learn",
+    dependencies=[WRITE],
+    responses=documented(Entry, refusals=_WRONG),
+    openapi_extra=upload_body(),
+)
 def learn_entry(entries: EntriesOf, upload: UploadOf) -> Response:
     """Create or update an entry from the folder `.knowledge` of a task."""
     with sent_folder(upload.files, ".knowledge") as folder:
@@ -198,15 +210,13 @@ def update_entry(
     return _found(entries.update(slug, **said, files=files, if_match=expected))
 
 
-@router.delete("/{slug}", dependencies=[WRITE],
-               responses=documented(DeletedFile, refusals=_WRONG))  # fmt: skip
+@router.delete("/{slug}", dependencies=[WRITE], responses=documented(DeletedFile, refusals=_WRONG))
 def delete_entry(entries: EntriesOf, slug: SlugOf, expected: IfMatch) -> Response:
     """Move an entry to the trash."""
     return answer(entries.delete(slug, if_match=expected))
 
 
-@router.post("/{slug}/rate", dependencies=[WRITE],
-             responses=documented(Rated, refusals=_WRONG))  # fmt: skip
+@router.post("/{slug}/rate", dependencies=[WRITE], responses=documented(Rated, refusals=_WRONG))
 def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) -> Response:
     """Vote for an entry."""
     try:
@@ -217,15 +227,17 @@ def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) 
     return answer(told, version=entry.version)
 
 
-@router.post("/{slug}/rename", dependencies=[WRITE],
-             responses=documented(Entry, refusals=_WRONG))  # fmt: skip
+@router.post("/{slug}/rename", dependencies=[WRITE], responses=documented(Entry, refusals=_WRONG))
 def rename_entry(entries: EntriesOf, slug: SlugOf, body: NewSlug) -> Response:
     """Rename an entry; id, votes and relations stay."""
     return _found(entries.rename(slug, to=body.to))
 
 
-@router.get("/{slug}/artifacts", dependencies=[READ],
-            responses=documented(EntryFile, many=True, refusals=(404, 422)))  # fmt: skip
+@router.get(
+    "/{slug}/artifacts",
+    dependencies=[READ],
+    responses=documented(EntryFile, many=True, refusals=(404, 422)),
+)
 def list_artifacts(
     entries: EntriesOf,
     slug: SlugOf,
@@ -238,8 +250,12 @@ def list_artifacts(
     return page([each for each in files if not folder or each.path.startswith(f"{folder}/")])
 
 
-@router.get("/{slug}/artifacts/{path:path}", dependencies=[READ], response_class=Response,
-            responses=contents(404, 409))  # fmt: skip
+@router.get(
+    "/{slug}/artifacts/{path:path}",
+    dependencies=[READ],
+    response_class=Response,
+    responses=contents(404, 409),
+)
 def read_artifact(
     entries: EntriesOf,
     wanted: ConditionsOf,

@@ -75,8 +75,9 @@ def read_graph(graph: GraphOf) -> Response:
     return answer(graph.to_json())
 
 
-@router.get("/entities", dependencies=[READ],
-            responses=documented(Entity, many=True, refusals=(404,)))  # fmt: skip
+@router.get(
+    "/entities", dependencies=[READ], responses=documented(Entity, many=True, refusals=(404,))
+)
 def list_entities(
     *,
     graph: GraphOf,
@@ -97,14 +98,22 @@ def list_entities(
     )
 
 
-@router.post("/entities", dependencies=[WRITE], status_code=201,
-             responses=documented(Entity, 201, refusals=_WRONG))  # fmt: skip
+@router.post(
+    "/entities",
+    dependencies=[WRITE],
+    status_code=201,
+    responses=documented(Entity, 201, refusals=_WRONG),
+)
 def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Response:
     """Create an entity by hand; restores a deleted one."""
     said = body.model_dump(exclude={"name", "by"}, exclude_unset=True)
     made = graph.create(body.name, **said, by=body.by or caller.name)
-    return answer(made, 201, version=version_of(made),
-                  headers={"Location": f"{router.prefix}/entities/{made.id}"})  # fmt: skip
+    return answer(
+        made,
+        201,
+        version=version_of(made),
+        headers={"Location": f"{router.prefix}/entities/{made.id}"},
+    )
 
 
 @router.get("/entities/{id}", dependencies=[READ], responses=documented(Entity, refusals=(404,)))
@@ -125,8 +134,12 @@ def update_entity(
     return answer(changed, version=version_of(changed))
 
 
-@router.delete("/entities/{id}", dependencies=[WRITE], status_code=204,
-               responses=documented(status=204, refusals=_WRONG))  # fmt: skip
+@router.delete(
+    "/entities/{id}",
+    dependencies=[WRITE],
+    status_code=204,
+    responses=documented(status=204, refusals=_WRONG),
+)
 def delete_entity(
     graph: GraphOf,
     caller: Caller,
@@ -140,8 +153,11 @@ def delete_entity(
     return no_content()
 
 
-@router.get("/entities/{id}/neighbors", dependencies=[READ],
-            responses=documented(Step, many=True, refusals=(404,)))  # fmt: skip
+@router.get(
+    "/entities/{id}/neighbors",
+    dependencies=[READ],
+    responses=documented(Step, many=True, refusals=(404,)),
+)
 def list_entity_neighbors(
     graph: GraphOf,
     id: EntityOf,
@@ -154,8 +170,11 @@ def list_entity_neighbors(
     return page(graph.neighbors(found, depth=depth, relation=relation or (), limit=limit))
 
 
-@router.get("/relationships", dependencies=[READ],
-            responses=documented(Relation, many=True, refusals=(404,)))  # fmt: skip
+@router.get(
+    "/relationships",
+    dependencies=[READ],
+    responses=documented(Relation, many=True, refusals=(404,)),
+)
 def list_relationships(
     *,
     graph: GraphOf,
@@ -173,19 +192,26 @@ def list_relationships(
     )
 
 
-@router.post("/relationships", dependencies=[WRITE], responses=documented(Relation,
-             refusals=_WRONG))  # fmt: skip
+@router.post(
+    "/relationships", dependencies=[WRITE], responses=documented(Relation, refusals=_WRONG)
+)
 def create_relationship(graph: GraphOf, caller: Caller, body: NewRelation) -> Response:
     """Create or change a relation by hand."""
     made = graph.relate(
-        target_of(body.source), body.name, target_of(body.target), weight=body.weight,
-        note=body.note, by=body.by or caller.name, expected=body.expected,
-    )  # fmt: skip
+        target_of(body.source),
+        body.name,
+        target_of(body.target),
+        weight=body.weight,
+        note=body.note,
+        by=body.by or caller.name,
+        expected=body.expected,
+    )
     return answer(made, version=stamp(made.seen_at))
 
 
-@router.get("/relationships/between", dependencies=[READ],
-            responses=documented(Relation, refusals=(404,)))  # fmt: skip
+@router.get(
+    "/relationships/between", dependencies=[READ], responses=documented(Relation, refusals=(404,))
+)
 def read_relationship(
     *,
     graph: GraphOf,
@@ -201,8 +227,12 @@ def read_relationship(
     return answer(found, version=stamp(found.seen_at))
 
 
-@router.delete("/relationships", dependencies=[WRITE], status_code=204,
-               responses=documented(status=204, refusals=_WRONG))  # fmt: skip
+@router.delete(
+    "/relationships",
+    dependencies=[WRITE],
+    status_code=204,
+    responses=documented(status=204, refusals=_WRONG),
+)
 def delete_relationship(
     *,
     graph: GraphOf,
@@ -231,16 +261,21 @@ def merge_entities(graph: GraphOf, caller: Caller, body: Pair) -> Response:
     return answer(kept, version=version_of(kept))
 
 
-@router.post("/refuse", dependencies=[WRITE], status_code=204,
-             responses=documented(status=204, refusals=_WRONG))  # fmt: skip
+@router.post(
+    "/refuse",
+    dependencies=[WRITE],
+    status_code=204,
+    responses=documented(status=204, refusals=_WRONG),
+)
 def refuse_suggestion(graph: GraphOf, caller: Caller, body: Pair) -> Response:
     """Note that two entities are not one."""
     graph.refuse(body.keep, body.other, by=body.by or caller.name)
     return no_content()
 
 
-@router.get("/edits", dependencies=[READ],
-            responses=documented(GraphEdit, many=True, refusals=(404,)))  # fmt: skip
+@router.get(
+    "/edits", dependencies=[READ], responses=documented(GraphEdit, many=True, refusals=(404,))
+)
 def list_graph_edits(
     graph: GraphOf,
     limit: Annotated[int, integer("limit", "Most edits.", 1, MAX_IN_GRAPH, 20)],

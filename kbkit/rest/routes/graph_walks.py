@@ -104,9 +104,15 @@ def lay_out_graph(graph: GraphOf, body: Annotated[Picture, left_out(Picture)]) -
     """Lay out the graph or a part of it: nodes, sizes and positions."""
     around = [target_of(each) for each in body.around]
     return answer(
-        graph.layout(around, depth=body.depth, type=body.type, relation=body.relation,
-                     kbs=body.kbs, limit=body.limit)
-    )  # fmt: skip
+        graph.layout(
+            around,
+            depth=body.depth,
+            type=body.type,
+            relation=body.relation,
+            kbs=body.kbs,
+            limit=body.limit,
+        )
+    )
 
 
 @router.get("/subjects", responses=documented(Subject, many=True, refusals=(404,)))

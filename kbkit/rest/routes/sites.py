@@ -46,9 +46,11 @@ def site(
     kind = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
     place = f"{base_url(request.scope, request.app.state.settings)}/site/{name}/"
     return FileResponse(
-        found, status, media_type=kind,
+        found,
+        status,
+        media_type=kind,
         headers={"Content-Security-Policy": _policy(place), "Cache-Control": "no-cache"},
-    )  # fmt: skip
+    )
 
 
 def _file(folder: Path, path: str) -> Path | None:

@@ -44,9 +44,16 @@ _PAGES = frozenset({".html", ".htm", ".xhtml"})
 _DOCSET = "Contents/Resources/Documents"
 _TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _DAMAGED = (
-    tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError,
-    ValueError, NotImplementedError, RuntimeError,
-)  # fmt: skip
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+)
 
 PathFilter = Callable[[str], bool]
 """Whether to read a page, by its inner path (``/a/b.html``)."""
@@ -231,8 +238,11 @@ class _Counted(io.RawIOBase):
         self._name = path.name
         head = bytes_of(path, 6)
         self._file: Any = open_file(path)
-        for magic, opened in ((b"\x1f\x8b", gzip.GzipFile), (b"BZh", bz2.BZ2File),
-                              (b"\xfd7zXZ", lzma.LZMAFile)):  # fmt: skip
+        for magic, opened in (
+            (b"\x1f\x8b", gzip.GzipFile),
+            (b"BZh", bz2.BZ2File),
+            (b"\xfd7zXZ", lzma.LZMAFile),
+        ):
             if head.startswith(magic):
                 self._file.close()
                 self._file = opened(path)
@@ -412,7 +422,6 @@ class MirrorReader:
         title = page.title or uri.rpartition("/")[2]
         kind = self._spec.document_type or detect(uri, title, page.content, page.template)
         document = SourceDocument(
-            uri, title, page.content, kind, self._spec.tags, page.metadata,
-            page.fidelity, page.note,
-        )  # fmt: skip
+            uri, title, page.content, kind, self._spec.tags, page.metadata, page.fidelity, page.note
+        )
         return SourceEvent(uri, Outcome.FETCHED, document)

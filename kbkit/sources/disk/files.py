@@ -278,7 +278,6 @@ def files_of(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
             f"(relative paths start at {base.resolve()})"
         )
     kept = [
-        path for path in found
-        if not matches(path.relative_to(folder).as_posix(), spec.exclude)
-    ]  # fmt: skip
+        path for path in found if not matches(path.relative_to(folder).as_posix(), spec.exclude)
+    ]
     return kept, folder.resolve()

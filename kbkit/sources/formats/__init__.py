@@ -40,18 +40,24 @@ _SUFFIXES = {
 FORMATS = {f".{suffix}": name for name, line in _SUFFIXES.items() for suffix in line.split()}
 """Format by suffix, in lower case."""
 
-NEED_PROCESS = frozenset({
-    "html", "pdf", "docx", "pptx", "sheet", "csv", "epub", "notebook", "rst", "data", "code",
-})  # fmt: skip
+NEED_PROCESS = frozenset(
+    {"html", "pdf", "docx", "pptx", "sheet", "csv", "epub", "notebook", "rst", "data", "code"}
+)
 """Formats whose parsers are given a process of their own."""
 
 MULTIPLE = frozenset({"sheet", "epub", "data"})
 """Formats with several documents in a file."""
 
 _OLD = {
-    ".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx", ".rtf": ".docx", ".odt": ".docx",
-    ".ods": ".xlsx", ".odp": ".pptx", ".mobi": ".epub",
-}  # fmt: skip
+    ".doc": ".docx",
+    ".xls": ".xlsx",
+    ".ppt": ".pptx",
+    ".rtf": ".docx",
+    ".odt": ".docx",
+    ".ods": ".xlsx",
+    ".odp": ".pptx",
+    ".mobi": ".epub",
+}
 _MODULES = {"csv": "sheet"}
 _BINARY = frozenset({"pdf", "docx", "pptx", "sheet", "epub"})
 _MARKED = frozenset({"html", "code"})  # which say their charset themselves

@@ -63,8 +63,15 @@ class Archive:
                     if self._left < 0:
                         raise UnreadableError(self._too_much())
                     pieces.append(piece)
-        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError,
-                NotImplementedError):  # fmt: skip
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            OSError,
+            EOFError,
+            ValueError,
+            RuntimeError,
+            NotImplementedError,
+        ):
             raise UnreadableError(f"broken: {name[:80]} cannot be unpacked") from None
         return b"".join(pieces)
 
@@ -107,7 +114,26 @@ def _check(name: str, body: bytes) -> None:
 
 def is_media(name: str) -> bool:
     low = name.lower()
-    return "/media/" in low or low.endswith((
-        ".png", ".jpg", ".jpeg", ".gif", ".emf", ".wmf", ".bmp", ".tif", ".tiff", ".svg", ".mp3",
-        ".mp4", ".wav", ".avi", ".mov", ".bin", ".odttf", ".ttf", ".wdp",
-    ))  # fmt: skip
+    return "/media/" in low or low.endswith(
+        (
+            ".png",
+            ".jpg",
+            ".jpeg",
+            ".gif",
+            ".emf",
+            ".wmf",
+            ".bmp",
+            ".tif",
+            ".tiff",
+            ".svg",
+            ".mp3",
+            ".mp4",
+            ".wav",
+            ".avi",
+            ".mov",
+            ".bin",
+            ".odttf",
+            ".ttf",
+            ".wdp",
+        )
+    )

@@ -148,9 +148,13 @@ def _other(lines: list[str], names: dict[int, str]) -> Iterator[_Piece]:
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         length = sum(len(line) + 1 for line in lines[start:end])
         name = next(
-            (names[n] for n in range(start, min(end, start + 60)) if n in names
-             and lines[n][:1].strip()), ""
-        )  # fmt: skip
+            (
+                names[n]
+                for n in range(start, min(end, start + 60))
+                if n in names and lines[n][:1].strip()
+            ),
+            "",
+        )
         if merged and not name and not merged[-1][1] and size + length <= GROUP:
             size += length
             continue

@@ -49,11 +49,14 @@ def _openapi(text: str) -> list[Part]:
         return []
     return [
         Part(
-            found.title, found.content, name=found.uri, tags=found.tags,
+            found.title,
+            found.content,
+            name=found.uri,
+            tags=found.tags,
             metadata={**found.metadata, "format": "openapi"},
         )
         for found in documents(values, "")
-    ]  # fmt: skip
+    ]
 
 
 def _json(text: str, suffix: str) -> Iterator[str]:

@@ -16,23 +16,39 @@ from kbkit.sources.formats.base import Part, UnreadableError, one_line
 from kbkit.sources.html.extract import markdown_of
 
 _CODE = (
-    "Code", "Source Code", "Code Block", "CodeBlock", "Verbatim", "Listing", "Macro Text",
-    "HTML Preformatted", "Preformatted Text", "Preformatted", "macro",
-)  # fmt: skip
+    "Code",
+    "Source Code",
+    "Code Block",
+    "CodeBlock",
+    "Verbatim",
+    "Listing",
+    "Macro Text",
+    "HTML Preformatted",
+    "Preformatted Text",
+    "Preformatted",
+    "macro",
+)
 _INLINE = (
-    "Code Char", "Verbatim Char", "Source Code Char", "HTML Code", "Source Text", "Inline Code",
+    "Code Char",
+    "Verbatim Char",
+    "Source Code Char",
+    "HTML Code",
+    "Source Text",
+    "Inline Code",
     "HTML Preformatted Char",
-)  # fmt: skip
-_STYLES = "\n".join([
-    "p[style-name='Title'] => h1:fresh",
-    "p[style-name='Subtitle'] => p > strong:fresh",
-    *(f"p[style-name='Heading {level}'] => h{min(level, 6)}:fresh" for level in range(7, 10)),
-    *(f"p[style-name='{name}'] => pre:separator('\\n')" for name in _CODE),
-    *(f"r[style-name='{name}'] => code" for name in _INLINE),
-    "p[style-name='Quote'] => blockquote > p:fresh",
-    "p[style-name='Intense Quote'] => blockquote > p:fresh",
-    "p[style-name='Caption'] => p > em:fresh",
-])  # fmt: skip
+)
+_STYLES = "\n".join(
+    [
+        "p[style-name='Title'] => h1:fresh",
+        "p[style-name='Subtitle'] => p > strong:fresh",
+        *(f"p[style-name='Heading {level}'] => h{min(level, 6)}:fresh" for level in range(7, 10)),
+        *(f"p[style-name='{name}'] => pre:separator('\\n')" for name in _CODE),
+        *(f"r[style-name='{name}'] => code" for name in _INLINE),
+        "p[style-name='Quote'] => blockquote > p:fresh",
+        "p[style-name='Intense Quote'] => blockquote > p:fresh",
+        "p[style-name='Caption'] => p > em:fresh",
+    ]
+)
 _CORE = re.compile(r"<(?:\w+:)?(title|creator|rights)>([^<]{1,1000})</")
 _CUSTOM = re.compile(
     r'<(?:\w+:)?property\b[^>]{0,300}\bname="(license|licence|copyright|rights)"[^>]{0,300}>\s*'

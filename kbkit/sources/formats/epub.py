@@ -72,9 +72,14 @@ def _xml(data: bytes) -> Any:
     from lxml import etree
 
     parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True,
-        remove_comments=True, remove_pis=True,
-    )  # fmt: skip
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        recover=True,
+        remove_comments=True,
+        remove_pis=True,
+    )
     root = etree.fromstring(data, parser)
     if root is None:
         raise UnreadableError("broken: its table of contents cannot be read")
@@ -83,9 +88,10 @@ def _xml(data: bytes) -> Any:
 
 def _all(root: Any, name: str) -> list[Any]:
     return [
-        node for node in root.iter()
+        node
+        for node in root.iter()
         if isinstance(node.tag, str) and node.tag.rpartition("}")[2] == name
-    ]  # fmt: skip
+    ]
 
 
 def _license(book: Any) -> License:
@@ -105,10 +111,13 @@ def _license(book: Any) -> License:
 
 def _spine(book: Any, folder: str) -> list[str]:
     items = {
-        node.get("id"): (node.get("href") or "", node.get("media-type") or "",
-                         node.get("properties") or "")
+        node.get("id"): (
+            node.get("href") or "",
+            node.get("media-type") or "",
+            node.get("properties") or "",
+        )
         for node in _all(book, "item")
-    }  # fmt: skip
+    }
     chapters: dict[str, None] = {}
     for reference in _all(book, "itemref"):
         href, kind, properties = items.get(reference.get("idref"), ("", "", ""))

@@ -69,9 +69,11 @@ def printed_headings(
     if not body:
         return {}, ""
     steps = [
-        line.step / line.height for lines in pages for line in lines
+        line.step / line.height
+        for lines in pages
+        for line in lines
         if line.height and line.step > 0 and not line.begins
-    ]  # fmt: skip
+    ]
     spacing = _MAX_STEP * (median(steps) if steps else 1.2)
     weighs = bold <= _MAX_BOLD * letters.total()
     found = [

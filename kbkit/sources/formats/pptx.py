@@ -101,10 +101,7 @@ def _text(shape: Any) -> list[str]:
 def _table(table: Any) -> list[str]:
     if len(table.rows) * len(table.columns) > _MAX_CELLS:
         return []
-    rows = [
-        [escape(one_line(cell.text)) for cell in row.cells]
-        for row in table.rows
-    ]  # fmt: skip
+    rows = [[escape(one_line(cell.text)) for cell in row.cells] for row in table.rows]
     return [pipe_table(rows)] if rows and rows[0] else []
 
 

@@ -176,10 +176,27 @@ def _written(value: datetime | date | time, parts: list[str], half: bool) -> lis
 
 
 _DIRECTIVES = {
-    "yyyy": "%Y", "yy": "%y", "mmmm": "%B", "mmm": "%b", "mm": "%m", "m": "-%m", "dddd": "%A",
-    "ddd": "%a", "dd": "%d", "d": "-%d", "hh": "%I", "h": "-%I", "[h]": "-%H", "[hh]": "%H",
-    "nn": "%M", "n": "-%M", "ss": "%S", "s": "-%S", "am/pm": "%p", "a/p": "%p",
-}  # fmt: skip
+    "yyyy": "%Y",
+    "yy": "%y",
+    "mmmm": "%B",
+    "mmm": "%b",
+    "mm": "%m",
+    "m": "-%m",
+    "dddd": "%A",
+    "ddd": "%a",
+    "dd": "%d",
+    "d": "-%d",
+    "hh": "%I",
+    "h": "-%I",
+    "[h]": "-%H",
+    "[hh]": "%H",
+    "nn": "%M",
+    "n": "-%M",
+    "ss": "%S",
+    "s": "-%S",
+    "am/pm": "%p",
+    "a/p": "%p",
+}
 
 
 _MAX_SHEETS = 500

@@ -58,9 +58,14 @@ def _xml(packet: bytes) -> Any:
     from lxml import etree
 
     parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True,
-        remove_comments=True, remove_pis=True,
-    )  # fmt: skip
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        recover=True,
+        remove_comments=True,
+        remove_pis=True,
+    )
     try:
         return etree.fromstring(packet, parser)
     except (etree.LxmlError, ValueError):

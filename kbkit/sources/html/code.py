@@ -42,12 +42,34 @@ _LANGUAGE_CLASSES = (
 )
 """The first match of an element counts."""
 _LANGUAGES = {
-    "python3": "python", "py": "python", "python2": "python", "ipython": "python",
-    "ipython3": "python", "pycon3": "pycon", "c++": "cpp", "js": "js", "shell-session": "console",
-    "default": "", "none": "", "text": "", "plaintext": "", "txt": "", "notranslate": "",
-    "nohighlight": "", "no-highlight": "", "guess": "", "block": "", "wrapper": "", "example": "",
-    "table": "", "box": "", "sample": "", "source": "", "code": "", "literal-block": "",
-}  # fmt: skip
+    "python3": "python",
+    "py": "python",
+    "python2": "python",
+    "ipython": "python",
+    "ipython3": "python",
+    "pycon3": "pycon",
+    "c++": "cpp",
+    "js": "js",
+    "shell-session": "console",
+    "default": "",
+    "none": "",
+    "text": "",
+    "plaintext": "",
+    "txt": "",
+    "notranslate": "",
+    "nohighlight": "",
+    "no-highlight": "",
+    "guess": "",
+    "block": "",
+    "wrapper": "",
+    "example": "",
+    "table": "",
+    "box": "",
+    "sample": "",
+    "source": "",
+    "code": "",
+    "literal-block": "",
+}
 _BARE_LANGUAGES = frozenset(
     str.split("""
         bash c clojure console cpp csharp css diff dockerfile elixir erlang go graphql groovy

@@ -132,8 +132,11 @@ _CONSOLES = frozenset({"swagger-ui", "redoc", "rapi-doc", "elements-api"})
 
 
 def generated_type(root: Element, html: str, url: str) -> DocumentType | None:
-    names = {_first_word(meta.get("content")) for meta in root.iter("meta")
-             if (meta.get("name") or "").lower() == "generator"}  # fmt: skip
+    names = {
+        _first_word(meta.get("content"))
+        for meta in root.iter("meta")
+        if (meta.get("name") or "").lower() == "generator"
+    }
     if comment := _COMMENT.search(html[:_HEAD]):
         names.add(comment[1].lower())
     if names & (_API - _OF_MANY) or ("doxygen" in names and _DOXYGEN.search(url)):

@@ -183,9 +183,11 @@ def _read(
             if not about["noindex"]:
                 about["ballot"] = ancestry(region)
                 about["texts"] = block_keys(body) | affix_keys(named) | {key_of(named)}
-            article = tree is not None and not regions and articles.is_article(
-                body, region, kept, own, stated=stated, alone=alone
-            )  # fmt: skip
+            article = (
+                tree is not None
+                and not regions
+                and articles.is_article(body, region, kept, own, stated=stated, alone=alone)
+            )
             if not article and not alone:
                 region = widened(region, body, common)
     own_name = "" if key_of(named) in common or _FILE_NAME.fullmatch(named) else named

@@ -50,8 +50,10 @@ class InlineWriter:
         _spans(element, None, spans)
         # a part of it may lead to itself, as the name of a constant in its value
         own = place if sum(bool(text.strip()) for text, _ in spans) == 1 else None
-        written = [(SPACE.sub(" ", text).replace("( ", "("), self._target(href, own))
-                   for text, href in spans]  # fmt: skip
+        written = [
+            (SPACE.sub(" ", text).replace("( ", "("), self._target(href, own))
+            for text, href in spans
+        ]
         whole = "".join(text for text, _ in written).rstrip("¶# ").strip()
         if any(href and text.strip() for text, href in written):
             return self._code(spans, own).strip()

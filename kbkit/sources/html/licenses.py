@@ -28,10 +28,17 @@ _OF_OTHERS = re.compile(
     r"Image|Video|Audio|Media|Photograph|Software|Organization|Person|Product|BreadcrumbList"
 )
 _LICENSE = frozenset({"license", "licence", "dcterms.license", "dc.license"})
-_RIGHTS = frozenset({
-    "copyright", "rights", "dc.rights", "dcterms.rights", "dcterms.rightsholder",
-    "dc.rights.copyright", "dcterms.accessrights",
-})  # fmt: skip
+_RIGHTS = frozenset(
+    {
+        "copyright",
+        "rights",
+        "dc.rights",
+        "dcterms.rights",
+        "dcterms.rightsholder",
+        "dc.rights.copyright",
+        "dcterms.accessrights",
+    }
+)
 _FOOT_TAGS = ("footer", "div", "section", "p", "small", "address", "span", "td")
 _NOT_OF_PAGE = frozenset({"figure", "main", "article"})
 _NOTICE = re.compile(

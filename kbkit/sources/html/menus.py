@@ -38,11 +38,14 @@ _WORD = re.compile(r"\w+")
 def steps(body: Element) -> list[Element]:
     page = body.getparent() if body.getparent() is not None else body
     around_page = {
-        href for link in page.iter("a", "link")
+        href
+        for link in page.iter("a", "link")
         if (href := link.get("href") or "#")[0] != "#"  # which is next to a part of the page
-        and (not _NEIGHBOURS.isdisjoint((link.get("rel") or "").lower().split())
-        or (link.tag == "a" and link.get("accesskey") in _STEP_KEYS))
-    }  # fmt: skip
+        and (
+            not _NEIGHBOURS.isdisjoint((link.get("rel") or "").lower().split())
+            or (link.tag == "a" and link.get("accesskey") in _STEP_KEYS)
+        )
+    }
     found: list[Element] = []
     for link in body.iter("a"):
         if _is_step(link) or _is_translation(link) or link.get("href") in around_page:
@@ -106,8 +109,11 @@ def trails(body: Element) -> list[Element]:
         if element is heading:
             break
         items = [normalized_text(item) for item in element]
-        bare = [text for item, text in zip(element, items, strict=True)
-                if text and not any(map(_leads_away, item.iter("a")))]  # fmt: skip
+        bare = [
+            text
+            for item, text in zip(element, items, strict=True)
+            if text and not any(map(_leads_away, item.iter("a")))
+        ]
         named = any(f" {text} " in f" {name} " for text in bare)
         if named and (len(bare) < len(items) <= _TRAIL or len(items) == 1):
             found.append(element)

@@ -54,9 +54,11 @@ def _breadcrumbs(root: Element, base: str, own: str) -> list[tuple[str, str]] | 
             links: list[Element] = list(element.iter("a"))
         elif "related" in names:  # Sphinx
             links = [
-                link for item in element.iter("li") for link in item.iter("a")
+                link
+                for item in element.iter("li")
+                for link in item.iter("a")
                 if any(re.fullmatch(r"nav-item-\d+", name) for name in classes(item))
-            ]  # fmt: skip
+            ]
         else:
             continue
         found = [

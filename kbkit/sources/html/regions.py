@@ -140,8 +140,11 @@ def widened(region: Element, body: Element, common: Collection[int]) -> Element:
 
 def narrowed(region: Element, common: Collection[int]) -> Element:
     """Return the page's declared main part, if the rest of its region is menus or shared."""
-    marked = [one for one in region.iterdescendants("main", "article", "section", "div")
-              if one.tag == "main" or one.get("role") == "main"]  # fmt: skip
+    marked = [
+        one
+        for one in region.iterdescendants("main", "article", "section", "div")
+        if one.tag == "main" or one.get("role") == "main"
+    ]
     if not marked or any(marked[0] not in one.iterancestors() for one in marked[1:]):
         return region
     inner = marked[0]
@@ -183,8 +186,11 @@ def _short_text(block: Element) -> str:
 def trim(region: Element, common: Collection[int], body: Element) -> None:
     """Remove shared text from both ends of a region; in place."""
     if common and region is not body:
-        menus = {key_of(_short_text(menu)) for menu in body.iter("ul", "ol")
-                 if region not in menu.iterancestors()}  # fmt: skip
+        menus = {
+            key_of(_short_text(menu))
+            for menu in body.iter("ul", "ol")
+            if region not in menu.iterancestors()
+        }
         common = set(common) - menus
     for last in (False, True) if common else ():
         same: list[Element] = []

@@ -157,9 +157,11 @@ _FOLDED = frozenset({"details", "dropdown", "spoiler", "collapse", "toggle"})
 _UNNAMED = frozenset({"html", "code-group", "div", "grid", "container", "tab-set", "figure"})
 """Containers whose argument is no title."""
 _VERSIONS = {
-    "versionadded": "New in version", "versionchanged": "Changed in version",
-    "versionremoved": "Removed in version", "deprecated": "Deprecated since version",
-}  # fmt: skip
+    "versionadded": "New in version",
+    "versionchanged": "Changed in version",
+    "versionremoved": "Removed in version",
+    "deprecated": "Deprecated since version",
+}
 _CODE = frozenset(
     {"code-block", "code", "sourcecode", "code-cell", "ipython", "prompt", "parsed-literal"}
 )

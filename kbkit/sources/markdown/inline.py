@@ -119,11 +119,37 @@ _TASK = re.compile(r"(?P<lead>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)+)\[(?P<done
 _TITLED = re.compile(r"(?P<title>.*\S)\s*<(?P<goal>[^<>]+)>", re.DOTALL)
 _LEAD = re.compile(r"[ \t]*")
 
-_EMPHASIS = {"b": "**", "strong": "**", "i": "*", "em": "*", "cite": "*", "var": "*", "dfn": "*",
-             "s": "~~", "del": "~~", "strike": "~~", "mark": "**"}  # fmt: skip
+_EMPHASIS = {
+    "b": "**",
+    "strong": "**",
+    "i": "*",
+    "em": "*",
+    "cite": "*",
+    "var": "*",
+    "dfn": "*",
+    "s": "~~",
+    "del": "~~",
+    "strike": "~~",
+    "mark": "**",
+}
 _CODE = frozenset({"code", "tt", "samp", "kbd"})
-_SILENT = frozenset({"script", "style", "svg", "math", "iframe", "object", "video", "audio",
-                     "textarea", "select", "noscript", "template", "canvas"})  # fmt: skip
+_SILENT = frozenset(
+    {
+        "script",
+        "style",
+        "svg",
+        "math",
+        "iframe",
+        "object",
+        "video",
+        "audio",
+        "textarea",
+        "select",
+        "noscript",
+        "template",
+        "canvas",
+    }
+)
 _TAGS = frozenset(
     str.split("""
         a abbr acronym address article aside b bdi bdo big blockquote body br button caption center

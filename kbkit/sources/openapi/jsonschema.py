@@ -144,8 +144,11 @@ class Schemas:
                 return  # a circle: its fields stand above
             above = (*above, schema.ref)
         # the fields of what it extends are its own
-        refs = [part.value.get("$ref") for part in schema.get("allOf").parts()
-                if isinstance(part.value, dict)]  # fmt: skip
+        refs = [
+            part.value.get("$ref")
+            for part in schema.get("allOf").parts()
+            if isinstance(part.value, dict)
+        ]
         above = (*above, *(f"{schema.file or ''}{ref}" for ref in refs if isinstance(ref, str)))
         if depth >= _DEEP or len(out) >= _LINES:
             return

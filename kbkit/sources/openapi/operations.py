@@ -386,9 +386,7 @@ class Operations:
         offered = body.get("content").items()
         if not offered:
             return ""
-        name, part = next(
-            (pair for pair in offered if "json" in pair[0].lower()), offered[0]
-        )  # fmt: skip
+        name, part = next((pair for pair in offered if "json" in pair[0].lower()), offered[0])
         shown = self._shown_example(part)
         value = self._schemas.example(part.get("schema"), "readOnly") if shown is None else shown
         if name.lower().startswith("multipart/form-data") and isinstance(value, dict):

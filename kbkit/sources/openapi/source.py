@@ -160,10 +160,16 @@ class Description:
     def documents(self) -> Iterator[SourceDocument]:
         """The overview, then the endpoints, the webhooks and the schemas."""
         found = list(self._operations.found())
-        yield self._document("", self._name, self._overview(found), (), {
-            "part": "overview",
-            **_described(self._info.text("summary") or self._info.get("description").value),
-        })  # fmt: skip
+        yield self._document(
+            "",
+            self._name,
+            self._overview(found),
+            (),
+            {
+                "part": "overview",
+                **_described(self._info.text("summary") or self._info.get("description").value),
+            },
+        )
         for operation in found:
             metadata: dict[str, Any] = {
                 "part": "webhook" if operation.webhook else "endpoint",

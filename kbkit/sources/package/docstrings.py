@@ -148,8 +148,10 @@ def _section(section: Any) -> str:
     if kind == "admonition":
         return _admonition(section)
     if kind == "deprecated":
-        return quote(f"**Deprecated since version {section.value.version}**\n\n"
-                     + rst(section.value.description))  # fmt: skip
+        return quote(
+            f"**Deprecated since version {section.value.version}**\n\n"
+            + rst(section.value.description)
+        )
     values = section.value if isinstance(section.value, list) else [section.value]
     items = [item for value in values if (item := _item(value))]
     return "\n\n".join([f"**{title}**", "\n".join(items)]) if items else ""

@@ -54,9 +54,12 @@ def origin_of(name: str) -> Origin:
             continue
         repository, commit = _installed_from(found)
         return Origin(
-            distribution, found.version or "", repository or _declared(found), commit,
+            distribution,
+            found.version or "",
+            repository or _declared(found),
+            commit,
             _license(found),
-        )  # fmt: skip
+        )
     return Origin()
 
 
@@ -78,8 +81,11 @@ def _license(found: metadata.Distribution) -> License:
     def values(key: str) -> list[str]:
         return [str(value).strip() for value in about.get_all(key) or []]
 
-    classified = [line.rpartition("::")[2].strip() for line in values("Classifier")
-                  if line.startswith("License ::") and line.count("::") > 1]  # fmt: skip
+    classified = [
+        line.rpartition("::")[2].strip()
+        for line in values("Classifier")
+        if line.startswith("License ::") and line.count("::") > 1
+    ]
     # some packages have put the whole text of their license there
     written = [line.strip() for text in values("License") for line in text.split("\n")]
     named = [*values("License-Expression"), *written[:1], *classified]

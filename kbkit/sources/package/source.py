@@ -161,8 +161,11 @@ def _class_page(entry: Entry, methods: list[tuple[str, Any]]) -> str:
     inherited = _inherited(item)
     if inherited:
         blocks.append("## Inherited\n\n" + "\n".join(inherited))
-    apart = [_mention(f"{entry.path}.{name}", method) for name, method in methods
-             if _has_own_page(method)]  # fmt: skip
+    apart = [
+        _mention(f"{entry.path}.{name}", method)
+        for name, method in methods
+        if _has_own_page(method)
+    ]
     if apart:
         blocks.append("## Methods\n\n" + "\n".join(apart))
     for name, method in methods:

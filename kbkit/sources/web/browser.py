@@ -52,15 +52,33 @@ _WITHOUT = """for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection"
 """Removes APIs that open connections, in case Chromium ignores the flags."""
 _TYPES = frozenset({"script", "stylesheet", "xhr", "fetch"})  # kinds of requests that are answered
 _PROGRAMS = (
-    "chromium", "chromium-browser", "google-chrome",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
-)  # fmt: skip
+)
 _ENVIRONMENT = (
-    "PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "APPDATA",
-    "LOCALAPPDATA", "PROGRAMFILES", "PROGRAMFILES(X86)", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR",
-    "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "FONTCONFIG_PATH", "FONTCONFIG_FILE",
-)  # fmt: skip
+    "PATH",
+    "HOME",
+    "USER",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "SYSTEMROOT",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "PROGRAMFILES",
+    "PROGRAMFILES(X86)",
+    "LD_LIBRARY_PATH",
+    "XDG_RUNTIME_DIR",
+    "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
+    "FONTCONFIG_PATH",
+    "FONTCONFIG_FILE",
+)
 """Environment of the browser: no keys."""
 _GLANCE = 0.15  # seconds between two looks at a page
 _QUIET = 4  # looks in a row at which nothing changed

@@ -52,9 +52,13 @@ class CrawlRun:
         self._pace = RateLimiter(self._robots, spec.delay, context.stop)
         self._pages = open_page_fetcher(spec, context, self._fetcher, self._robots, self._pace)
         self._downloads = Downloads(
-            self._pages, self._robots, self._pace, self._check, context.stop,
+            self._pages,
+            self._robots,
+            self._pace,
+            self._check,
+            context.stop,
             concurrency=spec.concurrency,
-        )  # fmt: skip
+        )
         self._refusals = Refusals()
         self._alike = Refusals()  # pages that were met, of which there may be as many
         self._reader = SiteExtractor(drawings=spec.images, engine=context.engine)

@@ -248,6 +248,13 @@ def page_document(
         page = replace(page, license=page.license.or_else(response.license))
     drawn = ((address, kept_image(data)) for address, data in page.drawings.items())
     return SourceDocument(
-        uri, title, page.content, kind, spec.tags, page.metadata, page.fidelity, page.note,
+        uri,
+        title,
+        page.content,
+        kind,
+        spec.tags,
+        page.metadata,
+        page.fidelity,
+        page.note,
         {address: image for address, image in drawn if image is not None},
-    )  # fmt: skip
+    )

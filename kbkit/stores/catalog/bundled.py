@@ -145,9 +145,13 @@ class _Graph:
             query = sa.select(table.c.id).where(table.c.kb_id.in_(kb_ids))
             places.update(transaction.execute(query).scalars())
         ends = sa.select(
-            relations.id, relations.by_hand,
-            relations.source_kind, relations.source_id, relations.target_kind, relations.target_id,
-        )  # fmt: skip
+            relations.id,
+            relations.by_hand,
+            relations.source_kind,
+            relations.source_id,
+            relations.target_kind,
+            relations.target_id,
+        )
         for row in transaction.execute(ends):
             both = {(row[2], row[3]), (row[4], row[5])}
             if row.by_hand and (whole or all(end in known or end in places for _, end in both)):

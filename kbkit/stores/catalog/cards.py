@@ -70,11 +70,17 @@ def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, 
     hashes = {row.id: row.content_hash for row in transaction.execute(query)}
     coming = _coming(transaction, kb_id)
     rows = [
-        {"document_id": known, "kb_id": kb_id, "text": card.text, "revision": revision,
-         "embed_hash": card.embed_hash, "version": coming}
+        {
+            "document_id": known,
+            "kb_id": kb_id,
+            "text": card.text,
+            "revision": revision,
+            "embed_hash": card.embed_hash,
+            "version": coming,
+        }
         for known, card in made.items()
         if hashes.get(known) == card.content_hash
-    ]  # fmt: skip
+    ]
     remove(transaction, [str(row["document_id"]) for row in rows])
     if rows:
         transaction.execute(cards.insert(), rows)
@@ -131,11 +137,16 @@ def add_vectors(
     coming = _coming(transaction, kb_id)
     there = set(transaction.execute(known).scalars())  # another process may do the same work
     rows = [
-        {"kb_id": kb_id, "embedder": embedder, "embed_hash": key, "vector": vector,
-         "version": coming}
+        {
+            "kb_id": kb_id,
+            "embedder": embedder,
+            "embed_hash": key,
+            "vector": vector,
+            "version": coming,
+        }
         for key, vector in packed.items()
         if key not in there
-    ]  # fmt: skip
+    ]
     if rows:
         transaction.execute(card_vectors.insert(), rows)
 

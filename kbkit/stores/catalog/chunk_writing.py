@@ -66,11 +66,18 @@ def difference(
         row.id: row
         for row in transaction.execute(
             sa.select(
-                chunks.c.seq, chunks.c.id, chunks.c.terms, chunks.c.embed_hash,
-                chunks.c.position, chunks.c.start, chunks.c.end, chunks.c.anchor, chunks.c.page,
+                chunks.c.seq,
+                chunks.c.id,
+                chunks.c.terms,
+                chunks.c.embed_hash,
+                chunks.c.position,
+                chunks.c.start,
+                chunks.c.end,
+                chunks.c.anchor,
+                chunks.c.page,
             ).where(chunks.c.document_id == document_id)
         )
-    }  # fmt: skip
+    }
     added: list[NewChunk] = []
     moved: list[dict[str, Any]] = []
     kept: dict[str, int | None] = {}
@@ -110,13 +117,22 @@ def add(
         chunk = new.chunk
         rows.append(
             {
-                "seq": seq, "id": chunk.id, "kb_id": kb_id, "document_id": chunk.document_id,
-                "position": chunk.position, "start": chunk.start, "end": chunk.end,
-                "text": chunk.text, "heading_path": list(chunk.heading_path),
-                "anchor": chunk.anchor, "page": chunk.page, "terms": new.terms,
-                "length": new.length, "embed_hash": new.embed_hash,
+                "seq": seq,
+                "id": chunk.id,
+                "kb_id": kb_id,
+                "document_id": chunk.document_id,
+                "position": chunk.position,
+                "start": chunk.start,
+                "end": chunk.end,
+                "text": chunk.text,
+                "heading_path": list(chunk.heading_path),
+                "anchor": chunk.anchor,
+                "page": chunk.page,
+                "terms": new.terms,
+                "length": new.length,
+                "embed_hash": new.embed_hash,
             }
-        )  # fmt: skip
+        )
     transaction.execute(chunks.insert(), rows)
     transaction.execute(
         vectors.insert(),

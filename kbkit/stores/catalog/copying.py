@@ -35,9 +35,15 @@ Row = tuple[Any, ...]
 _OF_AN_INDEX = ("outbox", "dropped_collections")
 """Pending work of a vector index, which is repeated at another place."""
 _LARGE = {
-    "query_encoders": 1, "card_encoders": 1, "gazetteers": 1, "replayed_answers": 20,
-    "documents": 50, "deleted_documents": 50, "expansions": 200, "graph_edits": 200,
-}  # fmt: skip
+    "query_encoders": 1,
+    "card_encoders": 1,
+    "gazetteers": 1,
+    "replayed_answers": 20,
+    "documents": 50,
+    "deleted_documents": 50,
+    "expansions": 200,
+    "graph_edits": 200,
+}
 """Rows of a table that are fetched at once, where they may be long."""
 _FETCHED = 1_000
 _BATCH_BYTES = 4_000_000

@@ -22,13 +22,28 @@ from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, documents
 
 _DOCUMENT = (
-    "uri", "title", "document_type", "tags", "metadata", "state", "fetched_at", "content_hash",
+    "uri",
+    "title",
+    "document_type",
+    "tags",
+    "metadata",
+    "state",
+    "fetched_at",
+    "content_hash",
     "description",
-)  # fmt: skip
+)
 _CHUNK = (
-    "seq", "id", "document_id", "position", "start", "end", "text", "heading_path", "anchor",
+    "seq",
+    "id",
+    "document_id",
+    "position",
+    "start",
+    "end",
+    "text",
+    "heading_path",
+    "anchor",
     "page",
-)  # fmt: skip
+)
 
 
 Postings = tuple[NDArray[np.int64], NDArray[np.int64]]

@@ -107,9 +107,11 @@ def listed(
     query = _LISTED.join(counted, counted.c.canonical == subjects.c.id, isouter=kb_ids is None)
     if kb_ids is None:  # what no chunk names is there if a document defines it or a person made it
         defined = sa.exists().where(
-            relations.c.source_kind == _KIND, relations.c.source_id == subjects.c.id,
-            relations.c.name == "defined_in", relations.c.weight > 0,
-        )  # fmt: skip
+            relations.c.source_kind == _KIND,
+            relations.c.source_id == subjects.c.id,
+            relations.c.name == "defined_in",
+            relations.c.weight > 0,
+        )
         by_person = entities.c.by_hand | subjects.c.id.in_(ends_by_hand())
         query = query.where(counted.c.n.is_not(None) | defined | by_person)
     if like:
@@ -289,9 +291,12 @@ def _row(transaction: Transaction, entity_id: str) -> _Row:
 
 def _put(transaction: Transaction, entity_id: str, made_by: str, **values: Any) -> None:
     said = {
-        "deleted_at": None, **values,
-        "made_by": made_by, "by_hand": True, "updated_at": datetime.now(UTC),
-    }  # fmt: skip
+        "deleted_at": None,
+        **values,
+        "made_by": made_by,
+        "by_hand": True,
+        "updated_at": datetime.now(UTC),
+    }
     if _row(transaction, entity_id).there:
         own = entities.c.subject_id == entity_id
         transaction.execute(entities.update().where(own).values(**said))

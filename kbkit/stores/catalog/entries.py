@@ -95,9 +95,19 @@ def listed(
             continue
         if category is not None and record.category.casefold() != category.casefold():
             continue
-        if text.casefold() in " ".join(
-            (record.slug, record.title, record.description, record.category, *names, content or "")
-        ).casefold():  # fmt: skip
+        if (
+            text.casefold()
+            in " ".join(
+                (
+                    record.slug,
+                    record.title,
+                    record.description,
+                    record.category,
+                    *names,
+                    content or "",
+                )
+            ).casefold()
+        ):
             found.append(record)
     return found
 

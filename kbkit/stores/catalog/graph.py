@@ -279,14 +279,19 @@ def named_entities(
             in_documents.setdefault(canonical, set()).add(document_id)
     found = [
         NamedEntity(
-            row.id, row.name, row.type or "", row.description or "", bool(row.by_hand),
-            in_chunks[row.id], len(in_documents.get(row.id, ())),
+            row.id,
+            row.name,
+            row.type or "",
+            row.description or "",
+            bool(row.by_hand),
+            in_chunks[row.id],
+            len(in_documents.get(row.id, ())),
         )
         for row in rows.values()
         if row.alias_of is None
         and row.deleted_at is None
         and (row.by_hand or row.id in in_documents)
-    ]  # fmt: skip
+    ]
     return found, in_documents
 
 
@@ -348,8 +353,9 @@ def bad_queries(transaction: Transaction, kb_ids: Collection[str], most: int) ->
         .where(ratings.c.kb_id.in_(list(kb_ids)), ratings.c.query != "")
         .subquery()
     )
-    query = sa.select(ratings.c.query, ratings.c.score, ratings.c.rater, ratings.c.target,
-                      ratings.c.target_type).join(last, last.c.id == ratings.c.id)  # fmt: skip
+    query = sa.select(
+        ratings.c.query, ratings.c.score, ratings.c.rater, ratings.c.target, ratings.c.target_type
+    ).join(last, last.c.id == ratings.c.id)
     query = query.where(last.c.n == 1).order_by(ratings.c.created_at, ratings.c.id)
     found: dict[str, list[tuple[int, str, str]]] = {}
     for row in transaction.execute(query):
@@ -368,9 +374,11 @@ def bad_queries(transaction: Transaction, kb_ids: Collection[str], most: int) ->
 
 
 def first_chunks(transaction: Transaction, kind: TargetKind, known: str, limit: int) -> list[str]:
-    query = sa.select(chunks.c.id).join(
-        knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id
-    ).where(knowledge_bases.c.deleted_at.is_(None))  # fmt: skip
+    query = (
+        sa.select(chunks.c.id)
+        .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
+        .where(knowledge_bases.c.deleted_at.is_(None))
+    )
     if kind is TargetKind.DOCUMENT:
         query = query.where(chunks.c.document_id == known).order_by(chunks.c.position)
     else:

@@ -58,9 +58,13 @@ def noted(
     before = _rows(transaction, about)
     yield
     values = {
-        "what": what, "made_by": made_by, "made_at": datetime.now(UTC), "before": about | before,
-        "after": _rows(transaction, about), "built": _built(transaction),
-    }  # fmt: skip
+        "what": what,
+        "made_by": made_by,
+        "made_at": datetime.now(UTC),
+        "before": about | before,
+        "after": _rows(transaction, about),
+        "built": _built(transaction),
+    }
     made = transaction.execute(graph_edits.insert().values(**values).returning(graph_edits.c.id))
     transaction.execute(graph_edits.delete().where(graph_edits.c.id <= made.scalar_one() - _KEPT))
 

@@ -227,15 +227,13 @@ def _edges(transaction: Transaction, kb_id: str, aliases: Mapping[str, str]) -> 
         .where(chunks.c.kb_id == kb_id)
     )
     table = relations.c
-    query = sa.select(
-        table.id, table.source_id, table.name, table.target_id, table.weight
-    ).where(
+    query = sa.select(table.id, table.source_id, table.name, table.target_id, table.weight).where(
         table.source_kind == _ENTITY,
         table.target_kind == _ENTITY,
         table.deleted_at.is_(None),
         table.weight > 0,  # else nothing but the trash supports it
         table.by_hand | table.id.in_(supported),
-    )  # fmt: skip
+    )
     best: dict[tuple[str, str, str], _Edge] = {}
     for known, source, name, target, weight in transaction.execute(query):
         ends = aliases.get(source, source), aliases.get(target, target)

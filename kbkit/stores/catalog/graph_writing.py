@@ -177,11 +177,18 @@ def put_entities(
     there = _there(transaction, subjects.c.id, new)
     now = datetime.now(UTC)
     rows = [
-        {"subject_id": known, "type": described[known][0], "description": described[known][1],
-         "properties": {}, "made_by": "", "by_hand": False, "updated_at": now}
+        {
+            "subject_id": known,
+            "type": described[known][0],
+            "description": described[known][1],
+            "properties": {},
+            "made_by": "",
+            "by_hand": False,
+            "updated_at": now,
+        }
         for known in new
         if known in there
-    ]  # fmt: skip
+    ]
     if rows:
         transaction.execute(entities.insert(), rows)
     if changed:
@@ -194,11 +201,15 @@ def put_entities(
                 updated_at=sa.bindparam("now"),
             ),
             [
-                {"known": known, "said_type": described[known][0], "said": described[known][1],
-                 "now": now}
+                {
+                    "known": known,
+                    "said_type": described[known][0],
+                    "said": described[known][1],
+                    "now": now,
+                }
                 for known in changed
             ],
-        )  # fmt: skip
+        )
     for part in in_parts(gone):
         transaction.execute(entities.delete().where(entities.c.subject_id.in_(part)))
 
@@ -311,8 +322,14 @@ def _add(transaction: Transaction, facts: Sequence[Fact]) -> None:
     missing = [key for key in wanted if key not in known]
     if missing:
         columns = ("source_kind", "source_id", "name", "target_kind", "target_id")
-        same = {"weight": 0.0, "made_by": BUILDER, "by_hand": False, "note": "", "created_at": now,
-                "seen_at": now}  # fmt: skip
+        same = {
+            "weight": 0.0,
+            "made_by": BUILDER,
+            "by_hand": False,
+            "note": "",
+            "created_at": now,
+            "seen_at": now,
+        }
         rows = [dict(zip(columns, key, strict=True)) | same for key in missing]
         transaction.execute(relations.insert(), rows)
         known |= _ids(transaction, missing)

@@ -21,10 +21,17 @@ _ENDED = [state.value for state in JobState if state.ended]
 def add(transaction: Transaction, job: Job, arguments: Mapping[str, Any]) -> None:
     transaction.execute(
         jobs.insert().values(
-            id=job.id, kind=job.kind, kbs=list(job.kbs), owner=job.owner, state=job.state.value,
-            arguments=dict(arguments), cancelled=False, attempts=0, created_at=job.created_at,
+            id=job.id,
+            kind=job.kind,
+            kbs=list(job.kbs),
+            owner=job.owner,
+            state=job.state.value,
+            arguments=dict(arguments),
+            cancelled=False,
+            attempts=0,
+            created_at=job.created_at,
         )
-    )  # fmt: skip
+    )
 
 
 def get(transaction: Transaction, job_id: str) -> Job:
@@ -112,12 +119,19 @@ def _job(row: sa.Row[Any]) -> Job:
         if not is_list_of_texts(row.kbs) or not isinstance(row.arguments, Mapping):
             raise ValueError("of another shape")
         return Job(
-            row.id, row.kind, tuple(row.kbs), row.owner, JobState(row.state), row.created_at,
+            row.id,
+            row.kind,
+            tuple(row.kbs),
+            row.owner,
+            JobState(row.state),
+            row.created_at,
             None if row.progress is None else from_dict(JobProgress, row.progress),
             row.result,
             None if row.problem is None else JobError(**row.problem),
-            row.attempts, row.started_at, row.ended_at,
-        )  # fmt: skip
+            row.attempts,
+            row.started_at,
+            row.ended_at,
+        )
     except (ValueError, TypeError, KeyError, AttributeError, ConfigError) as error:
         raise WorkspaceError(
             f"the job {row.id} cannot be read; `kbkit doctor --repair` has it forgotten"

@@ -82,12 +82,17 @@ def put(
     remove(transaction, same)
     names = [
         {
-            "document_id": known, "kb_id": kb_id, "name": name.name, "type": name.type.value,
-            "defines": name.defines, "anchor": name.anchor, "confirmed": name.confirmed,
+            "document_id": known,
+            "kb_id": kb_id,
+            "name": name.name,
+            "type": name.type.value,
+            "defines": name.defines,
+            "anchor": name.anchor,
+            "confirmed": name.confirmed,
         }
         for known in same
         for name in {name.name: name for name in given[known][1]}.values()
-    ]  # fmt: skip
+    ]
     if names:
         transaction.execute(document_names.insert(), names)
     if same:
@@ -298,10 +303,8 @@ _TABLES = {
     .where(knowledge_bases.c.deleted_at.is_(None)),
     TargetKind.DOCUMENT: sa.select(documents.c.id)
     .join(knowledge_bases, knowledge_bases.c.id == documents.c.kb_id)
-    .where(
-        knowledge_bases.c.deleted_at.is_(None), documents.c.state != DocumentState.GONE.value
-    ),
-}  # fmt: skip
+    .where(knowledge_bases.c.deleted_at.is_(None), documents.c.state != DocumentState.GONE.value),
+}
 
 
 def check_target(transaction: Transaction, target: Target) -> None:

@@ -68,15 +68,21 @@ def oldest(
 ) -> list[OutboxEntry]:
     """The oldest entries, in order."""
     columns: list[sa.ColumnElement[Any]] = [
-        outbox.c.id, outbox.c.chunk_id, outbox.c.chunk_seq, vectors.c.vector,
-    ]  # fmt: skip
+        outbox.c.id,
+        outbox.c.chunk_id,
+        outbox.c.chunk_seq,
+        vectors.c.vector,
+    ]
     tables = outbox.outerjoin(vectors, vectors.c.chunk_seq == outbox.c.chunk_seq)
     if payloads:
         columns += [
-            chunks.c.text, chunks.c.document_id, documents.c.document_type, documents.c.uri,
+            chunks.c.text,
+            chunks.c.document_id,
+            documents.c.document_type,
+            documents.c.uri,
             # of a document that may be gone
             sa.type_coerce(documents.c.tags, sa.JSON).label("tags"),
-        ]  # fmt: skip
+        ]
         tables = tables.outerjoin(chunks, chunks.c.seq == outbox.c.chunk_seq).outerjoin(
             documents, documents.c.id == chunks.c.document_id
         )

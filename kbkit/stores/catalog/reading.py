@@ -33,10 +33,19 @@ from kbkit.stores.catalog.schema import chunks, deleted_documents, documents, kn
 DOCUMENT_COLUMNS = [
     documents.c[name]
     for name in (
-        "id", "uri", "title", "content", "document_type", "tags", "metadata", "state",
-        "fetched_at", "content_hash", "description",
+        "id",
+        "uri",
+        "title",
+        "content",
+        "document_type",
+        "tags",
+        "metadata",
+        "state",
+        "fetched_at",
+        "content_hash",
+        "description",
     )
-]  # fmt: skip
+]
 
 
 def document_of(row: Any) -> Document:
@@ -105,9 +114,17 @@ def undescribed(transaction: Transaction, kb_id: str, limit: int) -> list[Docume
 _CHUNK_COLUMNS = [
     chunks.c[name]
     for name in (
-        "id", "document_id", "position", "start", "end", "text", "heading_path", "anchor", "page",
+        "id",
+        "document_id",
+        "position",
+        "start",
+        "end",
+        "text",
+        "heading_path",
+        "anchor",
+        "page",
     )
-]  # fmt: skip
+]
 
 
 def _chunk(row: Any) -> Chunk:

@@ -60,10 +60,15 @@ def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
         return targets[kind, known]
 
     found = [
-        Edge(row.id, end(row.source_kind, row.source_id), row.name,
-             end(row.target_kind, row.target_id), row.weight)
+        Edge(
+            row.id,
+            end(row.source_kind, row.source_id),
+            row.name,
+            end(row.target_kind, row.target_id),
+            row.weight,
+        )
         for row in rows
-    ]  # fmt: skip
+    ]
     there = present(transaction, set(targets.values()))
     return [
         edge
@@ -215,14 +220,21 @@ def relate(
     for end in (source, target):
         check_target(transaction, end)
     values = {
-        "source_kind": source.kind.value, "source_id": source.id, "name": name,
-        "target_kind": target.kind.value, "target_id": target.id,
-    }  # fmt: skip
+        "source_kind": source.kind.value,
+        "source_id": source.id,
+        "name": name,
+        "target_kind": target.kind.value,
+        "target_id": target.id,
+    }
     now = datetime.now(UTC)
     said = {
-        "weight": weight, "note": note, "made_by": made_by, "by_hand": True, "seen_at": now,
+        "weight": weight,
+        "note": note,
+        "made_by": made_by,
+        "by_hand": True,
+        "seen_at": now,
         "deleted_at": None,
-    }  # fmt: skip
+    }
     same = sa.and_(*(relations.c[column] == value for column, value in values.items()))
     row = transaction.execute(sa.select(*relations.c).where(same)).first()
     if row is None:

@@ -108,11 +108,16 @@ class Restorer:
 
     def run(self) -> tuple[RestoredKnowledgeBase, ...]:
         steps: dict[str, Callable[[Values], Values | None]] = {
-            "name_uses": self._use, "sources": self._source, "runs": self._run,
-            "documents": self._document, "deleted_documents": self._deleted,
-            "chunks": self._chunk, "ratings": self._rating, "relations": self._relation,
+            "name_uses": self._use,
+            "sources": self._source,
+            "runs": self._run,
+            "documents": self._document,
+            "deleted_documents": self._deleted,
+            "chunks": self._chunk,
+            "ratings": self._rating,
+            "relations": self._relation,
             "subjects": self._subject,
-        }  # fmt: skip
+        }
         for table in bundled.tables():
             if table is bases:
                 self._enter()
@@ -296,8 +301,10 @@ class Restorer:
             return None
         known = self._sources.get(values["source_id"])
         return values | {
-            "id": self._renamed(base, values["id"]), "kb_id": base.id, "source_id": known,
-        }  # fmt: skip
+            "id": self._renamed(base, values["id"]),
+            "kb_id": base.id,
+            "source_id": known,
+        }
 
     def _require_same_ways(self, base: _Base) -> None:
         if base.row is None:
@@ -402,9 +409,12 @@ class Restorer:
         shared = table.name in ("entities", "merges")
         known = self._keys(table) if shared or "kb_id" in keys else set()
         maps: dict[str, dict[Any, Any]] = {
-            "document_id": self._documents, "chunk_seq": self._seqs, "run_id": self._runs,
-            "relation_id": self._relations, "source_id": self._new_sources,
-        }  # fmt: skip
+            "document_id": self._documents,
+            "chunk_seq": self._seqs,
+            "run_id": self._runs,
+            "relation_id": self._relations,
+            "source_id": self._new_sources,
+        }
         maps = {name: there for name, there in maps.items() if name in table.c}
 
         def step(values: Values) -> Values | None:

@@ -27,10 +27,15 @@ def add(transaction: Transaction, info: TokenInfo, digest: str) -> None:
         )
     transaction.execute(
         tokens.insert().values(
-            id=info.id, name=info.name, digest=digest, scope=info.scope, kbs=list(info.kbs),
-            created_at=info.created_at, expires_at=info.expires_at,
+            id=info.id,
+            name=info.name,
+            digest=digest,
+            scope=info.scope,
+            kbs=list(info.kbs),
+            created_at=info.created_at,
+            expires_at=info.expires_at,
         )
-    )  # fmt: skip
+    )
 
 
 def find(transaction: Transaction, token_id: str) -> tuple[TokenInfo, str] | None:

@@ -29,9 +29,18 @@ from kbkit.stores.catalog.schema import (
 )
 
 _KEPT = (
-    "id", "kb_id", "source_id", "uri", "title", "content", "document_type", "tags", "metadata",
-    "given_type", "given_tags",
-)  # fmt: skip
+    "id",
+    "kb_id",
+    "source_id",
+    "uri",
+    "title",
+    "content",
+    "document_type",
+    "tags",
+    "metadata",
+    "given_type",
+    "given_tags",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +115,15 @@ def get(transaction: Transaction, kb_id: str, document: str) -> TrashedDocument:
         row.id,
         row.source,
         SourceDocument(
-            row.uri, row.title, row.content, DocumentType(row.document_type), tuple(row.tags),
+            row.uri,
+            row.title,
+            row.content,
+            DocumentType(row.document_type),
+            tuple(row.tags),
             row.metadata,
         ),
         Labels(kind, tags),
-    )  # fmt: skip
+    )
 
 
 def read_again(transaction: Transaction, source_id: str | None, uri: str) -> None:

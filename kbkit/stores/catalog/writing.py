@@ -134,11 +134,18 @@ def replace_documents(
         transaction.execute(
             documents.update()
             .where(documents.c.id == sa.bindparam("of_id"))
-            .values({name: sa.bindparam(f"of_{name}", type_=documents.c[name].type)
-                     for name in columns}),
-            [{f"of_{name}": value for name, value in _values(kb_id, entry).items()
-              if name not in ("kb_id", "uri")} for entry in known],
-        )  # fmt: skip
+            .values(
+                {name: sa.bindparam(f"of_{name}", type_=documents.c[name].type) for name in columns}
+            ),
+            [
+                {
+                    f"of_{name}": value
+                    for name, value in _values(kb_id, entry).items()
+                    if name not in ("kb_id", "uri")
+                }
+                for entry in known
+            ],
+        )
     _forget_derived(transaction, [entry.document.id for entry in known])
     added = [chunk for entry in fresh for chunk in entry.chunks]
     kept: dict[str, int | None] = {}
@@ -253,9 +260,16 @@ def describe_documents(
             documents.c.content_hash == sa.bindparam("of_hash"),
         )
         .values(description=sa.bindparam("line"), is_index=sa.bindparam("mostly_links")),
-        [{"of_id": known, "of_hash": said.content_hash, "line": said.line,
-          "mostly_links": said.is_index} for known, said in found.items()],
-    )  # fmt: skip
+        [
+            {
+                "of_id": known,
+                "of_hash": said.content_hash,
+                "line": said.line,
+                "mostly_links": said.is_index,
+            }
+            for known, said in found.items()
+        ],
+    )
     cards.remove(transaction, list(found))
     knowledge_bases.touch(transaction, kb_id)
 

@@ -26,9 +26,14 @@ HNSW: Any = {"hnsw": {"space": "cosine", "ef_construction": 80, "ef_search": 200
 Chroma's default (100); recall@100 on 30,000 chunks of documentation is 0.984 instead of 0.987."""
 
 OF_A_COLLECTION = frozenset(
-    ("NotFoundError", "InvalidArgumentError", "InvalidDimensionException", "UniqueConstraintError",
-     "ChromaError")
-)  # fmt: skip
+    (
+        "NotFoundError",
+        "InvalidArgumentError",
+        "InvalidDimensionException",
+        "UniqueConstraintError",
+        "ChromaError",
+    )
+)
 """Chroma's messages about missing, existing or incompatible collections."""
 
 

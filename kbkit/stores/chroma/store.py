@@ -147,8 +147,12 @@ class ChromaStore(ChromaCollections):
 
     def _discard(self, fault: str, names: frozenset[str]) -> None:
         told = ", ".join(sorted(names)) or "unknown files"
-        _log.warning("%s %s; of its collections %s rebuilt from the catalog", self.folder, fault,
-                     f"{told} {'is' if len(names) == 1 else 'are'}")  # fmt: skip
+        _log.warning(
+            "%s %s; of its collections %s rebuilt from the catalog",
+            self.folder,
+            fault,
+            f"{told} {'is' if len(names) == 1 else 'are'}",
+        )
         if names - self._checksums.being_written():  # what a kill has cut off is no damage
             locks.note(self.folder.parent, "index", f"the index of vectors {fault}")
         self._forget()
@@ -246,9 +250,15 @@ def _kind(error: BaseException) -> _Kind | None:
 
 
 _UNUSABLE = (
-    "disk is full", "no space left", "os error 28", "permission denied", "readonly database",
-    "read-only file system", "unable to open database file", "disk i/o error",
-)  # fmt: skip
+    "disk is full",
+    "no space left",
+    "os error 28",
+    "permission denied",
+    "readonly database",
+    "read-only file system",
+    "unable to open database file",
+    "disk i/o error",
+)
 _MAX_LENGTH = 200
 
 

@@ -49,7 +49,9 @@ class PostgresDatabase:
                 connect_args={
                     "connect_timeout": _CONNECT_SECONDS,
                     # a server that is gone without a word is noticed within a minute
-                    "keepalives_idle": 20, "keepalives_interval": 5, "keepalives_count": 4,
+                    "keepalives_idle": 20,
+                    "keepalives_interval": 5,
+                    "keepalives_count": 4,
                     "tcp_user_timeout": 40_000,
                     "application_name": "kbkit",
                     **dict(parsed.query),
@@ -58,7 +60,7 @@ class PostgresDatabase:
                 pool_size=8,
                 max_overflow=24,
                 hide_parameters=True,
-            )  # fmt: skip
+            )
         sa.event.listen(self._engine, "connect", _prepare)
         self._reading = self._engine.execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True

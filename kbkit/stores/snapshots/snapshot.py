@@ -196,9 +196,18 @@ class Snapshot(ChunkTable):
 
 
 _ARRAYS = (
-    "seqs", "owners", "lengths", "headings", "vectors", "sizes", "starts", "rows", "counts",
-    "document_lengths", "card_vectors",
-)  # fmt: skip
+    "seqs",
+    "owners",
+    "lengths",
+    "headings",
+    "vectors",
+    "sizes",
+    "starts",
+    "rows",
+    "counts",
+    "document_lengths",
+    "card_vectors",
+)
 _TEXTS = ("ids", "document_ids", "titles", "heading_texts", "terms")
 _SOUGHT = ("document_ids",)
 """Arrays that every search reads."""

@@ -141,8 +141,11 @@ class SqliteDatabase:
         draft.replace(copy)
         _log.warning(
             "%s: the catalog of an older kbkit (revision %s) is brought up to date; as it was, it "
-            "is kept as %s, which may be deleted when all is well", self.path, revision, copy,
-        )  # fmt: skip
+            "is kept as %s, which may be deleted when all is well",
+            self.path,
+            revision,
+            copy,
+        )
 
     @property
     def identity(self) -> str:
@@ -272,10 +275,16 @@ def faults(path: Path) -> list[str]:
 
 
 _KINDS = {
-    "VARCHAR": ("text",), "TEXT": ("text",), "DATETIME": ("text",), "JSON": ("text",),
-    "INTEGER": ("integer",), "BIGINT": ("integer",), "BOOLEAN": ("integer",),
-    "FLOAT": ("real", "integer"), "BLOB": ("blob",),
-}  # fmt: skip
+    "VARCHAR": ("text",),
+    "TEXT": ("text",),
+    "DATETIME": ("text",),
+    "JSON": ("text",),
+    "INTEGER": ("integer",),
+    "BIGINT": ("integer",),
+    "BOOLEAN": ("integer",),
+    "FLOAT": ("real", "integer"),
+    "BLOB": ("blob",),
+}
 """Python types of columns; SQLite accepts anything."""
 
 
@@ -307,9 +316,16 @@ def _unreadable(path: Path) -> list[str]:
 
 
 _UNREADABLE = (
-    ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError,
-    MemoryError, SQLAlchemyError,
-)  # fmt: skip
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+    SQLAlchemyError,
+)
 """Errors of impossible values; inspected, since they may be kbkit's fault."""
 _DAMAGED = "`kbkit doctor` shows whether it can be repaired; else restore a backup"
 

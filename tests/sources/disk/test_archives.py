@@ -100,8 +100,10 @@ def test_hostile_names_in_a_zip(tmp_path, page) -> None:
     skipped = [event for event in found if event.outcome is Outcome.SKIPPED]
     assert len(skipped) == len(HOSTILE) + 1
     assert {event.reason for event in skipped} == {
-        "a name that leads out of the archive", "a name with control characters", "a link",
-    }  # fmt: skip
+        "a name that leads out of the archive",
+        "a name with control characters",
+        "a link",
+    }
     assert all(event.uri.startswith(BASE) for event in skipped)
 
 
@@ -112,8 +114,11 @@ def test_hostile_members_of_a_tar(tmp_path, page) -> None:
             member = tarfile.TarInfo(name)
             member.size = len(body)
             archive.addfile(member, io.BytesIO(body))
-        for name, kind in (("sym.html", tarfile.SYMTYPE), ("hard.html", tarfile.LNKTYPE),
-                           ("pipe.html", tarfile.FIFOTYPE)):  # fmt: skip
+        for name, kind in (
+            ("sym.html", tarfile.SYMTYPE),
+            ("hard.html", tarfile.LNKTYPE),
+            ("pipe.html", tarfile.FIFOTYPE),
+        ):
             member = tarfile.TarInfo(name)
             member.type, member.linkname = kind, "/etc/passwd"
             archive.addfile(member)
@@ -196,10 +201,13 @@ def warc(path: Path, records: list[tuple[str, str, str, str]], **headers: str) -
             )
             writer.write_record(
                 writer.create_warc_record(
-                    url, "response", io.BytesIO(body.encode()), http_headers=http,
+                    url,
+                    "response",
+                    io.BytesIO(body.encode()),
+                    http_headers=http,
                     warc_headers_dict={"WARC-Date": f"{date}-01-01T00:00:00Z"},
                 )
-            )  # fmt: skip
+            )
 
 
 @pytest.mark.parametrize("name", ["w.warc", "w.warc.gz"])

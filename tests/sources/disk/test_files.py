@@ -52,8 +52,10 @@ def test_a_folder_is_read_whole(folder: Path) -> None:
 
 def test_globs_and_single_files(folder: Path) -> None:
     assert set(events(FilesSource(path="docs/**/*.txt"), folder)) == {
-        "docs/deep/b-c.txt", "docs/binary.txt", "docs/latin.txt",
-    }  # fmt: skip
+        "docs/deep/b-c.txt",
+        "docs/binary.txt",
+        "docs/latin.txt",
+    }
     assert set(events(FilesSource(path=str(folder / "docs" / "a.md")), folder)) == {"docs/a.md"}
     assert "not read" in events(FilesSource(path="docs/tool.bin"), folder)["docs/tool.bin"].reason
 
@@ -190,8 +192,9 @@ def test_the_navigation_of_a_project_says_what_stands_where(tmp_path: Path) -> N
         found, {}, {uri: Navigation.of(one.document.metadata) for uri, one in found.items()}
     )
     assert [item if isinstance(item, str) else item.page for item in root.items] == [
-        "project/guide/index.md", guide.uri
-    ]  # fmt: skip
+        "project/guide/index.md",
+        guide.uri,
+    ]
 
 
 def test_a_navigation_that_would_not_end_is_none(tmp_path: Path) -> None:

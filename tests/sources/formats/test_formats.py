@@ -39,8 +39,9 @@ def spans(part: Part, strategy: str = "auto", size: int = 1000):
 def test_pdf_keeps_pages_headings_and_paragraphs() -> None:
     part = one("x.pdf", samples.pdf(12))
     assert (part.title, part.metadata) == (
-        "Pump manual", {"format": "pdf", "pages": 12, "author": "Ada"},
-    )  # fmt: skip
+        "Pump manual",
+        {"format": "pdf", "pages": 12, "author": "Ada"},
+    )
     assert re.findall(r"(?m)^# (.+)$", part.content) == [f"Chapter {n}" for n in range(1, 13)]
     assert "7. Chapter 7" not in part.content  # the printed heading became the heading
     for page in range(1, 13):
@@ -88,8 +89,9 @@ def test_pptx_keeps_slides_levels_notes_and_tables() -> None:
     assert part.content.count("- First point\n    - Inner &lt;b>point") == 2
     assert "| Part | Price |\n| --- | --- |\n| Valve | 10 |" in part.content
     assert [(s.page, s.heading_path) for s, _ in spans(part)] == [
-        (1, ("Slide title 1",)), (2, ("Slide title 2",)),
-    ]  # fmt: skip
+        (1, ("Slide title 1",)),
+        (2, ("Slide title 2",)),
+    ]
     assert "> Say this on 2" in part.content
 
 
@@ -148,11 +150,21 @@ def test_notebooks_keep_cells_and_outputs_as_text() -> None:
 def test_rst_keeps_what_sphinx_adds_and_reads_no_other_file() -> None:
     part = one("x.rst", samples.RST)
     for piece in (
-        "# Widgets", "`Valve`", "a label", "`code`", "**New in version 2.1**", "> The valve.",
-        "## `open(valve, *, slowly=False)`", "```python\nopen(v)   # <now>\n```",
-        "Pump(size, colour=None)", "Pumps water.", "With an argument", "StoredPage text.",
-        "## Deeper", "| a | 1 |",
-    ):  # fmt: skip
+        "# Widgets",
+        "`Valve`",
+        "a label",
+        "`code`",
+        "**New in version 2.1**",
+        "> The valve.",
+        "## `open(valve, *, slowly=False)`",
+        "```python\nopen(v)   # <now>\n```",
+        "Pump(size, colour=None)",
+        "Pumps water.",
+        "With an argument",
+        "StoredPage text.",
+        "## Deeper",
+        "| a | 1 |",
+    ):
         assert piece in part.content
     for piece in ("root:", "script", "alert", "maxdepth"):
         assert piece not in part.content
@@ -166,8 +178,11 @@ def test_code_of_rst_that_names_no_language_has_none() -> None:
 def test_data_has_a_heading_a_key() -> None:
     part = one("x.json", samples.JSON.encode())
     assert re.findall(r"(?m)^#+ (.+)$", part.content)[:4] == [
-        "x.json", "name", "parts", "Items 0 to 12",
-    ]  # fmt: skip
+        "x.json",
+        "name",
+        "parts",
+        "Items 0 to 12",
+    ]
     assert part.content.count('"note": "xxx') == 40
     part = one("x.yaml", samples.YAML.encode())
     assert "## services\n\n```yaml\nservices:\n  web:\n    <<: *base\n" in part.content
@@ -280,9 +295,10 @@ def test_files_become_searchable_and_outlive_a_failure(
         assert report.new == len(samples.every()) + 1
         assert {problem.uri for problem in report.skipped} == {"docs/leak.md", "docs/locked.pdf"}
         hits = [
-            hit for hit in kb.search("primed pump paragraph", limit=50)
+            hit
+            for hit in kb.search("primed pump paragraph", limit=50)
             if hit.uri == "docs/manual.pdf"
-        ]  # fmt: skip
+        ]
         assert sorted(hit.chunk.page for hit in hits) == [1, 2, 3, 4, 5]
         for hit in hits:
             assert f"of page {hit.chunk.page}." in hit.chunk.text

@@ -118,9 +118,7 @@ def lying_zip(name: str, size: int) -> bytes:
 
 
 def hostile() -> Iterator[tuple[str, bytes, str]]:
-    docx, xlsx, pptx, epub = (
-        samples.docx(), samples.xlsx(3), samples.pptx(), samples.epub()
-    )  # fmt: skip
+    docx, xlsx, pptx, epub = (samples.docx(), samples.xlsx(3), samples.pptx(), samples.epub())
     for name, data, part in (
         ("x.docx", docx, "word/document.xml"),
         ("x.xlsx", xlsx, "xl/workbook.xml"),
@@ -187,9 +185,10 @@ def test_a_sheet_that_claims_a_million_columns_is_read(tmp_path: Path) -> None:
     sheet = members(data)["xl/worksheets/sheet1.xml"].decode()
     row = '<row r="1048576"><c r="XFD1048576" t="inlineStr"><is><t>far</t></is></c></row>'
     far = with_member(
-        data, "xl/worksheets/sheet1.xml",
+        data,
+        "xl/worksheets/sheet1.xml",
         sheet.replace("</sheetData>", row + "</sheetData>").encode(),
-    )  # fmt: skip
+    )
     began = time.process_time()
     (part,) = parse("x.xlsx", far)
     assert "| P1-2 | 3 |" in part.content

@@ -39,9 +39,13 @@ def folder(tmp_path):
     docs = tmp_path / "docs"
     docs.mkdir()
     made = {
-        "a.docx": samples.docx(), "b.pdf": samples.pdf(), "c.pptx": samples.pptx(),
-        "d.xlsx": samples.xlsx(sheets=2), "e.csv": samples.csv_file(), "f.md": b"# F\n\nBefore.\n",
-    }  # fmt: skip
+        "a.docx": samples.docx(),
+        "b.pdf": samples.pdf(),
+        "c.pptx": samples.pptx(),
+        "d.xlsx": samples.xlsx(sheets=2),
+        "e.csv": samples.csv_file(),
+        "f.md": b"# F\n\nBefore.\n",
+    }
     for name, data in made.items():
         (docs / name).write_bytes(data)
     with kbkit.open(tmp_path / "work") as workspace:
@@ -62,9 +66,12 @@ def test_a_missing_library_is_the_reason_of_its_files_alone(folder, tmp_path):
     path = os.pathsep.join(filter(None, [str(absent), os.environ.get("PYTHONPATH", "")]))
     run = subprocess.run(
         [sys.executable, "-c", REFRESH, str(folder / "work")],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
         env={**os.environ, "PYTHONPATH": path},
-    )  # fmt: skip
+    )
     assert "Traceback" not in run.stderr
     problems, states, changed, new = json.loads(run.stdout)
     for name, (_, ability, package) in LIBRARIES.items():

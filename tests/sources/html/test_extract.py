@@ -41,17 +41,23 @@ def markdown(body: str, head: str = "", regions=()) -> str:
 
 def test_headings_keep_level_and_anchor() -> None:
     assert markdown('<h2 id="two">Two</h2>') == "## Two {#two}"
-    assert markdown('<section id="s"><h3>Three<a class="headerlink" href="#s">¶</a></h3></section>'
-                    ) == "### Three {#s}"  # fmt: skip
+    assert (
+        markdown('<section id="s"><h3>Three<a class="headerlink" href="#s">¶</a></h3></section>')
+        == "### Three {#s}"
+    )
     assert markdown('<h2>Old <code>x_y</code><a name="old"></a></h2>') == "## Old `x_y` {#old}"
     assert markdown('<a name="before"></a><h4>Four</h4>') == "#### Four {#before}"
     assert markdown('<span id="x y"></span><h2>Plain</h2>') == "## Plain {#x%20y}"
-    assert markdown('<h2>Node<span><a class="mark" href="#n" id="n">#</a></span></h2>'
-                    ) == "## Node {#n}"  # fmt: skip
+    assert (
+        markdown('<h2>Node<span><a class="mark" href="#n" id="n">#</a></span></h2>')
+        == "## Node {#n}"
+    )
     linked = "## [Linked](https://docs.example/x) title"
     assert markdown('<h2><a href="/x">Linked</a> <em>title</em></h2>') == linked
-    assert markdown('<h2 id="x"><a href="#x">Itself</a> <a href="">here</a></h2>'
-                    ) == "## Itself here {#x}"  # fmt: skip
+    assert (
+        markdown('<h2 id="x"><a href="#x">Itself</a> <a href="">here</a></h2>')
+        == "## Itself here {#x}"
+    )
     back = '<h2 id="x"><a class="toc-backref" href="#toc-1">Kinds</a></h2>'
     assert markdown(back) == "## Kinds {#x}"
 
@@ -80,8 +86,10 @@ def test_the_types_of_a_signature_are_links() -> None:
 
 def test_the_title_comes_from_the_heading_or_else_from_the_head() -> None:
     head = "<title>Install - The Handbook</title>"
-    assert extract(f"<html><head>{head}</head><body><h1>Installing</h1><p>Text of it.</p>", URL
-                   ).title == "Installing"  # fmt: skip
+    assert (
+        extract(f"<html><head>{head}</head><body><h1>Installing</h1><p>Text of it.</p>", URL).title
+        == "Installing"
+    )
     page = extract(f"<html><head>{head}</head><body><p>Text of it.</p></body></html>", URL)
     assert page.title == "Install"
     assert page.content.startswith("# Install\n\nText of it.")
@@ -92,8 +100,9 @@ def test_the_title_comes_from_the_heading_or_else_from_the_head() -> None:
 )
 def test_a_placeholder_in_the_head_is_no_title(named: str) -> None:
     head = f"<html><head><title>{named}</title></head>"
-    assert extract(f"{head}<body><p>Text of it.</p><h2>Notes</h2></body></html>", URL
-                   ).title == "Notes"  # fmt: skip
+    assert (
+        extract(f"{head}<body><p>Text of it.</p><h2>Notes</h2></body></html>", URL).title == "Notes"
+    )
     page = extract(f"{head}<body><p>Text of it.</p></body></html>", URL)
     assert "title" not in page.title.lower()
     assert "title" not in page.content.lower()
@@ -140,8 +149,10 @@ def test_code_keeps_every_byte_and_its_language() -> None:
     sphinx = '<div class="highlight-python3 notranslate"><div class="highlight"><pre><span></span>'
     assert markdown(f"{sphinx}x = 1\n</pre></div></div>") == "```python\nx = 1\n```"
     assert markdown("<pre>\n\n  two\n\n</pre>") == "```\n\n  two\n\n```"
-    assert markdown('<div class="language-rust highlight"><pre><code>fn x() {}</code></pre></div>'
-                    ) == "```rust\nfn x() {}\n```"  # fmt: skip
+    assert (
+        markdown('<div class="language-rust highlight"><pre><code>fn x() {}</code></pre></div>')
+        == "```rust\nfn x() {}\n```"
+    )
     lines = "".join(f'<div class="token-line"><span>line {n}</span><br></div>' for n in (1, 2))
     assert markdown(f'<pre class="language-js">{lines}</pre>') == "```js\nline 1\nline 2\n```"
     assert markdown("<pre>a<div>b</div>\nc<div>d</div>e</pre>") == "```\nab\nc\nd\ne\n```".replace(
@@ -231,8 +242,12 @@ def test_lists_of_terms_are_told_from_lists_beside_them() -> None:
     )
     text = markdown(page)
     assert [line[:9] for line in text.split("\n") if line[:1] in {"-", "*"}] == [
-        "-   a", "*   **T**", "*   **U**", "-   b", "*   **V**"
-    ]  # fmt: skip
+        "-   a",
+        "*   **T**",
+        "*   **U**",
+        "-   b",
+        "*   **V**",
+    ]
     assert render(text, lambda _: None, document=True).plain.count("<dl>") == 3
 
 
@@ -288,9 +303,16 @@ def test_terms_among_many_keep_their_anchors() -> None:
         "<dt>e</dt><dd>5</dd></dl>"
     )
     assert markdown(page).split("\n\n") == [
-        "-   **one**: 1", "-   **two**: 2", "-   **a** {#a}", "-   **b** {#b}", "    is {x}",
-        "-   **c** {#c}", "    ```\n    3\n    ```", "-   **d**: 4", "-   **e**: 5",
-    ]  # fmt: skip
+        "-   **one**: 1",
+        "-   **two**: 2",
+        "-   **a** {#a}",
+        "-   **b** {#b}",
+        "    is {x}",
+        "-   **c** {#c}",
+        "    ```\n    3\n    ```",
+        "-   **d**: 4",
+        "-   **e**: 5",
+    ]
 
 
 def test_terms_that_stand_in_no_list_are_terms() -> None:
@@ -326,11 +348,13 @@ def test_links_that_run_the_code_beside_them_go_and_others_stay() -> None:
 @pytest.mark.parametrize(
     ("line", "kept"),
     [
-        ("1.0 · {} · <a href='#' class='toggle'>[-]</a>", "1.0"), ("1.0 · {}", "1.0"),
-        (" · {}", ""), ("1.0 [{}]", "1.0"),
+        ("1.0 · {} · <a href='#' class='toggle'>[-]</a>", "1.0"),
+        ("1.0 · {}", "1.0"),
+        (" · {}", ""),
+        ("1.0 [{}]", "1.0"),
         ("1.0 · 2.0", "1.0 · 2.0"),
     ],
-)  # fmt: skip
+)
 def test_signs_beside_links_to_sources_go_with_them(line: str, kept: str) -> None:
     link = "<a class='srclink' href='/src/a.rs.html'>source</a>"
     page = f"<h1>Tea</h1><div><span>{line.format(link)}</span></div><p>Text.</p>"
@@ -377,13 +401,14 @@ def test_the_head_of_a_saved_answer_is_no_text() -> None:
 @pytest.mark.parametrize(
     ("heading", "title", "begin"),
     [
-        ("5. Kettle", "5. Kettle", "## 5. Kettle {#k}"), ("3 Kettle", "Kettle", "## 3 Kettle {#k}"),
+        ("5. Kettle", "5. Kettle", "## 5. Kettle {#k}"),
+        ("3 Kettle", "Kettle", "## 3 Kettle {#k}"),
         ("Class<br>Kettle", "Class Kettle", "## Class Kettle {#k}"),
         ("Class Kettle", "Kettle", "## Class Kettle {#k}"),
         ("Boiling", "Kettle", "# Kettle\n\n## Boiling {#k}"),
         ("Everything that one has to know of a Kettle", "Kettle", "# Kettle\n\n## Everything"),
     ],
-)  # fmt: skip
+)
 def test_a_title_that_the_page_begins_with_stands_once(
     heading: str, title: str, begin: str
 ) -> None:
@@ -654,8 +679,9 @@ def test_the_template_is_what_the_pages_of_a_site_share() -> None:
     assert [region.signature for region in template.regions] == [("div", "", "content", "")]
     short = extract(frame.format(n=99, text="<pre>x = 1</pre>"), URL, template.regions)
     assert short.content == "# Page 99 {#s99}\n\n```\nx = 1\n```\n"
-    other = extract("<html><body><article><h1>Other</h1>" + text + "</article>", URL,
-                    template.regions)  # fmt: skip
+    other = extract(
+        "<html><body><article><h1>Other</h1>" + text + "</article>", URL, template.regions
+    )
     assert other.ballot
     assert "carries the content" in other.content
 

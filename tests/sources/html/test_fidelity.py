@@ -58,9 +58,16 @@ def measured(markdown: str) -> Fidelity:
 def test_a_faithful_page_keeps_all() -> None:
     result = measured(MARKDOWN)
     assert {kind: (result.kept[kind], result.wanted[kind]) for kind in KINDS} == {
-        "words": (18, 18), "headings": (2, 2), "anchors": (2, 2), "terms": (1, 1), "code": (1, 1),
-        "rows": (2, 2), "cells": (4, 4), "links": (1, 1), "surplus": (18, 18),
-    }  # fmt: skip
+        "words": (18, 18),
+        "headings": (2, 2),
+        "anchors": (2, 2),
+        "terms": (1, 1),
+        "code": (1, 1),
+        "rows": (2, 2),
+        "cells": (4, 4),
+        "links": (1, 1),
+        "surplus": (18, 18),
+    }
     assert result.score == 1
 
 
@@ -318,7 +325,8 @@ def test_verses_are_no_code_and_contents_may_name_their_own_page() -> None:
         f"\n## {name} {{#{name}}}\n\nText.\n" for name in "abc"
     )
     result.add(
-        f"<h1>Pot</h1>{verses}<ul>{contents}</ul>{parts}", written,
+        f"<h1>Pot</h1>{verses}<ul>{contents}</ul>{parts}",
+        written,
         url="https://docs.example/p.html",
-    )  # fmt: skip
+    )
     assert {kind: result.lost[kind] for kind in KINDS if result.lost.get(kind)} == {}

@@ -488,9 +488,11 @@ def test_members_stand_below_what_they_are_members_of() -> None:
     found = markdown(f"<section><h2>Classes</h2>{pot}{member.format('Cup', doc)}</section>")
     headings = [line for line in found.split("\n") if line.startswith("#") and "(" in line]
     assert headings == [
-        "### Pot() {#Pot}", "#### Pot.boil() {#Pot.boil}", "#### Pot.pour() {#Pot.pour}",
+        "### Pot() {#Pot}",
+        "#### Pot.boil() {#Pot.boil}",
+        "#### Pot.pour() {#Pot.pour}",
         "### Cup() {#Cup}",
-    ]  # fmt: skip
+    ]
 
 
 def test_rules_and_trails_around_what_a_page_says_go() -> None:

@@ -51,20 +51,32 @@ def ld(**values):
         ('<link rel="license" href="../terms">', "", License("", "https://h/terms")),
         ("", f'<a rel="license noopener" href="{CC}">Some rights</a>', License("CC-BY-4.0", CC)),
         ('<meta name="dcterms.license" content="MIT License">', "", License("MIT")),
-        ('<meta name="DC.rights" content="Copyright 2020 A">', "",
-         License("", "", "Copyright 2020 A")),
+        (
+            '<meta name="DC.rights" content="Copyright 2020 A">',
+            "",
+            License("", "", "Copyright 2020 A"),
+        ),
         ('<meta name="copyright" content="A GmbH">', "", License("", "", "A GmbH")),
         (ld(license=CC), "", License("CC-BY-4.0", CC)),
-        (ld(**{"@graph": [{"@type": "WebPage", "license": {"name": "Mine", "url": "/l"}}]}), "",
-         License("Mine")),
+        (
+            ld(**{"@graph": [{"@type": "WebPage", "license": {"name": "Mine", "url": "/l"}}]}),
+            "",
+            License("Mine"),
+        ),
         (ld(copyrightHolder={"name": "A"}, copyrightYear=2020), "", License("", "", "© 2020 A")),
         ("", "<footer>© 2020 Ann. Built with B</footer>", License("", "", "© 2020 Ann.")),
-        ("", f'<div class="footer">Text under <a href="{CC}">CC</a></div>',
-         License("CC-BY-4.0", CC)),
-        ("", "<footer>Licensed under the <a href='/l'>MIT License</a>.</footer>",
-         License("MIT", "https://h/l")),
+        (
+            "",
+            f'<div class="footer">Text under <a href="{CC}">CC</a></div>',
+            License("CC-BY-4.0", CC),
+        ),
+        (
+            "",
+            "<footer>Licensed under the <a href='/l'>MIT License</a>.</footer>",
+            License("MIT", "https://h/l"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_way_in_which_pages_state_a_license(head, body, license):
     assert stated(head, body) == license
 
@@ -101,8 +113,10 @@ def test_what_states_no_license_of_the_page(body):
 
 
 def test_a_hostile_statement_is_bounded():
-    found = stated(f'<meta name="copyright" content="{"x" * 1_000_000}">',
-                   f'<a rel="license" href="/l">{"<b>y</b>" * 50_000}</a>')  # fmt: skip
+    found = stated(
+        f'<meta name="copyright" content="{"x" * 1_000_000}">',
+        f'<a rel="license" href="/l">{"<b>y</b>" * 50_000}</a>',
+    )
     assert len(found.name) <= 200
     assert len(found.attribution) <= 300
 
@@ -113,12 +127,14 @@ def test_a_hostile_statement_is_bounded():
         ("MIT License", License("MIT")),
         (CC, License("CC-BY-4.0", CC)),
         (f"© A, see {CC}.", License("CC-BY-4.0", CC, f"© A, see {CC}.")),
-        ("© A. Licensed under CC BY 4.0.",
-         License("CC-BY-4.0", "", "© A. Licensed under CC BY 4.0.")),
+        (
+            "© A. Licensed under CC BY 4.0.",
+            License("CC-BY-4.0", "", "© A. Licensed under CC BY 4.0."),
+        ),
         ("© 2020 A", License("", "", "© 2020 A")),
         ("", License()),
     ],
-)  # fmt: skip
+)
 def test_rights_in_free_text(text, license):
     assert rights_license(text) == license
 
@@ -174,13 +190,20 @@ def test_the_packet_of_a_pdf_states_rights_and_not_that_of_a_picture():
 
 
 def test_api_descriptions_state_their_license_on_each_document():
-    values = {"openapi": "3.1.0", "info": {"title": "A", "version": "1", "license":
-              {"name": "Apache 2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0.html"}},
-              "paths": {"/a": {"get": {"summary": "Get it"}}}}  # fmt: skip
+    values = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "A",
+            "version": "1",
+            "license": {
+                "name": "Apache 2.0",
+                "url": "https://www.apache.org/licenses/LICENSE-2.0.html",
+            },
+        },
+        "paths": {"/a": {"get": {"summary": "Get it"}}},
+    }
     found = {License.of(document.metadata) for document in documents(values, "api.yaml")}
-    assert found == {
-        License("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0.html")
-    }  # fmt: skip
+    assert found == {License("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0.html")}
 
 
 @pytest.mark.parametrize(("package", "name"), [("nh3", "MIT"), ("lxml", "BSD-3-Clause")])
@@ -200,8 +223,11 @@ def test_the_whole_text_of_a_license_in_the_metadata_is_no_name():
 def crawled(site, **options):
     spec = CrawlSource(url=site.url + "/", allow_private=True, sitemap=False, **options)
     context = SourceContext(user_agent="kbkit/test", timeout=5)
-    return {event.uri.removeprefix(site.url): License.of(event.document.metadata)
-            for event in open_reader(spec).events(context) if event.document}  # fmt: skip
+    return {
+        event.uri.removeprefix(site.url): License.of(event.document.metadata)
+        for event in open_reader(spec).events(context)
+        if event.document
+    }
 
 
 def test_a_crawl_keeps_what_pages_and_headers_state(site, page):
@@ -239,12 +265,15 @@ def test_unchanged_pages_are_read_again_when_the_recipe_states_another_license()
 @pytest.mark.parametrize(
     ("package", "page", "license"),
     [
-        ("python3.11-doc", "library/json.html",
-         License("PSF-2.0", "", "© Copyright 2001-2026, Python Software Foundation.")),
+        (
+            "python3.11-doc",
+            "library/json.html",
+            License("PSF-2.0", "", "© Copyright 2001-2026, Python Software Foundation."),
+        ),
         ("python-flask-doc", "quickstart.html", License("", "", "© Copyright 2023 Pallets.")),
         ("sqlite3-doc", "lang_select.html", License()),
     ],
-)  # fmt: skip
+)
 def test_real_documentation(package, page, license):
     text = (manual(package) / page).read_text("utf-8")
     found = extract(text, "https://docs.example.org/a.html").license

@@ -52,16 +52,20 @@ TUTORIAL = ("The Tutorial", "https://h/t/index.html")
         pytest.param(MKDOCS, [("Guide", "")], "b", id="mkdocs"),
         pytest.param(MDBOOK, [("1. Types", "https://h/t/index.html")], "b", id="mdbook"),
         pytest.param(
-            DOCUSAURUS, [("Home", "https://h/"), ("Guides", "https://h/t/index.html")], "b",
+            DOCUSAURUS,
+            [("Home", "https://h/"), ("Guides", "https://h/t/index.html")],
+            "b",
             id="docusaurus",
         ),
         pytest.param(
-            APACHE, [("Apache", "https://www.apache.org/"), ("How-To", "https://h/t/index.html")],
-            "", id="apache",
+            APACHE,
+            [("Apache", "https://www.apache.org/"), ("How-To", "https://h/t/index.html")],
+            "",
+            id="apache",
         ),
         pytest.param("<body>{text}", None, "", id="nothing"),
     ],
-)  # fmt: skip
+)
 def test_pages_of_generators_tell_their_place(page, crumbs, following):
     found = extract(page.format(text=TEXT), "https://h/t/a.html")
     told = found.navigation
@@ -83,6 +87,6 @@ def test_pages_of_generators_tell_their_place(page, crumbs, following):
         '<body><nav aria-label="breadcrumb"><a href="javascript:alert(1)">x</a></nav>',
         '<body><a rel="next" href="http://[">x</a><nav><ul><li><a href="http://[">y</a></ul></nav>',
     ],
-)  # fmt: skip
+)
 def test_what_is_no_navigation_tells_nothing(page):
     assert not extract(page + TEXT, "https://h/t/a.html").navigation

@@ -156,7 +156,7 @@ CASES = {
         "*   **term**: A word.\n\n*   **other**: Another\n    one.",
     ),
     "comments and breaks of MyST": (
-        "(top)=\n# T\n\n% no\n\n+++ {\"x\": 1}\n\n50 % yes",
+        '(top)=\n# T\n\n% no\n\n+++ {"x": 1}\n\n50 % yes',
         "# T {#top}\n\n50 % yes",
     ),
     "rst in MyST": (
@@ -179,7 +179,7 @@ CASES = {
     ),
     "a table that never ends": ("<table><tr><td>\n\n**a**\n\nb", "**a**\n\nb"),
     "page marks": ("<!-- page 2 -->\n\nText <!-- no -->", "<!-- page 2 -->\n\nText "),
-}  # fmt: skip
+}
 
 
 MDX = {
@@ -207,7 +207,7 @@ MDX = {
         "<img src={require('./a.png').default} alt=\"A\" /> <img src={useBaseUrl('/b.png')} />",
         "![A](./a.png) ![](/b.png)",
     ),
-}  # fmt: skip
+}
 
 
 def squeezed(text: str) -> str:
@@ -316,8 +316,9 @@ def test_the_navigation_of_mkdocs_names_pages_without_a_title(tmp_path: Path) ->
     reader = open_reader(FilesSource(path="docs"))
     found = [event.document for event in reader.events(SourceContext(base=tmp_path))]
     assert {document.uri: document.title for document in found if document} == {
-        "docs/index.md": "Welcome", "docs/a.md": "Own",
-    }  # fmt: skip
+        "docs/index.md": "Welcome",
+        "docs/a.md": "Own",
+    }
 
 
 HOSTILE = """<script>alert(1)</script>
@@ -345,11 +346,32 @@ def test_hostile_markdown_is_harmless() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "```\n", "!!! note\n", ":::note\n", ":::note\nx\n:::\n", "<b>", '<a href="', "<", "{", "[^",
-        "x\n:   y\n\n", ":a", "==", "++a", "[^1]: x\n", "\\(", "{a}`", "x{.a ", '<b a="', "<!--",
-        '=== "x"\n', "<table>", "(a)=\n", "*[a]: b\n", "> [!NOTE]\n",
+        "```\n",
+        "!!! note\n",
+        ":::note\n",
+        ":::note\nx\n:::\n",
+        "<b>",
+        '<a href="',
+        "<",
+        "{",
+        "[^",
+        "x\n:   y\n\n",
+        ":a",
+        "==",
+        "++a",
+        "[^1]: x\n",
+        "\\(",
+        "{a}`",
+        "x{.a ",
+        '<b a="',
+        "<!--",
+        '=== "x"\n',
+        "<table>",
+        "(a)=\n",
+        "*[a]: b\n",
+        "> [!NOTE]\n",
     ],
-)  # fmt: skip
+)
 @pytest.mark.timeout(60)
 def test_hostile_repetition_ends(text: str) -> None:
     assert isinstance(commonmark(text * 5_000), str)

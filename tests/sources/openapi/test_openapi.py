@@ -130,9 +130,13 @@ def test_one_document_an_endpoint_a_schema_and_the_overview() -> None:
     assert found[GET].title == "GET /pets/{petId}: Info for one pet"
     assert found[GET].metadata == {
         "description": "Says all | there is.",
-        "api": "Pet Store", "version": "1.2.0", "part": "endpoint", "method": "GET",
-        "path": "/pets/{petId}", "operation_id": "showPet",
-    }  # fmt: skip
+        "api": "Pet Store",
+        "version": "1.2.0",
+        "part": "endpoint",
+        "method": "GET",
+        "path": "/pets/{petId}",
+        "operation_id": "showPet",
+    }
 
 
 @pytest.mark.parametrize(
@@ -272,8 +276,12 @@ def test_references_to_other_files(tmp_path) -> None:
     assert "-   `toy` (`Toy`): A ball." in pages["api/api.json#/components/schemas/A"]
     assert "top" not in pages["api/api.json#/components/schemas/B"]
     reasons = "\n".join(event.reason for event in found if event.outcome is Outcome.SKIPPED)
-    for part in ("leads out of the description's folder", "which is not fetched", "in a circle",
-                 "#/nowhere: leads nowhere"):  # fmt: skip
+    for part in (
+        "leads out of the description's folder",
+        "which is not fetched",
+        "in a circle",
+        "#/nowhere: leads nowhere",
+    ):
         assert part in reasons
     # given as values without a file, no reference to a file is followed
     bare = {d.uri: d.content for d in documents(spec, "api.json")}
@@ -286,13 +294,16 @@ def test_references_to_other_files(tmp_path) -> None:
         "[" * 100_000,
         "a: " + "{a: " * 1000,
         "\n".join(" " * n + "a:" for n in range(1000)),
-        "a: &a [x, x]\n" + "\n".join(f"{b}: &{b} [{', '.join(['*' + a] * 10)}]"
-                                     for a, b in zip("abcdefghi", "bcdefghij", strict=True)),
+        "a: &a [x, x]\n"
+        + "\n".join(
+            f"{b}: &{b} [{', '.join(['*' + a] * 10)}]"
+            for a, b in zip("abcdefghi", "bcdefghij", strict=True)
+        ),
         "a: &a {x: *a}",
         "? [a, b]\n: c",
         "{" + '"a":{' * 1000,
     ],
-)  # fmt: skip
+)
 def test_bombs_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"deep|more than|is not defined|key|not YAML"):
         load_values(text)

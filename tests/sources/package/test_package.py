@@ -75,13 +75,14 @@ FILES = {
 
                 helper(1)
             """
-    ''' % ("Words about running. " * 30),
+    '''
+    % ("Words about running. " * 30),
     "tools/__init__.py": '"""Tools."""\n'
     'from toykit._impl import Engine\ndef hammer():\n    """Hit <it>."""\n',
     "tools/deep.py": '"""Deep tools."""\ndef saw():\n    """Cut."""\n',
     "other.py": '"""Not in __all__, so not public."""\ndef hidden():\n    """No."""\n',
     "tests/test_it.py": '"""Tests."""\ndef test_it():\n    """No."""\n',
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -164,17 +165,24 @@ def test_markup_that_is_broken_over_lines_is_read() -> None:
 
 def test_one_module_of_a_package(toykit) -> None:
     assert sorted(documents("toykit.tools")) == [
-        "toykit.tools", "toykit.tools.Engine", "toykit.tools.Engine.run", "toykit.tools.deep",
-        "toykit.tools.deep.saw", "toykit.tools.hammer",
-    ]  # fmt: skip
+        "toykit.tools",
+        "toykit.tools.Engine",
+        "toykit.tools.Engine.run",
+        "toykit.tools.deep",
+        "toykit.tools.deep.saw",
+        "toykit.tools.hammer",
+    ]
     assert len(documents("toykit", limit=2)) == 2
 
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("no_such_package", "pip install no-such-package"), ("toykit.nothing", "no module"),
-     ("toykit.Engine", "not a package or module")],
-)  # fmt: skip
+    [
+        ("no_such_package", "pip install no-such-package"),
+        ("toykit.nothing", "no module"),
+        ("toykit.Engine", "not a package or module"),
+    ],
+)
 def test_what_is_not_there_is_one_clear_error(toykit, name, says) -> None:
     with pytest.raises(SourceError, match=says):
         documents(name)

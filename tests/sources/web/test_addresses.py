@@ -92,9 +92,16 @@ def test_refused_without_a_connection(url: str) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["8.8.8.8", "1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "::ffff:8.8.8.8",
-     "64:ff9b::808:808", "2002:808:808::1"],
-)  # fmt: skip
+    [
+        "8.8.8.8",
+        "1.1.1.1",
+        "93.184.216.34",
+        "2606:4700:4700::1111",
+        "::ffff:8.8.8.8",
+        "64:ff9b::808:808",
+        "2002:808:808::1",
+    ],
+)
 def test_public_addresses_pass(address: str) -> None:
     assert refusal(address, allow_private=False) == ""
 
@@ -108,13 +115,31 @@ def test_allow_private_opens_private_networks_and_no_more() -> None:
 
 
 METADATA = [
-    "169.254.169.254", "169.254.1.1", "fd00:ec2::254", "fd20:ce::254", "fe80::a9fe:a9fe",
-    "fe80::1%eth0", "fe80::5efe:169.254.169.254", "::ffff:169.254.169.254", "::169.254.169.254",
-    "64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe", "2002:a9fe:a9fe::1", "168.63.129.16",
-    "100.100.100.200", "192.0.0.192", "::ffff:100.100.100.200", "fd00:42::42", "fd00:ec2::23",
-    "::ffff:0:169.254.169.254", "2002:808:808::5efe:a9fe:a9fe", "64:ff9b:1:a9fe:a9:fe00::",
-    "64:ff9b:1:a9:fe:a9fe::", "64:ff9b:1:0:a9:fea9:fe00:0", "fe80::5efe:808:808",
-]  # fmt: skip
+    "169.254.169.254",
+    "169.254.1.1",
+    "fd00:ec2::254",
+    "fd20:ce::254",
+    "fe80::a9fe:a9fe",
+    "fe80::1%eth0",
+    "fe80::5efe:169.254.169.254",
+    "::ffff:169.254.169.254",
+    "::169.254.169.254",
+    "64:ff9b::a9fe:a9fe",
+    "64:ff9b:1::a9fe:a9fe",
+    "2002:a9fe:a9fe::1",
+    "168.63.129.16",
+    "100.100.100.200",
+    "192.0.0.192",
+    "::ffff:100.100.100.200",
+    "fd00:42::42",
+    "fd00:ec2::23",
+    "::ffff:0:169.254.169.254",
+    "2002:808:808::5efe:a9fe:a9fe",
+    "64:ff9b:1:a9fe:a9:fe00::",
+    "64:ff9b:1:a9:fe:a9fe::",
+    "64:ff9b:1:0:a9:fea9:fe00:0",
+    "fe80::5efe:808:808",
+]
 
 
 @pytest.mark.parametrize("address", METADATA)
@@ -127,10 +152,17 @@ def test_what_gives_keys_stays_shut_unless_it_is_named(address: str) -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["fd00::5efe:808:808", "fd00::200:5efe:808:808", "fec0::5efe:808:808",
-     "2001:db8::5efe:808:808", "2001:0:808:808::f7f7:f7f7", "::ffff:0:808:808",
-     "64:ff9b:1::808:808", "64:ff9b:1:808:8:800::"],
-)  # fmt: skip
+    [
+        "fd00::5efe:808:808",
+        "fd00::200:5efe:808:808",
+        "fec0::5efe:808:808",
+        "2001:db8::5efe:808:808",
+        "2001:0:808:808::f7f7:f7f7",
+        "::ffff:0:808:808",
+        "64:ff9b:1::808:808",
+        "64:ff9b:1:808:8:800::",
+    ],
+)
 def test_a_public_address_inside_opens_no_private_one(address: str) -> None:
     assert refusal(address, allow_private=False)
     assert not refusal(address, allow_private=True)

@@ -63,8 +63,12 @@ def test_endless_sites_are_told_by_their_addresses(path, reason) -> None:
 
 def test_a_calendar_ends_even_among_possible_dates() -> None:
     scope = Scope("https://x.org/")
-    urls = [f"https://x.org/cal/{y}/{m}/{d}" for y in range(2000, 2020)
-            for m in range(1, 13) for d in range(1, 29)]  # fmt: skip
+    urls = [
+        f"https://x.org/cal/{y}/{m}/{d}"
+        for y in range(2000, 2020)
+        for m in range(1, 13)
+        for d in range(1, 29)
+    ]
     assert sum(not scope.refusal(url) for url in urls) == 500
 
 

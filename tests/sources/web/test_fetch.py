@@ -276,13 +276,13 @@ def test_proxies_of_the_environment_are_not_used(site, monkeypatch) -> None:
         (b"\xef\xbb\xbfhello", "latin-1", "hello"),
         ('<meta charset="shift_jis">日本語'.encode("shift_jis"), "", "日本語"),
         ('<meta charset="utf-8">Grüße'.encode(), "", "Grüße"),
-        ("日本語のページです。" .encode("euc-jp"), "euc-jp", "日本語のページです。"),
+        ("日本語のページです。".encode("euc-jp"), "euc-jp", "日本語のページです。"),
         ("Grüße".encode(), "no-such-charset", "Grüße"),
         ("Grüße".encode(), "hex", "Grüße"),
         ("hello".encode("utf-16-le"), "", "hello"),
         (b"caf\xe9 " * 30, "utf-8", "caf"),
     ],
-)  # fmt: skip
+)
 def test_text_is_decoded_as_well_as_possible(body, charset, text) -> None:
     assert text in decode(body, charset)
 
@@ -294,9 +294,15 @@ def test_one_stray_byte_does_not_spoil_a_page() -> None:
 
 @pytest.mark.parametrize(
     ("body", "kind"),
-    [(b"%PDF-1.7 ...", "a PDF"), (b"\x89PNG\r\n\x1a\n", "an image"), (b"PK\x03\x04", "zip"),
-     (b"<p>a\x00\x01\x02b</p>", "binary"), (b"<p>text</p>", ""), ("hi".encode("utf-16"), "")],
-)  # fmt: skip
+    [
+        (b"%PDF-1.7 ...", "a PDF"),
+        (b"\x89PNG\r\n\x1a\n", "an image"),
+        (b"PK\x03\x04", "zip"),
+        (b"<p>a\x00\x01\x02b</p>", "binary"),
+        (b"<p>text</p>", ""),
+        ("hi".encode("utf-16"), ""),
+    ],
+)
 def test_binary_is_recognised(body, kind) -> None:
     found = binary_kind(body)
     assert kind in found if kind else found == ""

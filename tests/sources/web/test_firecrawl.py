@@ -83,10 +83,14 @@ class Service:
         skip = int(path.partition("?skip=")[2] or 0)
         end = skip + self.parts
         answer: dict[str, object] = {
-            "success": True, "status": self.state, "total": len(self.items),
-            "completed": len(self.items), "creditsUsed": 3,
-            "expiresAt": "2030-01-01T00:00:00.000Z", "data": self.items[skip:end],
-        }  # fmt: skip
+            "success": True,
+            "status": self.state,
+            "total": len(self.items),
+            "completed": len(self.items),
+            "creditsUsed": 3,
+            "expiresAt": "2030-01-01T00:00:00.000Z",
+            "data": self.items[skip:end],
+        }
         if end < len(self.items):
             # the host of another: the client must not carry the key there
             answer["next"] = f"http://api.elsewhere.invalid/v2/crawl/job1?skip={end}"

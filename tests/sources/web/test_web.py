@@ -193,10 +193,15 @@ def test_sitemaps_are_read_nested_and_packed(site, page) -> None:
 
 @pytest.mark.parametrize(
     "sitemap",
-    [b"", b"\x00\x01\x02", b"\x1f\x8b\x08garbage", b"<urlset><url><loc>",
-     b'<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><urlset><loc>&b;</loc></urlset>',
-     gzip.compress(b" " * 60_000_000)],
-)  # fmt: skip
+    [
+        b"",
+        b"\x00\x01\x02",
+        b"\x1f\x8b\x08garbage",
+        b"<urlset><url><loc>",
+        b'<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><urlset><loc>&b;</loc></urlset>',
+        gzip.compress(b" " * 60_000_000),
+    ],
+)
 def test_broken_sitemaps_do_not_matter(site, page, sitemap) -> None:
     site.pages["/sitemap.xml"] = sitemap
     site.pages["/"] = page("Home")
@@ -610,10 +615,11 @@ def test_pictures_of_a_run_have_bounds(site, page, monkeypatch, bound) -> None:
 def test_pictures_of_private_addresses_are_refused(site, page) -> None:
     events = [
         SourceEvent(
-            "https://x.example/", Outcome.FETCHED,
+            "https://x.example/",
+            Outcome.FETCHED,
             SourceDocument("https://x.example/", "X", f"![a]({site.url}/logo.png)"),
         )
-    ]  # fmt: skip
+    ]
     spec = PageSource(url="https://x.example/", images=True)
     (event,) = illustrated(iter(events), spec, SourceContext())
     assert event.document is not None

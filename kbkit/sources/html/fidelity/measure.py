@@ -10,9 +10,7 @@ from typing import Any
 from kbkit.models.fidelity import fidelity_score
 from kbkit.sources.html.fidelity.markdown import MarkdownContent, PageContent, content, written
 
-KINDS = (
-    "words", "headings", "anchors", "terms", "code", "rows", "cells", "links", "surplus"
-)  # fmt: skip
+KINDS = ("words", "headings", "anchors", "terms", "code", "rows", "cells", "links", "surplus")
 _MIN = 3  # rows of text that are sought in a line as a whole
 
 

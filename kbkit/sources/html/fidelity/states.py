@@ -78,8 +78,11 @@ class PageStates:
 
     def _contents_alone(self) -> None:
         """Count the links under the only heading of a page as content."""
-        texts = (run.size for run, state in zip(self._runs, self.states, strict=True)
-                 if state is State.CONTENT and not _level(run))  # fmt: skip
+        texts = (
+            run.size
+            for run, state in zip(self._runs, self.states, strict=True)
+            if state is State.CONTENT and not _level(run)
+        )
         if sum(texts) > _STEPS:
             return
         for element, (first, last) in self._found.spans.items():
@@ -205,12 +208,19 @@ class PageStates:
 
     def _repeated(self) -> None:
         """Mark template texts and links that precede all content."""
-        own = [place for place, state in enumerate(self.states)
-               if state is State.CONTENT and not self._same[place]]  # fmt: skip
-        heads = [place for place, run in enumerate(self._runs) if _level(run)
-                 and self.states[place] is State.CONTENT]  # fmt: skip
-        low = min([*heads[:1], *(place for place in own if not self._is_linked(place))][:2],
-                  default=0)  # fmt: skip
+        own = [
+            place
+            for place, state in enumerate(self.states)
+            if state is State.CONTENT and not self._same[place]
+        ]
+        heads = [
+            place
+            for place, run in enumerate(self._runs)
+            if _level(run) and self.states[place] is State.CONTENT
+        ]
+        low = min(
+            [*heads[:1], *(place for place in own if not self._is_linked(place))][:2], default=0
+        )
         texts = [place for place in own if place not in heads]
         # of a page that says nothing else, such as a list of all others, it cannot be told
         high = texts[-1] if texts else len(self._runs)
