@@ -32,9 +32,8 @@ from kbkit.models import Chunk, Document, Labels
 from kbkit.stores.catalog import cards, reading, writing
 from kbkit.stores.catalog.cards import NewCard
 from kbkit.stores.catalog.chunk_writing import NewChunk
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Transaction, pack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.catalog.packing import pack
 from kbkit.stores.catalog.schema import cards as card_table
 from kbkit.stores.catalog.schema import documents, outbox
 from kbkit.stores.catalog.writing import NewDocument

@@ -28,7 +28,7 @@ from _corpora import report, table
 
 from kbkit.annotation.base import Passage
 from kbkit.annotation.gazetteer import GivenName, NameGazetteer
-from kbkit.annotation.rules import RulesAnnotator
+from kbkit.annotation.problems import RulesAnnotator
 from kbkit.models import (
     Annotation,
     Chunk,

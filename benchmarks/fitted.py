@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from kbkit.embedding import Embedder, open_embedder
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.embedding.fitted import PRIOR_BELOW, FittedEncoder, fit
-from kbkit.embedding.term_vectors import term_vectors
+from kbkit.embedding.regression import term_vectors
 from kbkit.ingest.cutting import embedded_text
 from kbkit.recipes import (
     AnyEmbedding,

@@ -26,8 +26,8 @@ import lxml.html
 from _corpora import report, table
 
 from kbkit.ingest.cutting import chunk
-from kbkit.markdown.opening_words import opening_words
 from kbkit.markdown.plain_text import plain_text
+from kbkit.markdown.structure import opening_words
 from kbkit.models import ChunkSpan, DocumentType
 from kbkit.models.hits import text_fragment
 from kbkit.recipes import ChunkingSpec

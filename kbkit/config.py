@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kbkit.errors import ConfigError
-from kbkit.models.plain import did_you_mean
+from kbkit.models.values import did_you_mean
 from kbkit.regular_files import bytes_of
 
 DEFAULT_USER_AGENT = "kbkit/0.1 (+https://kbkit.github.io/kbkit/)"

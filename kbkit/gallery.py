@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.models.plain import did_you_mean
-from kbkit.models.values import Value
+from kbkit.models.values import Value, did_you_mean
 from kbkit.recipes import Recipe, golden_questions, load_recipe
 
 _PACKAGED = Path(__file__).with_name("gallery")

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
-from kbkit.models.plain import plain
-from kbkit.third_party import without_secrets
+from kbkit.models.values import plain
+from kbkit.plugins import without_secrets
 
 _MAX = 2_000
 """Characters of a line for a person."""

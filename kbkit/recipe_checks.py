@@ -35,9 +35,8 @@ from kbkit.recipes import (
     load_recipe,
 )
 from kbkit.sources import open_reader
-from kbkit.sources.base import Outcome, SourceContext
+from kbkit.sources.base import DiskPlace, Outcome, SourceContext
 from kbkit.sources.disk.files import files_of
-from kbkit.sources.places import DiskPlace
 from kbkit.sources.web.fetch import Fetcher, refused_url
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import folder, origin

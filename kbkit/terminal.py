@@ -15,7 +15,7 @@ from urllib.parse import quote
 import typer
 
 from kbkit.logs import is_json
-from kbkit.models.plain import escaped_controls, plain, plain_lines, pluralize, without_controls
+from kbkit.models.values import escaped_controls, plain, plain_lines, pluralize, without_controls
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

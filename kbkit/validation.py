@@ -11,7 +11,7 @@ from math import inf
 from typing import Any, ParamSpec, TypeVar
 
 from kbkit.errors import ArgumentError, ConfigError
-from kbkit.models.plain import did_you_mean
+from kbkit.models.values import did_you_mean
 
 
 def is_integer(value: Any, low: int, high: float = inf) -> bool:

@@ -80,7 +80,7 @@ class Workspace(WorkspaceSearches):
         self._named_at: dict[str, tuple[int, KnowledgeBase]] = {}
         self._stores.vectors.sweep()  # what a deletion that was killed has left
         if (self.path / JOURNAL).exists():
-            from kbkit.bundles.placing import settle_alone
+            from kbkit.bundles.restoring import settle_alone
 
             settle_alone(self._stores)
         if (self.path / FILES).is_dir():
@@ -159,7 +159,7 @@ class Workspace(WorkspaceSearches):
     def _enter(
         self, name: str, description: str, spec: KnowledgeBaseSpec, known_as: str = ""
     ) -> KnowledgeBase:
-        from kbkit.knowledge_base.resources import NewKnowledgeBase
+        from kbkit.knowledge_base.handle import NewKnowledgeBase
 
         new = NewKnowledgeBase.of(self._resources, name, description, spec, known_as)
         with self._stores.database.write() as transaction:
@@ -580,7 +580,7 @@ def create_whole(
 ) -> IngestReport:
     """Create a knowledge base together with its documents, in one transaction."""
     from kbkit.ingest.pipeline import Pipeline
-    from kbkit.knowledge_base.resources import NewKnowledgeBase
+    from kbkit.knowledge_base.handle import NewKnowledgeBase
 
     _check(name)
     spec, resources = KnowledgeBaseSpec(), workspace._resources

@@ -11,11 +11,10 @@ from kbkit.errors import ConfigError, NotFoundError
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
 from kbkit.models import About, Answer, Context, Filters, Hits, Mode, Subject, SubjectKind
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.answering import ask
 from kbkit.retrieval.context import MIN_TOKENS, SOUGHT, Findings, Leg, build
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
-from kbkit.retrieval.searching import search
+from kbkit.retrieval.searching import ask, search
 from kbkit.stores.stores import Stores
 from kbkit.validation import check_integer, explained
 

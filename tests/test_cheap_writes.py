@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 import kbkit
-from kbkit.entries import yaml_reader
+from kbkit.entries import votes
 from kbkit.errors import NotFoundError
 from kbkit.knowledge_base import handle, handle_of, improving
 from kbkit.retrieval import retriever
@@ -64,10 +64,10 @@ def test_a_vote_reads_the_new_text_once_and_makes_no_document(workspace):
     entries.create("Parse logs", slug="logs", prompt="Parse them.")
     for n in range(3):
         entries.rate("logs", 4, rater=f"r{n}")
-    before = workspace["entries"].info(), yaml_reader._read_once.cache_info().misses
+    before = workspace["entries"].info(), votes._read_once.cache_info().misses
     with statements(workspace) as asked:
         assert entries.rate("logs", 5, rater="ann").rating.count == 4
-    assert yaml_reader._read_once.cache_info().misses == before[1] + 1
+    assert votes._read_once.cache_info().misses == before[1] + 1
     assert workspace["entries"].info() == before[0]
     assert len(asked) < 40
 
@@ -143,12 +143,12 @@ def test_what_was_gathered_is_handed_over_when_it_is_much(workspace, monkeypatch
     assert kb.info().pending == 0
 
 
-@pytest.mark.parametrize("size", [10, yaml_reader._KEPT + 10])
+@pytest.mark.parametrize("size", [10, votes._KEPT + 10])
 def test_long_texts_are_not_kept(size):
-    misses = yaml_reader._read_once.cache_info().misses
+    misses = votes._read_once.cache_info().misses
     text = f"title: {'x' * size}{size}\n"
-    assert yaml_reader.read_yaml(text).values == yaml_reader.read_yaml(text).values
-    assert yaml_reader._read_once.cache_info().misses == misses + (size == 10)
+    assert votes.read_yaml(text).values == votes.read_yaml(text).values
+    assert votes._read_once.cache_info().misses == misses + (size == 10)
 
 
 def test_who_computes_waits_for_a_place_and_leaves_it(monkeypatch):

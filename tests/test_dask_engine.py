@@ -255,9 +255,9 @@ PAGE = ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ())
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks at workers more often than is needed otherwise."""
-    monkeypatch.setattr("kbkit.dask_engine._LOOK", 0.2)
-    monkeypatch.setattr("kbkit.dask_engine._SILENT", 2)
-    monkeypatch.setattr("kbkit.dask_engine._ANSWER", 2)
+    monkeypatch.setattr("kbkit.engine._LOOK", 0.2)
+    monkeypatch.setattr("kbkit.engine._SILENT", 2)
+    monkeypatch.setattr("kbkit.engine._ANSWER", 2)
 
 
 def test_a_worker_that_comes_later_without_kbkit_is_left_out(scheduler, quick, caplog):
@@ -357,7 +357,7 @@ def test_what_dask_logs_is_shown_to_those_who_ask_for_it(level, said):
 def test_an_engine_that_cannot_be_had_is_one_clear_error(
     tmp_path, monkeypatch, engine, error, said
 ):
-    monkeypatch.setattr("kbkit.dask_engine._CONNECT", 2)
+    monkeypatch.setattr("kbkit.engine._CONNECT", 2)
     with pytest.raises(error) as raised:
         kbkit.build(
             recipe(tmp_path, "http://127.0.0.1:1/"), tmp_path / "kb", engine=engine, trust=True

@@ -11,7 +11,7 @@ import kbkit
 from kbkit import cli
 from kbkit.errors import InvalidNameError
 from kbkit.export.pages.paths import safe_name
-from kbkit.models.plain import escaped_controls, plain, without_controls
+from kbkit.models.values import escaped_controls, plain, without_controls
 from kbkit.recipes import check_name
 
 STEERING = "\x1b]0;owned\x07\x9b2J\x85\u202e\u2066\u200f\u061c\ufeff\U000e0041\x7f"

@@ -11,7 +11,7 @@ from kbkit.knowledge_base.chunks import write_chunks, write_documents
 from kbkit.sources.base import SourceContext
 from kbkit.sources.disk.tables import ParquetReader
 from kbkit.stores.catalog import corpus
-from kbkit.stores.catalog.packing import unpack
+from kbkit.stores.catalog.database import unpack
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

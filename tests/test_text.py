@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbkit.errors import ConfigError
-from kbkit.markdown.links import without_link_targets
+from kbkit.markdown.plain_text import without_link_targets
 from kbkit.text import Analyzer, analyzer
 from kbkit.text.analysis import _tokens
 from kbkit.text.language import stop_words

@@ -148,6 +148,6 @@ def annotator_of(spec: AnyAnnotation, database: Database, kb_id: str) -> Annotat
         from kbkit.annotation.language_model import open_annotator
 
         return open_annotator(spec, database, kb_id)
-    from kbkit.annotation.rules import RulesAnnotator
+    from kbkit.annotation.problems import RulesAnnotator
 
     return RulesAnnotator()

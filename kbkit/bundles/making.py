@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
 
-from kbkit.bundles.signing import private_key, sign
+from kbkit.bundles.reader import private_key, sign
 from kbkit.bundles.writer import BundleWriter, bundle_path
 from kbkit.entries.store import EntryStore
 from kbkit.errors import FilesError, ImpossibleError

@@ -12,7 +12,7 @@ import typer
 from kbkit.cli.app import AsJson, app, open_workspace
 from kbkit.errors import FilesError
 from kbkit.models import EntryStatus
-from kbkit.models.plain import plain, pluralize
+from kbkit.models.values import plain, pluralize
 from kbkit.terminal import print_figures, print_json, progress, say
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
-from kbkit.models.plain import plain, without_controls
+from kbkit.models.values import plain, without_controls
 from kbkit.terminal import print_figures, print_json, progress, say
 
 if TYPE_CHECKING:

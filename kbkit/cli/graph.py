@@ -10,7 +10,7 @@ import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
 from kbkit.errors import ConfigError
-from kbkit.models.plain import plain
+from kbkit.models.values import plain
 from kbkit.terminal import print_figures, print_json, print_pairs, say
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import typer
 
 from kbkit.cli.app import AsJson, Name, app, finish, open_workspace, resumable, workspace_folder
 from kbkit.cli.sources import takes_sources
-from kbkit.models.plain import plain, pluralize
+from kbkit.models.values import plain, pluralize
 from kbkit.terminal import (
     print_json,
     print_pairs,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import EXIT_NOTHING_READ, AsJson, UntilClosed, app, open_workspace, resumable
-from kbkit.models.plain import pluralize
+from kbkit.models.values import pluralize
 from kbkit.terminal import print_json, print_pairs, progress, say
 
 if TYPE_CHECKING:

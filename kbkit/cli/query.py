@@ -10,7 +10,7 @@ import typer
 
 from kbkit.cli.app import EXIT_BELOW_FLOOR, AllowPrivate, AsJson, app, open_workspace
 from kbkit.errors import ConfigError, NotFoundError, SourceError
-from kbkit.models.plain import without_controls
+from kbkit.models.values import without_controls
 from kbkit.terminal import (
     print_evaluation,
     print_figures,
@@ -279,7 +279,7 @@ def fidelity(
     as_json: AsJson = False,
 ) -> None:
     """Measure how well pages convert to Markdown."""
-    from kbkit.models.fidelity import losses
+    from kbkit.models.ingest_report import losses
     from kbkit.sources.html.fidelity_report import fidelity as measure
 
     with progress() as on_progress:

@@ -12,7 +12,7 @@ import typer
 
 from kbkit.cli.app import EXIT_ERROR, AllowPrivate, AsJson, app
 from kbkit.errors import ConflictError
-from kbkit.models.plain import pluralize
+from kbkit.models.values import pluralize
 from kbkit.terminal import complain, print_json, print_table, progress, say
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from kbkit.cli.app import AllowPrivate, AsJson, Name, app, open_workspace
-from kbkit.models.plain import pluralize
+from kbkit.models.values import pluralize
 from kbkit.terminal import print_json, print_table, say
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kbkit.cli.app import AsJson, Name, app, open_workspace
-from kbkit.models.plain import plain, pluralize
+from kbkit.models.values import plain, pluralize
 from kbkit.terminal import print_figures, print_json, print_table, say
 
 Within = Annotated[

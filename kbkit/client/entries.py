@@ -12,6 +12,7 @@ from kbkit.client.calls import (
     Awaited,
     Blocking,
     Request,
+    Served,
     Steps,
     call,
     given,
@@ -21,9 +22,15 @@ from kbkit.client.calls import (
     steps,
     url,
 )
-from kbkit.client.files import expecting, reads_bytes, revised
-from kbkit.client.folders import as_json, knowledge, skills, write_skills
-from kbkit.client.served import Served
+from kbkit.client.files import (
+    as_json,
+    expecting,
+    knowledge,
+    reads_bytes,
+    revised,
+    skills,
+    write_skills,
+)
 from kbkit.entries.slugs import check_slug
 from kbkit.files.paths import parts_of
 from kbkit.models import (

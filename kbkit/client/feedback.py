@@ -28,12 +28,10 @@ from kbkit.validation import check_text, explained
 if TYPE_CHECKING:
     import httpx
 
-    from kbkit.feedback.agreement import Agreement
     from kbkit.feedback.evaluation_report import Evaluation
-    from kbkit.feedback.judgements import Judgements
-    from kbkit.feedback.judging import JudgingRound
-    from kbkit.feedback.judging_pool import JudgingPool
-    from kbkit.feedback.loading import Queries
+    from kbkit.feedback.judgements import Judgements, Queries
+    from kbkit.feedback.judging import JudgingPool, JudgingRound
+    from kbkit.feedback.statistics import Agreement
     from kbkit.feedback.tune_report import TuneReport
 
 
@@ -108,7 +106,7 @@ class FeedbackCalls:
         """Return candidates for judging a query: hits of every mode, and some that none shows."""
 
         def read(response: httpx.Response) -> JudgingPool:
-            from kbkit.feedback.judging_pool import JudgingPool
+            from kbkit.feedback.judging import JudgingPool
 
             return JudgingPool.from_dict(response.json())
 
@@ -118,7 +116,7 @@ class FeedbackCalls:
     @steps
     def agreement(self) -> Steps[Agreement]:
         """Measure agreement of people who rated the same chunks for the same queries."""
-        from kbkit.feedback.agreement import agreement
+        from kbkit.feedback.statistics import agreement
 
         path = url(f"{KNOWLEDGE}/bases/{{}}/ratings", self._base.name)
         return agreement((yield from listed(Rating, path, {})))
@@ -148,8 +146,8 @@ class RemoteFeedback(FeedbackCalls, Blocking):
         self, queries: Queries, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
     ) -> JudgingRound:
         """Start or continue a judging round over the pools of some queries."""
+        from kbkit.feedback.judgements import load_queries
         from kbkit.feedback.judging import JudgingRound
-        from kbkit.feedback.loading import load_queries
 
         return JudgingRound(
             self,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from kbkit.base_plots import AsyncPlots, Plots
 from kbkit.client.annotations import AsyncAnnotations, RemoteAnnotations, RemoteHandle
 from kbkit.client.calls import (
     AsyncTransport,
     Awaited,
     Blocking,
     Request,
+    Served,
     Transport,
     call,
     given,
@@ -22,8 +22,10 @@ from kbkit.client.calls import (
 from kbkit.client.chunks import (
     AsyncChunks,
     AsyncRatings,
+    AsyncSources,
     RemoteChunks,
     RemoteRatings,
+    RemoteSources,
     around,
     rated,
 )
@@ -31,8 +33,6 @@ from kbkit.client.collections import KNOWLEDGE
 from kbkit.client.documents import AsyncDocuments, DocumentsCalls, RemoteDocuments, conditions
 from kbkit.client.feedback import AsyncFeedback, RemoteFeedback
 from kbkit.client.ingestion import IngestionCalls
-from kbkit.client.served import Served
-from kbkit.client.sources import AsyncSources, RemoteSources
 from kbkit.errors import ConfigError
 from kbkit.extras import whole
 from kbkit.models import (
@@ -46,6 +46,7 @@ from kbkit.models import (
     RelatedChunk,
     Target,
 )
+from kbkit.plots import AsyncPlots, Plots
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.validation import explained
 

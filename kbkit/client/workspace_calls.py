@@ -15,9 +15,11 @@ from uuid import uuid4
 from kbkit.client.calls import (
     LONG,
     Request,
+    Served,
     Steps,
     call,
     given,
+    only_local,
     reads,
     reads_json,
     reads_many,
@@ -28,7 +30,6 @@ from kbkit.client.calls import (
 from kbkit.client.collections import KNOWLEDGE, listed
 from kbkit.client.documents import matching
 from kbkit.client.knowledge_base import filters_of, params, searched
-from kbkit.client.served import Served, only_local
 from kbkit.client.work import OnProgress, worked
 from kbkit.errors import BundleError, ConfigError, ConflictError
 from kbkit.models import (
@@ -106,12 +107,12 @@ class BundleCalls:
 
         It is signed here: the key stays where it is.
         """
-        from kbkit.bundles import signing
+        from kbkit.bundles import reader
         from kbkit.bundles.writer import NewFile, bundle_path
 
         began = time.monotonic()
         if sign is not None:
-            signing.private_key(sign)
+            reader.private_key(sign)
         path = bundle_path(place)
         body = {"kbs": names(kbs), "wait": on_progress is None}
         found = yield from worked(
@@ -123,7 +124,7 @@ class BundleCalls:
             at = url(f"{KNOWLEDGE}/bundles/{{}}", found.archive)
             yield Request("GET", at, reads_nothing, timeout=LONG, into=file)
             if sign is not None:
-                file.sign(partial(signing.sign, key_file=sign))
+                file.sign(partial(reader.sign, key_file=sign))
             file.finish()
         return BundleInfo(
             str(path),
@@ -151,12 +152,12 @@ class BundleCalls:
 
         Sources that read the server's disk stay disabled, even of somebody trusted.
         """
-        from kbkit.bundles import signing
+        from kbkit.bundles import reader
 
         form = {"name": name, "trust": str(bool(trust)).lower()}
         form |= {"wait": str(on_progress is None).lower()}
         if verify is not None:
-            form["verify"] = signing.public_pem(verify)
+            form["verify"] = reader.public_pem(verify)
         fields = [(key, (None, value)) for key, value in form.items() if value]
         with _opened(path) as file:
             parts = [*fields, ("bundle", ("bundle.zip", file))]

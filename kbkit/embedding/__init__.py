@@ -23,11 +23,11 @@ def open_embedder(spec: AnyEmbedding, *, base: Path = Path()) -> Embedder:
 
         return StaticEmbedder()
     if isinstance(spec, MultilingualEmbedding):
-        from kbkit.embedding.multilingual import MultilingualEmbedder
+        from kbkit.embedding.models import MultilingualEmbedder
 
         return MultilingualEmbedder()
     if isinstance(spec, OnnxEmbedding) and spec == OnnxEmbedding(preset="minilm"):
-        from kbkit.embedding.first_questions import MiniLmEmbedder
+        from kbkit.embedding.short_texts import MiniLmEmbedder
 
         return MiniLmEmbedder(spec)
     if isinstance(spec, OnnxEmbedding):

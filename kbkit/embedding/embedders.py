@@ -136,12 +136,12 @@ class Embedders:
         MiniLM learned English alone; for other languages the multilingual encoder, if its extra
         is installed. Static vectors, which know no context, where neither can be had.
         """
-        from kbkit.embedding import multilingual
+        from kbkit.embedding import models
 
         if english not in self._of_cards:
             spec: AnyEmbedding = OnnxEmbedding(preset="minilm")
             if not english:
-                installed = multilingual.is_installed()
+                installed = models.is_installed()
                 spec = MultilingualEmbedding() if installed else StaticEmbedding()
             try:
                 found = self.open(spec)

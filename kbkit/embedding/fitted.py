@@ -16,7 +16,7 @@ about just those) and s makes lambda mean the same whatever the knowledge base. 
 chosen on chunks that are held out: their headings have to find them. Queries play no part.
 
 Where there are chunks enough, each row also gets a share of what static vectors say of its term,
-brought into the space of the chunks' vectors (`kbkit.embedding.term_vectors.map_words`): a word
+brought into the space of the chunks' vectors (`kbkit.embedding.regression.map_words`): a word
 that stands in few chunks, or elsewhere than those of the same meaning, is understood by what it
 means in general.
 
@@ -46,11 +46,11 @@ from kbkit.embedding.regression import (
     build_vocabulary,
     fit_prior,
     group_headings,
+    map_words,
     partial_whitening,
+    ridge,
     term_matrix,
 )
-from kbkit.embedding.ridge import ridge
-from kbkit.embedding.term_vectors import map_words
 from kbkit.errors import EmbedderError
 
 MAX_QUERY_ROWS = 64

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.embedding.files import file_version, quieten_forks, sha256
 from kbkit.embedding.integer_products import products_overflow, with_integer_products
-from kbkit.embedding.minilm import MINILM_MODEL_SHA256, minilm_files
+from kbkit.embedding.models import MINILM_MODEL_SHA256, minilm_files
 from kbkit.embedding.presets import PRESETS, DenseLayer, ModelConfig, fetched_model, read_config
 from kbkit.errors import EmbedderError
 from kbkit.recipes import OnnxEmbedding

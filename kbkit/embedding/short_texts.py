@@ -21,15 +21,21 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding.base import Matrix, Vector
+from kbkit.embedding.files import file_version
 from kbkit.embedding.fitted import FittedEncoder
-from kbkit.embedding.regression import build_vocabulary
-from kbkit.embedding.ridge import ridge
+from kbkit.embedding.models import DIMENSIONS, minilm_files, minilm_weights, token_vectors
+from kbkit.embedding.onnx import MAX_LENGTH, OnnxEmbedder, encoded, minilm_fingerprint, tokenizer_of
+from kbkit.embedding.regression import build_vocabulary, ridge
 from kbkit.errors import EmbedderError
+from kbkit.recipes import OnnxEmbedding
 
 TEXTS_REVISION = 1
 """Version of the fit; raise it to fit again."""
@@ -123,3 +129,53 @@ def _word_prior(
         found = np.stack([vector for _, vector in known])
         start[rows] = found - np.average(found, axis=0, weights=np.sqrt(df[rows]))
     return start
+
+
+_FIRST = 4
+"""Queries for numpy: opening a session costs as much as a dozen."""
+
+
+class MiniLmEmbedder:
+    """MiniLM as it is used by default. Thread-safe.
+
+    Passages, and questions after the first few, are embedded by onnxruntime, which opens the model
+    then. Vectors of both are the same to three digits.
+    """
+
+    def __init__(self, spec: OnnxEmbedding) -> None:
+        self._spec = spec
+        self._fingerprint = minilm_fingerprint()
+        path = minilm_files()[1]
+        self._tokenizer = tokenizer_of(path, file_version(path), MAX_LENGTH)
+        self._asked = count()
+        if find_spec("onnxruntime") is None:
+            _ = self._model  # says so
+
+    @property
+    def fingerprint(self) -> str:
+        return self._fingerprint
+
+    @property
+    def dimensions(self) -> int:
+        return DIMENSIONS
+
+    @property
+    def batch_size(self) -> int:
+        """Batch size after which vectors are stored: some seconds of work."""
+        return self._model.batch_size
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """Embed texts; see `Embedder.embed_passages`."""
+        return self._model.embed_passages(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        if not text or text.isspace() or "_model" in vars(self) or next(self._asked) >= _FIRST:
+            return self._model.embed_query(text)
+        (tokens,) = encoded(self._tokenizer, [text])
+        vector: Vector = token_vectors(minilm_weights(), tokens.ids).mean(axis=0)
+        vector /= np.linalg.norm(vector)
+        return vector
+
+    @cached_property
+    def _model(self) -> OnnxEmbedder:
+        return OnnxEmbedder(self._spec)

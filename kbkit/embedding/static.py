@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.embedding.files import checked_bytes, distribution_file
 from kbkit.embedding.fitted import FittedEncoder
-from kbkit.embedding.term_vectors import term_vectors
+from kbkit.embedding.regression import term_vectors
 from kbkit.errors import EmbedderError
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 Nothing is ever fetched by itself: search and ingest say which command does it.
 """
 
-from kbkit.embedding_models.fetching import fetch_model
-from kbkit.embedding_models.installed import ModelInfo, list_models, remove_model
+from kbkit.embedding_models.fetching import ModelInfo, fetch_model, list_models, remove_model
 
 __all__ = ["ModelInfo", "fetch_model", "list_models", "remove_model"]

@@ -8,6 +8,7 @@ instructions. Votes are none of it: they would change the digest of a file that 
 from __future__ import annotations
 
 import re
+import secrets
 import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,10 +18,11 @@ from typing import Any, NamedTuple
 from kbkit.entries.learning import read_folder
 from kbkit.entries.skill_file import MAX_TAGS, NAME, new_skill, scalar
 from kbkit.entries.slugs import slug_fault, slug_of, unique
-from kbkit.entries.store import PROMPT, README, StoredEntry
-from kbkit.entries.yaml_reader import YamlMapping, read_yaml
-from kbkit.errors import EntryFormatError, FilesError, MissingPathError
-from kbkit.files.paths import fault
+from kbkit.entries.store import PROMPT, README, StoredEntry, put_file
+from kbkit.entries.votes import YamlMapping, read_yaml
+from kbkit.errors import EntryFormatError, FilesError, MissingPathError, PathExistsError
+from kbkit.files.directory import PART, Directory
+from kbkit.files.paths import fault, parts_of
 from kbkit.models import EntryRating, EntrySource, EntryStatus
 from kbkit.stores.locks import Locks
 
@@ -327,3 +329,43 @@ def _cut(text: str, most: int) -> str:
 def _quoted(value: str) -> str:
     made = scalar(value)
     return made if made.startswith('"') else f'"{made}"'
+
+
+def write(
+    folder: Path, skills: Mapping[str, Mapping[str, bytes]], entries: Path
+) -> tuple[Path, ...]:
+    """Write skills into a folder, replacing those of the same name."""
+    place = folder.resolve()
+    if place == entries.resolve() or entries.resolve() in place.parents:
+        raise FilesError(f"{folder}: holds the entries themselves; name another folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FilesError(f"{folder}: cannot be made ({error.strerror})") from error
+    with Directory.open(place) as root:
+        for name in skills:
+            if root.stat(name) is not None and not _skill_folders_is_skill(root, name):
+                raise PathExistsError(
+                    f"{folder / name}: is there already and no skill; name another folder"
+                )
+        for name, files in skills.items():
+            part = f"{PART}{secrets.token_hex(8)}"
+            root.make(part)
+            try:
+                with root.child(part, name) as made:
+                    for path, data in files.items():
+                        put_file(made, parts_of(path), data, f"{name}/{path}")
+                if root.stat(name) is not None:
+                    root.remove(name)
+                root.move(part, root, name, name)
+            except BaseException:
+                root.remove(part)
+                raise
+    return tuple(folder / name for name in skills)
+
+
+def _skill_folders_is_skill(root: Directory, name: str) -> bool:
+    if not root.is_directory(name):
+        return False
+    with root.child(name, name) as found:
+        return found.stat(FILE) is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from kbkit.config import Settings
-from kbkit.entries import agent_skills, learning, skill_folders
+from kbkit.entries import agent_skills, learning
 from kbkit.entries.documents import (
     checked,
     checked_files,
@@ -20,7 +20,7 @@ from kbkit.entries.documents import (
     title_of,
 )
 from kbkit.entries.index import EntryIndex
-from kbkit.entries.lookup import EntryLookup
+from kbkit.entries.learning import EntryLookup
 from kbkit.entries.skill_file import NAME, edited, new_skill
 from kbkit.entries.slugs import check_slug, slug_of, unique
 from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry, says_else
@@ -495,7 +495,7 @@ class Entries:
         for slug in wanted:
             stored = self._store.read_entry(slug)
             made[slug] = agent_skills.skill_files(stored, title_of(stored))
-        return skill_folders.write(place, made, self.path)
+        return agent_skills.write(place, made, self.path)
 
     def import_skills(self, folder: str | Path) -> tuple[Entry, ...]:
         """Import Agent Skills: each becomes an entry, or replaces the one of its name.

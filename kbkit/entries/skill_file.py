@@ -13,15 +13,16 @@ from typing import Any, TypeVar
 
 from kbkit.entries.votes import (
     KEY,
+    YamlMapping,
     block_of,
     rating_of,
     read_time,
+    read_yaml,
     span_of,
     time_text,
     united,
     with_votes,
 )
-from kbkit.entries.yaml_reader import YamlMapping, read_yaml
 from kbkit.errors import EntryFormatError
 from kbkit.models import EntryRating, EntrySource, EntryStatus
 

@@ -13,8 +13,13 @@
 from __future__ import annotations
 
 from kbkit.export.facts import Facts
-from kbkit.export.mkdocs.build import build_site, find_site, serve_site
-from kbkit.export.mkdocs.project import write_project, write_standalone
+from kbkit.export.mkdocs.build import (
+    build_site,
+    find_site,
+    serve_site,
+    write_project,
+    write_standalone,
+)
 from kbkit.export.pages.writer import export_pages
 from kbkit.models import ExportReport
 

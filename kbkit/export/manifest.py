@@ -49,9 +49,9 @@ class Manifest:
 
     Attributes:
         nav: Navigation, the tree of all documents included; see `kbkit.export.pages.navigation`.
-        history: Since when each document has its text, by URI; see `kbkit.export.pages.revisions`.
+        history: Since when each document has its text, by URI; see `kbkit.export.pages.outline`.
         fingerprints: Fingerprints of each page's input and output, by path; see
-            `kbkit.export.pages.fingerprints`.
+            `kbkit.export.pages.writer`.
     """
 
     kb: str

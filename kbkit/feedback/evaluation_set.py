@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kbkit.errors import ConfigError, ImpossibleError
 from kbkit.feedback.evaluation_report import Unit
 from kbkit.feedback.judgements import Judgements
-from kbkit.models import Hits, KnowledgeBaseInfo, Mode
-from kbkit.models.scores import fold_query
+from kbkit.feedback.judging import MAX_LIMIT, Candidate, JudgingPool
+from kbkit.models import Hit, Hits, KnowledgeBaseInfo, Mode, Rating
+from kbkit.models.reports import fold_query, latest_scores_of
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec
 from kbkit.retrieval.retriever import Retriever
 from kbkit.stores.catalog import corpus
+from kbkit.validation import check_integer, check_text
 
 _POINTER = "#/"
 _HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#]*", re.IGNORECASE)
@@ -178,3 +181,63 @@ def is_page(uri: str, suffix: str) -> bool:
         host = _HOST.match(uri)
         return (uri[host.end() :] if host else f"/{uri}") == suffix
     return uri == suffix or uri.endswith("/" + suffix) or uri.endswith(":" + suffix)
+
+
+_FURTHER_HITS = 100
+"""Hits after the shown ones, from which others are sampled."""
+
+
+def pool(
+    kb: Searchable,
+    query: str,
+    *,
+    limit: int,
+    unshown: int,
+    seed: int,
+    ratings: Iterable[Rating],
+    rater: str,
+) -> JudgingPool:
+    """Candidates of every mode for a query; see `KnowledgeBase.pool`."""
+    limit = check_integer("limit", limit, 1, MAX_LIMIT)
+    unshown = check_integer("unshown", unshown, 0, MAX_LIMIT)
+    seed = check_integer("seed", seed, 0, 2**63 - 1)
+    query, rater = check_text("query", query), check_text("rater", rater)
+    # what a rater says must not change what is there to be said, nor count where it is measured
+    retrieval = without_ratings(kb.spec.retrieval)
+    hits: dict[str, Hit] = {}
+    found_by: dict[str, list[str]] = {}
+    further: list[Hit] = []
+    for mode in Mode:
+        hybrid = mode is Mode.HYBRID and unshown > 0
+        found = kb.search(
+            query, limit=limit + _FURTHER_HITS if hybrid else limit, mode=mode, retrieval=retrieval
+        )
+        further += found[limit:]
+        for hit in found[:limit]:
+            hits.setdefault(hit.chunk.id, hit)
+            found_by.setdefault(hit.chunk.id, []).append(mode.value)
+    drawn = _shuffled((hit.chunk.id for hit in further), seed, query)
+    unseen = {hit.chunk.id: hit for hit in further if hit.chunk.id not in hits}
+    for chunk_id in [one for one in drawn if one in unseen][:unshown]:
+        hits[chunk_id] = unseen[chunk_id]
+    scores = latest_scores_of(ratings, query)
+    candidates = tuple(
+        Candidate(
+            hit=hits[chunk_id],
+            found_by=tuple(found_by.get(chunk_id, ())),
+            score=scores.get(chunk_id, {}).get(rater),
+            raters=len(scores.get(chunk_id, ())),
+        )
+        for chunk_id in _shuffled(hits, seed, query, rater)
+    )
+    return JudgingPool(query, candidates)
+
+
+def _shuffled(ids: Iterable[str], seed: int, query: str, rater: str = "") -> list[str]:
+    """Ids in an order by chance that lasts: when some come or go, the others keep theirs."""
+    start = f"{seed}\n{fold_query(query)}\n{rater}\n".encode("utf-8", "replace")
+
+    def key(chunk_id: str) -> bytes:
+        return hashlib.sha256(start + chunk_id.encode()).digest()
+
+    return sorted(ids, key=key)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from kbkit.errors import NotFoundError
 from kbkit.feedback.judgements import Judgements
 from kbkit.models import Rating, Target
-from kbkit.models.scores import MAX_QUERY_LENGTH, fold_query
-from kbkit.stores.catalog import corpus, knowledge_bases, questions, ratings
+from kbkit.models.reports import MAX_QUERY_LENGTH, fold_query
+from kbkit.stores.catalog import corpus, knowledge_bases, query_encoders, ratings
 from kbkit.stores.catalog.database import Database
 from kbkit.validation import check_integer, check_text, is_integer
 
@@ -34,7 +34,7 @@ def unrate(database: Database, kb_id: str, rating_id: int) -> None:
         removed = ratings.remove(transaction, kb_id, int(rating_id)) if known else None
         if removed is None:
             raise NotFoundError(f"{row.name}: has no rating with id {rating_id!r}")
-        questions.forget(transaction, kb_id, fold_query(removed))
+        query_encoders.forget(transaction, kb_id, fold_query(removed))
 
 
 def judgements_of(database: Database, kb_id: str) -> Judgements:

@@ -13,9 +13,8 @@ from kbkit.errors import ConfigError, IsFolderError, MissingPathError, NotTextEr
 from kbkit.files.index import FileIndex, saying_done
 from kbkit.files.memory_tool import MemoryTool, inserted, numbered, replaced, with_newline
 from kbkit.files.paths import DiskLook, joined, parts_of
-from kbkit.files.prompt import MAX as MAX_FOLDERS
-from kbkit.files.prompt import prompt
-from kbkit.files.shown import ROOT, ShownKnowledgeBases
+from kbkit.files.shown import MAX as MAX_FOLDERS
+from kbkit.files.shown import ROOT, ShownKnowledgeBases, prompt
 from kbkit.files.store import FileStore, Item, Stored, version
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase

@@ -14,8 +14,8 @@ from urllib.parse import unquote
 
 from kbkit.files.paths import collision_key
 from kbkit.markdown.blocks import blocks
-from kbkit.markdown.links import WIKI_LINK, destinations
-from kbkit.markdown.wiki_links import CODE_SPAN
+from kbkit.markdown.extensions import CODE_SPAN
+from kbkit.markdown.plain_text import WIKI_LINK, destinations
 from kbkit.stores.catalog.files import Link
 
 SUFFIXES = (".md", ".markdown", ".txt")

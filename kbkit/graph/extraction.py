@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from kbkit.annotation.terms import is_single
 from kbkit.graph import prose
 from kbkit.graph.prose import SPOTS, SectionNames, beside, links_of, resolved
-from kbkit.markdown.links import WIKI_LINK
+from kbkit.markdown.plain_text import WIKI_LINK
 from kbkit.models import EntityType, StatedRelation, SubjectKind
 from kbkit.recipes import GraphSpec
 from kbkit.stores.catalog.graph import CO_OCCURS, DefinedName, Fact

@@ -13,8 +13,7 @@ from kbkit.graph.building import build_waiting
 from kbkit.graph.drawing import Place, drawing
 from kbkit.graph.editing import Editing, Named
 from kbkit.graph.exporting import as_frame, as_json, as_networkx, write
-from kbkit.graph.gaps import find_gaps
-from kbkit.graph.suggestions import suggestions
+from kbkit.graph.gaps import find_gaps, suggestions
 from kbkit.graph.walking import shortest_path, widened
 from kbkit.models import (
     Entity,

@@ -24,7 +24,7 @@ from kbkit.markdown.plain_text import plain_text
 from kbkit.markdown.structure import Outline, outline
 from kbkit.models import Document, Progress
 from kbkit.progress import OnProgress
-from kbkit.stores.catalog import cards, expansions, knowledge_bases, questions
+from kbkit.stores.catalog import cards, expansions, knowledge_bases, query_encoders
 from kbkit.stores.catalog.cards import NewCard
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.expansions import ExpansionRow
@@ -214,10 +214,10 @@ def _card(document: Document, expansion: ExpansionRow | None) -> NewCard:
 def embed_questions(database: Database, kb_id: str, embedder: Embedder) -> None:
     fingerprint = embedder.fingerprint
     with database.read() as transaction:
-        lacking = questions.lacking(transaction, kb_id, fingerprint)
+        lacking = query_encoders.lacking(transaction, kb_id, fingerprint)
     if not lacking:
         return
     vectors = np.array([embedder.embed_query(question) for question in lacking], np.float32)
     with database.write() as transaction:
         knowledge_bases.get_by_id(transaction, kb_id)
-        questions.put(transaction, kb_id, fingerprint, lacking, vectors)
+        query_encoders.put(transaction, kb_id, fingerprint, lacking, vectors)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from kbkit.ingest.descriptions import describe, is_index
 from kbkit.ingest.spans import cut, strategy_for
-from kbkit.markdown.links import without_link_targets
+from kbkit.markdown.plain_text import without_link_targets
 from kbkit.markdown.structure import Outline, outline, without_anchors
 from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, DocumentType
 from kbkit.recipes import ChunkingSpec, KnowledgeBaseSpec

@@ -14,11 +14,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kbkit.markdown.blocks import Block, Kind
-from kbkit.markdown.links import link_texts, links, without_link_targets
-from kbkit.markdown.plain_text import plain_text
+from kbkit.markdown.plain_text import link_texts, links, plain_text, without_link_targets
 from kbkit.markdown.structure import Outline, outline
 from kbkit.models import Document
-from kbkit.models.plain import plain
+from kbkit.models.values import plain
 from kbkit.stores.catalog import reading, writing
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.writing import Description

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
+from types import TracebackType
 
 from kbkit.engine import perform
 from kbkit.errors import ConflictError
@@ -19,7 +20,7 @@ from kbkit.ingest.cutting import CutDocument, CutTask, digest, document_id
 from kbkit.ingest.embedding import Batch, Destination, Origin, Prepared, RunCounters, vectors_of
 from kbkit.models import Document, DocumentState, Labels, Problem, SourceDocument
 from kbkit.sources.base import Outcome, SourceEvent
-from kbkit.sources.doctype import detect
+from kbkit.sources.front_matter import detect
 from kbkit.stores.catalog import (
     chunk_writing,
     knowledge_bases,
@@ -395,3 +396,55 @@ class EventWriter(Batch):
 
 def _uri(event: SourceEvent) -> str:
     return event.record.document_uri if event.record and event.record.document_uri else event.uri
+
+
+_WHOLE_WRITER_CHARACTERS = 20_000
+"""Characters split together for each process."""
+
+
+def _nothing(_: Transaction) -> None:
+    """Store nothing beside."""
+
+
+class WholeWriter(DocumentWriter):
+    """Cuts and embeds documents as they come, and stores all at the end of the ``with`` block.
+
+    Where that was stopped, or the block failed, nothing is stored, not for a moment.
+    """
+
+    keeps_vectors = False
+
+    def __init__(
+        self,
+        destination: Destination,
+        counters: RunCounters,
+        follower: IndexWriter,
+        *,
+        stop: Callable[[], bool],
+        first: Callable[[Transaction], object] = _nothing,
+    ) -> None:
+        super().__init__(destination, counters, follower)
+        self._limit = _WHOLE_WRITER_CHARACTERS * destination.engine.count
+        self._stop = stop
+        self._first = first
+        self._prepared: list[Prepared] = []
+
+    def _keep(self, prepared: Prepared) -> bool:
+        self._prepared.append(prepared)
+        return True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            return
+        if not (self._counters.interrupted or self._stop()):
+            self.flush()  # which may take a while
+        self._counters.interrupted |= self._stop()
+        if not self._counters.interrupted and not self._store(self._prepared, self._first):
+            raise ConflictError(
+                "another writer changed the same meanwhile; nothing was stored: try again"
+            )

@@ -12,14 +12,12 @@ from kbkit.embedding.base import Embedder
 from kbkit.engine import Engine, LocalEngine
 from kbkit.errors import SourceError
 from kbkit.ingest.descriptions import correct_shared, stated
-from kbkit.ingest.document_writer import DocumentWriter, EventWriter
+from kbkit.ingest.document_writer import DocumentWriter, EventWriter, WholeWriter
 from kbkit.ingest.embedding import Destination, Origin, RunCounters
-from kbkit.ingest.whole_writer import WholeWriter
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent, SourceReader
-from kbkit.sources.places import DiskPlace
+from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent, SourceReader
 from kbkit.stores.catalog import reading, runs, writing
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.runs import SourceRow

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from kbkit.feedback.judgements import Judgements
-from kbkit.jobs import bundles, exports, knowledge
+from kbkit.jobs import exports, knowledge
 from kbkit.jobs.stopping import Stopped, stopping
 from kbkit.models import Mode
 from kbkit.models.values import to_json
@@ -123,7 +123,7 @@ TASKS: dict[str, Task] = {
     "tune": tune,
     "export": exports.export,
     "doctor": doctor,
-    "bundle": bundles.bundle,
-    "restore": bundles.restore,
+    "bundle": exports.bundle,
+    "restore": exports.restore,
 }
 """Tasks by kind, see `kbkit.models.jobs.KINDS`."""

@@ -10,8 +10,7 @@
     handle          what these share, and what kbkit's own interfaces ask for
 """
 
-from kbkit.knowledge_base.handle import Handle
+from kbkit.knowledge_base.handle import Handle, Resources
 from kbkit.knowledge_base.knowledge_base import KnowledgeBase, handle_of, ingestion_of
-from kbkit.knowledge_base.resources import Resources
 
 __all__ = ["Handle", "KnowledgeBase", "Resources", "handle_of", "ingestion_of"]

@@ -14,7 +14,7 @@ from kbkit.frames import collection_html, documents_frame
 from kbkit.knowledge_base.handle import Handle
 from kbkit.markdown.structure import Heading, outline
 from kbkit.models import DeletedDocument, Document, DocumentPart, Filters
-from kbkit.models.plain import plain
+from kbkit.models.values import plain
 from kbkit.retrieval.searching import check_version
 from kbkit.stores.catalog import corpus, reading, trash
 from kbkit.validation import check_integer, check_text, explained

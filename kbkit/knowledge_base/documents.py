@@ -22,10 +22,10 @@ from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.language_models import open_llm
 from kbkit.models import Document, DocumentInfo, DocumentType, Expansion, Labels, SourceDocument
-from kbkit.models.plain import did_you_mean, valid
+from kbkit.models.values import did_you_mean, valid
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import ExpandSpec
-from kbkit.sources.places import published_uri
+from kbkit.sources.base import published_uri
 from kbkit.stores.catalog import reading, trash, writing
 from kbkit.validation import check_json, check_text, explained
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kbkit import plugins
+from kbkit.config import Settings
 from kbkit.embedding.base import Embedder
-from kbkit.errors import ConfigError, EmbedderError, ImpossibleError, NotFoundError
+from kbkit.embedding.embedders import Embedders
+from kbkit.engine import Engine
+from kbkit.errors import ConfigError, ConflictError, EmbedderError, ImpossibleError, NotFoundError
 from kbkit.models import (
     ChunkSummary,
     Document,
@@ -21,23 +26,33 @@ from kbkit.models import (
     Target,
     TargetKind,
 )
-from kbkit.models.plain import did_you_mean
-from kbkit.recipes import KnowledgeBaseSpec, MultilingualEmbedding, RetrievalSpec, StaticEmbedding
+from kbkit.models.values import did_you_mean
+from kbkit.recipes import (
+    KnowledgeBaseSpec,
+    MultilingualEmbedding,
+    OnnxEmbedding,
+    PluginAnnotation,
+    RetrievalSpec,
+    StaticEmbedding,
+)
+from kbkit.retrieval.fusion import check_installed
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import search
-from kbkit.sources.places import published_uri
+from kbkit.sources.base import published_uri
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, ratings, reading, runs
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES, KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.query_encoders import EncoderTarget
+from kbkit.stores.stores import Stores
+from kbkit.text import analyzer
 from kbkit.text.language import is_english
 from kbkit.validation import check_text
 
 if TYPE_CHECKING:
     from kbkit.ingest.cards import CardMaker
-    from kbkit.knowledge_base.resources import Resources
+
 
 _judged_english = lru_cache(maxsize=8)(is_english)
 """It counts the words of 200,000 characters; most documents that come leave these as they are."""
@@ -275,3 +290,75 @@ class Handle:
         if target == "cards":
             return fit_card_encoder(self.stores.database, self.id, self.card_embedder(self.row()))
         return fit_encoder(self.stores.database, self.id, self.embedder)
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Objects that the knowledge bases of a workspace share.
+
+    Attributes:
+        attachments: Attachments of a document by URI, for each knowledge base by id.
+    """
+
+    stores: Stores
+    settings: Settings
+    embedders: Embedders
+    engine: Engine
+    attachments: Mapping[str, Callable[[str], Mapping[str, bytes]]] = field(default_factory=dict)
+
+
+def check_spec(spec: KnowledgeBaseSpec) -> None:
+    """Check that all named embedders and plugins exist, without importing them."""
+    analyzer(spec.language)
+    for postprocessor in spec.retrieval.postprocessors:
+        check_installed(postprocessor)
+    if isinstance(spec.annotation, PluginAnnotation):
+        plugins.find(plugins.ANNOTATORS, spec.annotation.name)
+
+
+@dataclass(frozen=True, slots=True)
+class NewKnowledgeBase:
+    """A knowledge base that is to be made.
+
+    Attributes:
+        embedder: First embedder of its chunks.
+        id: Its id; ``""`` for a new one.
+    """
+
+    name: str
+    description: str
+    spec: KnowledgeBaseSpec
+    embedder: Embedder
+    id: str
+
+    @classmethod
+    def of(
+        cls,
+        resources: Resources,
+        name: str,
+        description: str,
+        spec: KnowledgeBaseSpec,
+        known_as: str,
+    ) -> NewKnowledgeBase:
+        check_spec(spec)
+        with resources.stores.database.read() as transaction:
+            if name in knowledge_bases.names(transaction):
+                raise ConflictError(
+                    f"a knowledge base named {name!r} exists; choose another name, or delete it"
+                )
+        embedder = resources.embedders.open(spec.embedding)
+        if isinstance(spec.embedding, OnnxEmbedding) and resources.settings.improve != "wait":
+            # until the model has embedded all
+            embedder = resources.embedders.open(StaticEmbedding())
+        return cls(name, check_text("description", description), spec, embedder, known_as)
+
+    def enter(self, transaction: Transaction) -> KnowledgeBaseRow:
+        return knowledge_bases.create(
+            transaction,
+            self.name,
+            description=self.description,
+            config=self.spec.model_dump(mode="json"),
+            embedder=self.embedder.fingerprint,
+            dimensions=self.embedder.dimensions,
+            known_as=self.id,
+        )

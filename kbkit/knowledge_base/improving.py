@@ -14,9 +14,8 @@ from kbkit.errors import ConfigError, ConflictError, EmbedderError, KbkitError, 
 from kbkit.graph.building import build_waiting
 from kbkit.ingest.cards import CardsLeft
 from kbkit.ingest.cutting import embedded_text
-from kbkit.ingest.embedding import Destination
+from kbkit.ingest.embedding import Destination, embed_statements, reembed
 from kbkit.ingest.pipeline import Stop
-from kbkit.ingest.reembed import embed_statements, reembed
 from kbkit.knowledge_base.annotations import maker_of
 from kbkit.models import Improvement, IngestReport, Progress
 from kbkit.processes import start_module

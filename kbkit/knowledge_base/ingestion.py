@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import ConfigError, ImpossibleError
 from kbkit.ingest.pipeline import Pipeline, Stop, disk_place
-from kbkit.knowledge_base.handle import Handle
+from kbkit.knowledge_base.handle import Handle, check_spec
 from kbkit.knowledge_base.improving import Improving
-from kbkit.knowledge_base.resources import check_spec
 from kbkit.models import IngestReport, SourceDocument
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import AnySource, KnowledgeBaseSpec, parse_source
 from kbkit.sources import open_reader
-from kbkit.sources.base import SourceEvent
-from kbkit.sources.places import DiskPlace
+from kbkit.sources.base import DiskPlace, SourceEvent
 from kbkit.stores.catalog import graph, knowledge_bases, runs, writing
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import spec_of

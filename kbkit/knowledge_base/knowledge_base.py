@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import ConfigError
-from kbkit.knowledge_base.handle import Handle
-from kbkit.knowledge_base.resources import Resources
+from kbkit.knowledge_base.handle import Handle, Resources
 from kbkit.knowledge_base.searches import Searches
 from kbkit.models import (
     DocumentInfo,
@@ -31,17 +30,16 @@ from kbkit.validation import explained
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
 
-    from kbkit.base_plots import Plots
     from kbkit.export.facts import SiteSection
     from kbkit.ingest.pipeline import Stop
     from kbkit.knowledge_base.annotations import Annotations
     from kbkit.knowledge_base.chunks import Chunks
     from kbkit.knowledge_base.documents import Documents
-    from kbkit.knowledge_base.feedback import Feedback
+    from kbkit.knowledge_base.feedback import Feedback, Ratings
     from kbkit.knowledge_base.ingestion import Ingestion
-    from kbkit.knowledge_base.ratings import Ratings
     from kbkit.knowledge_base.sources import Sources
     from kbkit.models import ExportReport
+    from kbkit.plots import Plots
 
 
 @explained
@@ -85,7 +83,7 @@ class KnowledgeBase(Searches):
     @cached_property
     def ratings(self) -> Ratings:
         """Ratings of its documents and chunks; see `Ratings`."""
-        from kbkit.knowledge_base.ratings import Ratings
+        from kbkit.knowledge_base.feedback import Ratings
 
         return Ratings(self._handle)
 
@@ -106,7 +104,7 @@ class KnowledgeBase(Searches):
     @cached_property
     def plot(self) -> Plots:
         """Pictures; see `Plots`."""
-        from kbkit.base_plots import Plots
+        from kbkit.plots import Plots
 
         return Plots(self.documents, self.chunks, self.ratings)
 

@@ -9,9 +9,8 @@ from kbkit.errors import ConfigError
 from kbkit.knowledge_base.handle import Handle
 from kbkit.models import Answer, Chunk, Filters, Hits, Mode, RelatedChunk
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.answering import ask
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.searching import similar
+from kbkit.retrieval.searching import ask, similar
 from kbkit.stores.catalog import reading
 from kbkit.stores.catalog.subjects import related
 from kbkit.validation import check_integer, explained

@@ -15,9 +15,9 @@ from functools import lru_cache
 from markdown_it.common.utils import unescapeAll
 
 from kbkit.markdown.blocks import Block, Kind, blocks, is_closed, same_breaks, text_anchor
-from kbkit.markdown.links import DESTINATION
+from kbkit.markdown.plain_text import DESTINATION
 from kbkit.markdown.structure import split_anchor
-from kbkit.models.plain import plain, without_controls
+from kbkit.models.values import plain, without_controls
 
 _ACTIVE = re.compile(r"[\\`<\]{]")
 _BACKTICKS = re.compile(r"`+")

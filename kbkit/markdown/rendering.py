@@ -10,27 +10,149 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 from urllib.parse import urlsplit
 
 import nh3
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+from pygments import highlight as _pygments
+from pygments.formatters import HtmlFormatter
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
 
 from kbkit.markdown.blocks import without_text_anchor
-from kbkit.markdown.definition_lists import make_definition_lists
-from kbkit.markdown.footnotes import link_notes
-from kbkit.markdown.formulas import formula, marked, with_mathml
-from kbkit.markdown.highlighting import code_block, colour
-from kbkit.markdown.links import SAFE_SCHEMES
-from kbkit.markdown.page_parts import mark_breadcrumbs, mark_meta_line, mark_onwards
+from kbkit.markdown.extensions import (
+    formula,
+    link_notes,
+    make_definition_lists,
+    marked,
+    with_mathml,
+)
+from kbkit.markdown.plain_text import SAFE_SCHEMES
 from kbkit.markdown.structure import anchors, split_anchor
 from kbkit.markdown.writing import shown_as
+
+HIGHLIGHT_LIMIT = 30_000
+"""Longer code blocks, in characters, are shown without colours: lexers can be slow on purpose."""
+
+_LANGUAGE = re.compile(r"[A-Za-z0-9+#._-]{1,40}")
+_CODE_OPEN = '<div class="%shighlight"><pre><span></span><code>'
+_CODE = re.compile(
+    r'(<div class="(?:language-[^"]+ )?highlight"><pre><span></span><code>)(.*?)'
+    r"(</code></pre></div>)",
+    re.DOTALL,
+)
+
+
+def code_block(
+    renderer: RendererProtocol,
+    tokens: Sequence[Token],
+    index: int,
+    options: OptionsDict,
+    env: MutableMapping[str, Any],
+) -> str:
+    token = tokens[index]
+    match = _LANGUAGE.match(token.info.strip())
+    language = match[0].lower() if match else ""
+    if not language and token.content.lstrip().startswith(">>> "):
+        language = "pycon"
+    env["code"].append((language, token.content))
+    name = f"language-{language} " if language else ""
+    return f"{_CODE_OPEN % name}{html.escape(token.content)}</code></pre></div>\n"
+
+
+def colour(page: str, blocks: list[tuple[str, str]]) -> str:
+    rest = iter(blocks)
+
+    def coloured(match: re.Match[str]) -> str:
+        language, code = next(rest)
+        text = _coloured(code, language)
+        return match[0] if text is None else f"{match[1]}{text}{match[3]}"
+
+    return _CODE.sub(coloured, page)
+
+
+# a class and those that inherit from it have the same examples
+@lru_cache(maxsize=1_024)
+def _coloured(code: str, language: str) -> str | None:
+    lexer = _lexer(language) if len(code) <= HIGHLIGHT_LIMIT else None
+    return None if lexer is None else _pygments(code, lexer, _formatter())
+
+
+@cache
+def _formatter() -> HtmlFormatter[str]:
+    return HtmlFormatter(nowrap=True)
+
+
+@lru_cache(maxsize=256)
+def _lexer(language: str) -> Lexer | None:
+    try:
+        return get_lexer_by_name(language, stripnl=False) if language else None
+    except ClassNotFound:
+        return None
+
+
+_DAY = '<span class="kb-fetched"></span>'
+_ONWARDS = '<nav class="kb-onwards" aria-label="Related passages and neighbours"%s>\n'
+_UNSEARCHED = ' data-search-exclude="1"'
+_BREADCRUMBS = f'<nav class="kb-breadcrumbs" aria-label="Breadcrumbs"{_UNSEARCHED}>'
+PREVIOUS, NEXT = "Previous: ", "Next: "
+"""Beginnings of the paragraphs with the previous and next page."""
+_STEPS = {PREVIOUS: "prev", NEXT: "next"}
+
+
+def mark_breadcrumbs(tokens: list[Token]) -> None:
+    """Put the paragraph before the title into an element."""
+    kinds = [token.type for token in tokens[:4]]
+    if kinds == ["paragraph_open", "inline", "paragraph_close", "heading_open"]:
+        tokens[0] = Token("html_block", "", 0, content=_BREADCRUMBS)
+        tokens[2] = Token("html_block", "", 0, content="</nav>\n")
+
+
+def mark_meta_line(tokens: list[Token]) -> None:
+    title = next((n for n, token in enumerate(tokens) if token.type == "heading_open"), 0)
+    for number, token in enumerate(tokens[title:], title):
+        if token.type == "paragraph_open":
+            token.attrSet("class", "kb-meta")
+            token.attrSet("data-search-exclude", "1")
+            if (children := tokens[number + 1].children) is not None:
+                children.append(Token("html_inline", "", 0, content=_DAY))
+            return
+
+
+def dated(page: str, day: str) -> str:
+    """The HTML of a document's page, with a badge that says when it was fetched last.
+
+    It is no part of what `render` makes, since each refresh moves the day of every page.
+    """
+    badge = f' · <span class="kb-badge">fetched {html.escape(day)}</span>' if day else ""
+    return page.replace(_DAY, badge, 1)
+
+
+def mark_onwards(tokens: list[Token]) -> None:
+    """Put everything after the last rule into an element, in place of the rule."""
+    rules = [n for n, token in enumerate(tokens) if token.type == "hr" and token.level == 0]
+    if rules:
+        for opened, inline in pairwise(tokens[rules[-1] :]):
+            step = _STEPS.get((inline.children or [inline])[0].content)
+            if opened.type == "paragraph_open" and step:
+                opened.attrSet("class", f"kb-{step}")
+                for link in inline.children or []:
+                    if link.type == "link_open":
+                        link.attrSet("rel", step)
+        begin = Token("html_block", "", 0, content=_ONWARDS % _UNSEARCHED)
+        tokens[rules[-1]] = begin
+        tokens.append(Token("html_block", "", 0, content="</nav>\n"))
+
 
 _OWN_ID = re.compile(r"__(?!.*__$)")
 _PERMALINK = '<a class="headerlink" href="#%s" title="Permanent link">¶</a>'

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
         SourceDocument,
         telling_types,
     )
-    from kbkit.models.entries import (
+    from kbkit.models.files import (
+        DeletedFile,
         Entry,
         EntryFile,
         EntryInfo,
@@ -49,9 +50,13 @@ if TYPE_CHECKING:
         EntrySource,
         EntryStatus,
         EntrySyncReport,
+        FileInfo,
+        FileKind,
+        FileLink,
+        FileTree,
+        SyncReport,
         Vote,
     )
-    from kbkit.models.files import DeletedFile, FileInfo, FileKind, FileLink, FileTree, SyncReport
     from kbkit.models.filters import Filters
     from kbkit.models.graph import (
         Entity,
@@ -90,8 +95,7 @@ if TYPE_CHECKING:
         SiteArchive,
         SourceInfo,
     )
-    from kbkit.models.targets import Target, TargetKind
-    from kbkit.models.values import Value, from_dict, schema, to_json
+    from kbkit.models.values import Target, TargetKind, Value, from_dict, schema, to_json
 
 _HOME = {
     "About": "annotations",
@@ -124,14 +128,14 @@ _HOME = {
     "DocumentType": "documents",
     "Entity": "graph",
     "EntityType": "annotations",
-    "Entry": "entries",
-    "EntryFile": "entries",
-    "EntryInfo": "entries",
-    "EntryPage": "entries",
-    "EntryRating": "entries",
-    "EntrySource": "entries",
-    "EntryStatus": "entries",
-    "EntrySyncReport": "entries",
+    "Entry": "files",
+    "EntryFile": "files",
+    "EntryInfo": "files",
+    "EntryPage": "files",
+    "EntryRating": "files",
+    "EntrySource": "files",
+    "EntryStatus": "files",
+    "EntrySyncReport": "files",
     "Expansion": "reports",
     "FileInfo": "files",
     "FileKind": "files",
@@ -182,11 +186,11 @@ _HOME = {
     "Subject": "annotations",
     "SubjectKind": "annotations",
     "SyncReport": "files",
-    "Target": "targets",
-    "TargetKind": "targets",
+    "Target": "values",
+    "TargetKind": "values",
     "TokenInfo": "jobs",
     "Value": "values",
-    "Vote": "entries",
+    "Vote": "files",
     "from_dict": "values",
     "schema": "values",
     "telling_types": "documents",

@@ -12,8 +12,7 @@ from typing_extensions import TypedDict
 
 from kbkit.models.documents import DocumentState
 from kbkit.models.hits import Hit, HitDict, Hits, linked
-from kbkit.models.plain import plain, plain_lines
-from kbkit.models.values import Value
+from kbkit.models.values import Value, plain, plain_lines
 
 _NUMBERS = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 

@@ -11,8 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from kbkit.errors import ConfigError
-from kbkit.models.plain import plain, valid, valid_values
-from kbkit.models.values import Value
+from kbkit.models.values import Value, plain, valid, valid_values
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """Any JSON value."""

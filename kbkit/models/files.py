@@ -1,4 +1,4 @@
-"""Files, folders and their trash."""
+"""Files and entries of a workspace."""
 
 from __future__ import annotations
 
@@ -130,3 +130,174 @@ class SyncReport(Value):
     def __repr__(self) -> str:  # there may be thousands of names
         skipped = f", {len(self.skipped):,} skipped" if self.skipped else ""
         return f"{type(self).__name__}({self}{skipped})"
+
+
+MAX_STARS = 5
+"""The best score."""
+
+
+class EntryStatus(StrEnum):
+    """Whether an entry is in use."""
+
+    ACTIVE = "active"
+    DRAFT = "draft"
+    DEPRECATED = "deprecated"
+
+
+class EntrySource(StrEnum):
+    """Author of an entry: an agent that finished a task, or a person."""
+
+    AUTO = "auto"
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Vote(Value):
+    """A vote for an entry, identified by all of its fields.
+
+    Attributes:
+        timestamp: Time of the vote.
+        rater: Name of the voter.
+        score: 1 (useless) to 5 (exactly right).
+    """
+
+    timestamp: datetime
+    rater: str
+    score: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRating(Value):
+    """Summary of the votes for an entry.
+
+    Attributes:
+        average: Average score, to two places; 0 without votes.
+        count: Number of votes.
+        votes: All votes, oldest first; only for a single entry.
+    """
+
+    average: float = 0.0
+    count: int = 0
+    votes: tuple[Vote, ...] = ()
+
+    @classmethod
+    def of(cls, votes: tuple[Vote, ...]) -> EntryRating:
+        """Summarize votes."""
+        if not votes:
+            return cls()
+        mean = sum(vote.score for vote in votes) / len(votes)
+        return cls(round(mean, 2), len(votes), votes)
+
+    @property
+    def stars(self) -> str:
+        """The average as five stars, full or not; ``""`` without votes."""
+        full = int(self.average + 0.5)
+        return "★" * full + "☆" * (MAX_STARS - full) if self.count else ""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFile(Value):
+    """A file of an entry.
+
+    Attributes:
+        path: Path within the entry, such as ``code/run.py``.
+        size: Size in bytes.
+    """
+
+    path: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntryInfo(Value):
+    """An entry without its text.
+
+    Attributes:
+        slug: Name of its folder.
+        id: Its id, which a rename keeps.
+        title: One line.
+        description: Its purpose.
+        tags: Free labels.
+        category: Category, or ``""``.
+        status: Whether it is in use.
+        rating: Summary of votes.
+        source: Author: a person or an agent.
+        origin_task_id: The task that it was learned from, or ``""``.
+        created_at: When it was made.
+        updated_at: When anything but its votes was last changed.
+        version: Version of the content without votes; for ``if_match``.
+        problem: Why its ``skill.yaml`` cannot be read, with line and column; all else is then as it
+            was when it could.
+    """
+
+    slug: str
+    id: str
+    title: str
+    description: str
+    tags: tuple[str, ...]
+    category: str
+    status: EntryStatus
+    rating: EntryRating
+    source: EntrySource
+    origin_task_id: str
+    created_at: datetime
+    updated_at: datetime
+    version: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(EntryInfo):
+    """An entry with its text.
+
+    Attributes:
+        prompt: Instructions for an agent (``prompt.md``).
+        readme: Readme for people (``README.md``).
+        files: All other files.
+    """
+
+    prompt: str = ""
+    readme: str = ""
+    files: tuple[EntryFile, ...] = ()
+
+    @property
+    def code(self) -> tuple[EntryFile, ...]:
+        """The files in ``code/``."""
+        return tuple(file for file in self.files if file.path.startswith("code/"))
+
+    @property
+    def artifacts(self) -> tuple[EntryFile, ...]:
+        """The files in ``artifacts/``."""
+        return tuple(file for file in self.files if file.path.startswith("artifacts/"))
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPage(Value):
+    """Some of the entries that were asked for, in order.
+
+    Attributes:
+        entries: The entries.
+        total: Total number.
+        offset: Number of skipped entries.
+    """
+
+    entries: tuple[EntryInfo, ...]
+    total: int
+    offset: int = 0
+
+    def __iter__(self) -> Iterator[EntryInfo]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EntrySyncReport(SyncReport):
+    """Result of importing outside changes of entries, by slug.
+
+    Attributes:
+        synced: Number of entries now level with their folders.
+    """
+
+    synced: int = 0

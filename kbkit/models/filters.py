@@ -12,7 +12,7 @@ from kbkit.errors import ConfigError
 from kbkit.globs import compile_glob
 from kbkit.models.annotations import Frame
 from kbkit.models.documents import DocumentState, DocumentType
-from kbkit.models.plain import did_you_mean
+from kbkit.models.values import did_you_mean
 
 _E = TypeVar("_E", bound=StrEnum)
 

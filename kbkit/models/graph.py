@@ -8,8 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from kbkit.models.targets import Target
-from kbkit.models.values import Value
+from kbkit.models.values import Target, Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from typing_extensions import TypedDict
 
 from kbkit.extras import whole
 from kbkit.models.documents import Chunk, DocumentState, DocumentType
-from kbkit.models.plain import plain, plain_lines, pluralize
-from kbkit.models.values import Value
+from kbkit.models.values import Value, plain, plain_lines, pluralize
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -31,12 +31,12 @@ from kbkit.extras import extra
 if TYPE_CHECKING:
     from kbkit.panels.dashboard import Dashboard
     from kbkit.panels.documents.panel import DocumentsPanel
-    from kbkit.panels.entries.panel import EntriesPanel
-    from kbkit.panels.evaluation.panel import EvalPanel
-    from kbkit.panels.files.panel import FilesPanel
-    from kbkit.panels.graph.panel import GraphPanel
+    from kbkit.panels.entries import EntriesPanel
+    from kbkit.panels.evaluation import EvalPanel
+    from kbkit.panels.files import FilesPanel
+    from kbkit.panels.graph import GraphPanel
     from kbkit.panels.ingest.panel import IngestPanel
-    from kbkit.panels.judging.panel import JudgePanel
+    from kbkit.panels.judging import JudgePanel
     from kbkit.panels.search.panel import SearchPanel
 
 __all__ = [

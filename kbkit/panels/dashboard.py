@@ -10,11 +10,10 @@ import ipywidgets as widgets
 from traitlets import Bunch
 
 from kbkit.panels import render
-from kbkit.panels.controls import button, buttons, control, row, stylesheet
-from kbkit.panels.events import Topic
+from kbkit.panels.controls import KnowledgeBaseSelector, button, buttons, control, row, stylesheet
 from kbkit.panels.homes import AnyBase, AnyWorkspace, home_of
 from kbkit.panels.panel import Panel
-from kbkit.panels.selector import KnowledgeBaseSelector
+from kbkit.panels.updates import Topic
 
 if TYPE_CHECKING:
     from kbkit.models import Hit

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kbkit.errors import ConfigError, KbkitError
-from kbkit.panels.panel import Panel
-from kbkit.panels.view import Handler, View
+from kbkit.panels.panel import Handler, Panel, View
 
 Answer = dict[str, Any]
 Message = Mapping[str, Any]

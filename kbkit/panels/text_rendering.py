@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from urllib.parse import quote, unquote, urlsplit
 
 from kbkit.markdown.disarming import prepare
+from kbkit.markdown.extensions import resolve_wiki_links
 from kbkit.markdown.rendering import render
 from kbkit.markdown.structure import slug
-from kbkit.markdown.wiki_links import resolve_wiki_links
 from kbkit.models import FileLink
 
 MAX_LENGTH = 200_000

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from kbkit.export.facts import ExampleQuestion, Facts, GraphFacts, Related, SourceFacts
 from kbkit.feedback.evaluation_set import is_page
 from kbkit.models import RatingTotal
-from kbkit.publishing.entity_mentions import entity_mentions
-from kbkit.publishing.graph_facts import GraphView, graph_facts
+from kbkit.publishing.graph_facts import GraphView, entity_mentions, graph_facts
 from kbkit.recipes import Question
 from kbkit.stores.catalog import corpus, ratings, reading, runs
 from kbkit.stores.catalog.database import Transaction

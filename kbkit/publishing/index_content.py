@@ -28,18 +28,11 @@ from kbkit.export.index import (
 from kbkit.export.index.packing import Integers
 from kbkit.markdown.plain_text import plain_text
 from kbkit.models import Chunk, Document, DocumentState, Frame, RatingTotal, SubjectKind
-from kbkit.models.plain import plain
-from kbkit.models.plain import plain as one_line
+from kbkit.models.values import plain
+from kbkit.models.values import plain as one_line
 from kbkit.recipes import NameSpec
 from kbkit.retrieval.fusion import rating_prior
-from kbkit.stores.catalog import (
-    corpus,
-    knowledge_bases,
-    query_encoders,
-    questions,
-    ratings,
-    reading,
-)
+from kbkit.stores.catalog import corpus, knowledge_bases, query_encoders, ratings, reading
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.query_encoders import EncoderRow, EncoderTarget
@@ -279,7 +272,7 @@ def _published_questions(
     learning = spec_of(row).learning
     if not (learning.questions and learning.publish):
         return {}
-    return questions.learned(transaction, row.id)
+    return query_encoders.learned(transaction, row.id)
 
 
 def _stored(found: EncoderRow | None, embedder: str) -> FittedEncoder | None:

@@ -18,15 +18,15 @@ from kbkit.errors import EmbedderError
 from kbkit.export import ExportReport, build_site, export_pages, write_project, write_standalone
 from kbkit.export.facts import Download, GraphFacts, SiteSection
 from kbkit.export.index import is_written, remove_index, write_index
-from kbkit.export.index.stemmers import check_stemmers
+from kbkit.export.index.terms import check_stemmers
 from kbkit.export.manifest import Manifest
-from kbkit.export.mkdocs.project import DOCS
-from kbkit.export.pages.graph_page import kept_pages
+from kbkit.export.mkdocs.build import DOCS
+from kbkit.export.pages.home_page import kept_pages
 from kbkit.export.pages.paths import safe_name
 from kbkit.export.pages.writer import remove_pages
-from kbkit.markdown.links import WIKI_LINK
+from kbkit.markdown.extensions import resolve_wiki_links
+from kbkit.markdown.plain_text import WIKI_LINK
 from kbkit.markdown.structure import slug
-from kbkit.markdown.wiki_links import resolve_wiki_links
 from kbkit.models import Document, Progress
 from kbkit.progress import OnProgress
 from kbkit.publishing.facts import gather_facts

@@ -9,8 +9,12 @@ from typing import Any
 
 import yaml
 
-from kbkit.errors import ConflictError
+from kbkit.errors import ConflictError, SourceError
+from kbkit.models import License
+from kbkit.models.values import plain, pluralize
 from kbkit.recipes import parse_recipe
+from kbkit.recipes.schema import SLUG
+from kbkit.sources.openapi.source import Description, version_problem
 
 _WIDTH = 96
 
@@ -129,3 +133,35 @@ def _scalar(value: Any) -> str:
 
 def _line(text: str) -> str:
     return re.sub(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text).strip()[:300]
+
+
+def draft_of_description(values: Any, place: dict[str, Any], name: str) -> Draft:
+    if problem := version_problem(values):
+        raise SourceError(f"{name}: {problem}")
+    documents = list(Description(values, name).documents())
+    info = _mapping(values.get("info"))
+    title = plain(str(info.get("title") or "API"))
+    stated = _mapping(info.get("license"))
+    license = License.stated(plain(str(stated.get("identifier") or stated.get("name") or "")))
+    return Draft(
+        name=slug(title, "api"),
+        description=plain(str(info.get("description") or "")).split("\n")[0][:200]
+        or f"{title}, its API",
+        source={"type": "openapi", **place},
+        seen=(
+            f"An OpenAPI description: {title} {plain(str(info.get('version') or ''))}".rstrip()
+            + ".",
+            f"{pluralize(len(documents))}: an overview, operations and schemas.",
+        ),
+        license=license.name,
+        title=title,
+    )
+
+
+def slug(text: str, fallback: str = "docs") -> str:
+    found = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")[:63].strip("-")
+    return found if SLUG.fullmatch(found) else fallback
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -12,12 +12,10 @@ from typing import Any
 
 from kbkit.errors import SourceError
 from kbkit.models import License
-from kbkit.models.plain import plain
+from kbkit.models.values import plain
 from kbkit.progress import OnProgress
-from kbkit.recipe_drafts.descriptions import draft_of_description, slug
-from kbkit.recipe_drafts.draft import Draft, Exclusion
-from kbkit.recipe_drafts.generators import generator_of, known_exclusions
-from kbkit.recipe_drafts.sites import draft_of_site, title_of
+from kbkit.recipe_drafts.draft import Draft, Exclusion, draft_of_description, slug
+from kbkit.recipe_drafts.sites import draft_of_site, generator_of, known_exclusions, title_of
 from kbkit.sources.disk.files import walk
 from kbkit.sources.formats import FORMATS
 from kbkit.sources.html.dom import parse

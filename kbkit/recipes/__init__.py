@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kbkit.recipes.annotation import (
+from kbkit.recipes.base import (
     AnyAnnotation,
     ExpandSpec,
     LanguageModelSpec,
@@ -11,16 +11,17 @@ from kbkit.recipes.annotation import (
     NoAnnotation,
     PluginAnnotation,
     RulesAnnotation,
+    Spec,
 )
-from kbkit.recipes.base import Spec
-from kbkit.recipes.demands import demands, require_trust
 from kbkit.recipes.loading import (
+    demands,
     golden_questions,
     load_questions,
     load_recipe,
     parse_embedding,
     parse_recipe,
     parse_source,
+    require_trust,
 )
 from kbkit.recipes.schema import (
     AnyEmbedding,

@@ -17,8 +17,16 @@ from pydantic import (
 )
 
 from kbkit.models.licenses import TEXT_LENGTH
-from kbkit.recipes.annotation import AnyAnnotation, ExpandSpec, NoAnnotation, RulesAnnotation
-from kbkit.recipes.base import HttpUrl, Spec, VersionedSpec, check_license
+from kbkit.recipes.base import (
+    AnyAnnotation,
+    ExpandSpec,
+    HttpUrl,
+    NoAnnotation,
+    RulesAnnotation,
+    Spec,
+    VersionedSpec,
+    check_license,
+)
 from kbkit.recipes.sources import AnySource
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kbkit.models import Document, IngestReport, KnowledgeBaseInfo, Problem
-from kbkit.models.plain import pluralize
+from kbkit.models.values import pluralize
 from kbkit.replies.reply import Budget, Quotes, Reply, listing
 from kbkit.retrieval.quoting import LINE_TOKENS, cut, one_line
 

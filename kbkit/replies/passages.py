@@ -11,7 +11,7 @@ from typing import Any
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.knowledge_base.document_collection import anchor_span, section_span
 from kbkit.models import Citation, Context, ContextPiece, Document, Hits, KnowledgeBaseInfo
-from kbkit.models.plain import pluralize
+from kbkit.models.values import pluralize
 from kbkit.replies.reply import (
     CURSOR_TOKENS,
     Budget,

@@ -10,7 +10,7 @@ from typing import Any
 
 from kbkit.embedding.static import count_tokens
 from kbkit.errors import ConfigError
-from kbkit.models.plain import quotation_mark
+from kbkit.models.values import quotation_mark
 from kbkit.replies.limits import MIN_TOKENS
 from kbkit.retrieval.quoting import cut, fenced, harmless, instructions
 

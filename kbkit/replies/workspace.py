@@ -7,7 +7,7 @@ from typing import Any
 
 from kbkit.errors import ConfigError, KbkitError
 from kbkit.models import About, Entity, Entry, EntryInfo, FileInfo, Relation, Step, Target
-from kbkit.models.plain import pluralize
+from kbkit.models.values import pluralize
 from kbkit.replies.reply import Budget, Quotes, Reply, listing, part_reply, shortened, size
 from kbkit.retrieval.quoting import LINE_TOKENS, cut, one_line
 

@@ -1,7 +1,8 @@
-"""Scopes of routes."""
+"""Scopes of routes, and the knowledge bases that a caller may use."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import Depends, Request, Security
@@ -9,7 +10,9 @@ from fastapi.security import HTTPBearer, SecurityScopes
 
 from kbkit.access import ALL, Scope
 from kbkit.access import Caller as AccessCaller
+from kbkit.errors import NotFoundError
 from kbkit.jobs import Jobs
+from kbkit.knowledge_base import KnowledgeBase
 from kbkit.search_processes import SearchProcesses
 from kbkit.workspace import Workspace
 
@@ -67,3 +70,29 @@ SearchesOf = Annotated[SearchProcesses, Depends(_searches)]
 """Parameter of a handler: the workspace that is served."""
 JobsOf = Annotated[Jobs, Depends(_jobs)]
 """Parameter of a handler: the jobs of that workspace."""
+
+
+def base_of(workspace: Workspace, caller: AccessCaller, name: str) -> KnowledgeBase:
+    caller.require_kb(name)
+    return workspace[name]
+
+
+def holder_of(
+    workspace: Workspace,
+    caller: AccessCaller,
+    kb: str | None,
+    holds: Callable[[KnowledgeBase], object],
+) -> KnowledgeBase:
+    """The knowledge base that holds something: the one that is named, or the first that does."""
+    if kb is not None:
+        return base_of(workspace, caller, kb)
+    missing: NotFoundError | None = None
+    for name in caller.visible(workspace):
+        found = workspace[name]
+        try:
+            holds(found)
+        except NotFoundError as error:
+            missing = missing or error
+        else:
+            return found
+    raise missing or NotFoundError("there is no knowledge base to look in yet")

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cache
+from threading import Lock
 from typing import Any, NamedTuple
 
-from kbkit.errors import ConfigError
+from kbkit.embedding.base import Embedder, Vector
+from kbkit.embedding.fitted import FittedEncoder
+from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError, KbkitError
 from kbkit.models import Filters, Mode
-from kbkit.models.scores import MAX_QUERY_LENGTH
+from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.recipes import RetrievalSpec
+from kbkit.stores.catalog import query_encoders
+from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.graph_tables import GraphTable
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.subjects import entity_id
+from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.text.language import stop_words
 from kbkit.validation import check_integer, check_text
 
@@ -136,3 +149,167 @@ def _spans(words: Sequence[str]) -> Iterator[tuple[tuple[int, int], str]]:
             common = length == 1 and bare.lower() in stop_words("english")
             if bare and not (common and bare == text.rstrip(".,:;!?")):
                 yield (start, start + length), bare
+
+
+_AGAIN = 30.0
+"""Seconds after which a model that could not be reached is asked again."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """Vector of a query, or the reason why it is missing.
+
+    Attributes:
+        vector: The vector; ``None`` if only words can be searched.
+        note: Note for the reader.
+    """
+
+    vector: Vector | None = None
+    note: str = ""
+
+
+@dataclass(slots=True)
+class QueryEncoder:
+    """Embeds the queries of one knowledge base.
+
+    Attributes:
+        embedder: Returns the embedder of a knowledge base's row.
+    """
+
+    database: Database
+    embedder: Callable[[KnowledgeBaseRow], Embedder]
+    _fitted: tuple[datetime, FittedEncoder] | None = None
+    _checked: tuple[int, KnowledgeBaseRow, FittedEncoder | None] | None = None
+    _unreached: tuple[float, EmbedderUnreachableError] | None = None
+
+    def encode(
+        self,
+        row: KnowledgeBaseRow,
+        settings: RetrievalSpec,
+        mode: Mode,
+        text: str,
+        terms: Sequence[str],
+    ) -> QueryVector:
+        note = ""
+        if settings.query_encoder == "fitted":
+            fitted = self._load(row)
+            if fitted is not None:
+                return QueryVector(fitted.encode(terms))
+            note = f"{row.name}: its model embedded the query, since no query encoder is fitted yet"
+        problem: KbkitError | None = None if mode is Mode.DENSE else self._waited_for()
+        if problem is None:
+            vector, problem = self._asked(row, text)
+            if vector is not None:
+                return QueryVector(vector, note)
+        fitted = self._load(row)
+        if fitted is not None:
+            said = "its fitted query encoder embedded the query"
+            return QueryVector(fitted.encode(terms), f"{row.name}: {said}, since {problem}")
+        if mode is Mode.DENSE and problem is not None:
+            raise problem
+        return QueryVector(
+            None, f"{row.name}: its passages were searched by words only, since {problem}"
+        )
+
+    def _waited_for(self) -> EmbedderUnreachableError | None:
+        """Return a recent connection error: a timeout takes long, and somebody waits."""
+        if self._unreached is None or time.monotonic() > self._unreached[0]:
+            return None
+        return self._unreached[1]
+
+    def _asked(
+        self, row: KnowledgeBaseRow, text: str
+    ) -> tuple[Vector, None] | tuple[None, KbkitError]:
+        """The model's vector, or why it cannot be had."""
+        try:
+            embedder = self.embedder(row)
+        except (ConfigError, EmbedderError) as error:
+            return None, error
+        try:
+            return embedder.embed_query(text), None
+        except EmbedderUnreachableError as error:
+            self._unreached = time.monotonic() + _AGAIN, error
+            return None, error
+
+    def _load(self, row: KnowledgeBaseRow) -> FittedEncoder | None:
+        """The fitted encoder as it is now; ``None`` where none is fitted to these vectors."""
+        changes = self.database.changes()
+        if self._checked is None or self._checked[:2] != (changes, row):
+            self._checked = changes, row, self._read(row)
+        return self._checked[2]
+
+    def _read(self, row: KnowledgeBaseRow) -> FittedEncoder | None:
+        with self.database.read() as transaction:
+            there = query_encoders.fitted_to(transaction, row.id)
+            if there is None or there[0] != row.embedder:
+                return None
+            held = self._fitted
+            if held is not None and held[0] == there[1]:
+                return held[1]
+            stored = query_encoders.load(transaction, row.id)
+        if stored is None:
+            return None
+        state = stored.state
+        fitted = FittedEncoder(state.embedder, stored.terms, stored.vectors, state.report)
+        self._fitted = state.fitted_at, fitted
+        return fitted
+
+
+_KEPT = 256
+"""Queries whose vectors are kept: people ask again, and pages of hits ask the same."""
+
+
+@dataclass(slots=True)
+class CardQueryEncoder:
+    """Embeds the queries of one knowledge base for its cards.
+
+    Attributes:
+        embedder: Returns the summaries' embedder of a knowledge base's row.
+    """
+
+    embedder: Callable[[KnowledgeBaseRow], Embedder]
+    _kept: OrderedDict[tuple[str, str], Vector] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def encode(self, row: KnowledgeBaseRow, chunks: ChunkTable, text: str) -> Future[QueryVector]:
+        """Return a future of the query's vector; with a reason if there is none."""
+        if not chunks.card_embedder:
+            return _known(QueryVector())
+        key = (chunks.card_embedder, text)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return _known(QueryVector(self._kept[key]))
+        # as these chunks show it, in case others are searched by now
+        shown = replace(row, card_embedder=chunks.card_embedder)
+        return _threads().submit(self._embed, shown, text)
+
+    def _embed(self, row: KnowledgeBaseRow, text: str) -> QueryVector:
+        try:
+            embedder = self.embedder(row)
+            if embedder.fingerprint != row.card_embedder:
+                return QueryVector(
+                    note=(
+                        f"{row.name}: its document summaries were embedded by {row.card_embedder}, "
+                        f"which is not installed; `kbkit refresh {row.name}` embeds them again"
+                    )
+                )
+            vector = embedder.embed_query(text)
+        except (ConfigError, EmbedderError) as error:
+            return QueryVector(note=f"{row.name}: cards were not searched, since {error}")
+        with self._lock:
+            self._kept[row.card_embedder, text] = vector
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return QueryVector(vector)
+
+
+def _known(vector: QueryVector) -> Future[QueryVector]:
+    found: Future[QueryVector] = Future()
+    found.set_result(vector)
+    return found
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="kbkit-cards")

@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from kbkit.embedding.static import count_tokens
 from kbkit.models import Chunk, Citation, Hit, Hits
-from kbkit.models.plain import quotation_mark
+from kbkit.models.values import quotation_mark
 
 NOTHING = "Nothing was found; ask in other words."
 """Placeholder without quotations."""

@@ -13,11 +13,10 @@ import numpy as np
 from kbkit.embedding.base import Embedder, Vector
 from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Mode, RatingTotal
-from kbkit.models.scores import fold_query
+from kbkit.models.reports import fold_query
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
 from kbkit.retrieval.bm25 import bm25_scores
 from kbkit.retrieval.candidates.base import Candidates, Corpus, EncodedQuery, QueryGraph, cosines
-from kbkit.retrieval.candidates.legs import find_candidates
 from kbkit.retrieval.candidates.masks import FilterMasks
 from kbkit.retrieval.candidates.snapshot import (
     CatalogCorpus,
@@ -25,13 +24,12 @@ from kbkit.retrieval.candidates.snapshot import (
     is_coded,
     scan_is_faster,
 )
-from kbkit.retrieval.fusion import Scores, rating_prior
-from kbkit.retrieval.postprocess import hits_needed
-from kbkit.retrieval.query import Query
-from kbkit.retrieval.query_vectors import CardQueryEncoder, QueryEncoder, QueryVector
-from kbkit.retrieval.questions import LearnedQuestions
+from kbkit.retrieval.candidates.words import find_candidates
+from kbkit.retrieval.encoder_fitting import LearnedQuestions
+from kbkit.retrieval.fusion import Scores, hits_needed, rating_prior
+from kbkit.retrieval.query import CardQueryEncoder, Query, QueryEncoder, QueryVector
 from kbkit.retrieval.ranking import CandidatePool
-from kbkit.stores.catalog import corpus, knowledge_bases, questions, ratings
+from kbkit.stores.catalog import corpus, knowledge_bases, query_encoders, ratings
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
@@ -228,12 +226,12 @@ class Retriever:
         now = _State(changes, row, spec, totals, rated, corpus.indexes(transaction, row.id))
         if not (totals.chunks and spec.learning.questions):
             return now
-        count = questions.count(transaction, row.id)
+        count = query_encoders.count(transaction, row.id)
         if known and same and (known.rated, known.question_vectors) == (rated, count):
             return replace(now, question_vectors=count, questions=known.questions)
         learned = LearnedQuestions.of(
-            questions.learned(transaction, row.id),
-            questions.vectors_of(transaction, row.id),
+            query_encoders.learned(transaction, row.id),
+            query_encoders.vectors_of(transaction, row.id),
             spec.language,
         )
         return replace(now, question_vectors=count, questions=learned if learned.texts else None)

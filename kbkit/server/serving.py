@@ -22,7 +22,7 @@ from kbkit.processes import ending_signals
 from kbkit.rest.app import application, is_loopback
 from kbkit.rest.settings import ServerSettings
 from kbkit.search_processes import SWITCH_SECONDS, SearchProcesses
-from kbkit.server.protocol import http_protocol
+from kbkit.server.mcp import http_protocol
 from kbkit.stores.stores import Stores
 from kbkit.workspace import Workspace, stores_of
 

@@ -2,15 +2,127 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Protocol
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from kbkit.engine import Engine, LocalEngine
+from kbkit.globs import split_glob
 from kbkit.models import PageRecord, SourceDocument
-from kbkit.sources.places import DiskPlace
+
+# Drive letters and backslashes are paths on Windows alone: elsewhere `C:/docs` is a name like any.
+_LOCAL = re.compile(r"file:|[A-Z]:[\\/]|[\\/]" if os.name == "nt" else "file:|/", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DiskPlace:
+    """A folder or file that a source names.
+
+    Attributes:
+        root: Absolute path. It never leaves this machine.
+        name: Name in URIs, with forward slashes; ``""`` for the base of relative paths.
+    """
+
+    root: Path
+    name: str
+
+    @classmethod
+    def of(cls, path: str, base: Path) -> DiskPlace:
+        """The place that a path, or the folder that a glob starts at, names.
+
+        What lies below the base folder is called as it is from there. Anything else is called after
+        its last part: what stands above that is this machine's, and a user's folder is named by
+        who that is.
+
+        Args:
+            path: Path as in a recipe.
+            base: Folder that relative paths start from.
+        """
+        full = Path(path).expanduser()
+        if not (base / full).exists():
+            full = Path(split_glob(path.replace(os.sep, "/"))[0]).expanduser()
+        root, start = _absolute(base / full), _absolute(base)
+        if root.is_relative_to(start) and start != Path(start.anchor):
+            inside = root.relative_to(start).as_posix()
+            return cls(root, "" if inside == "." else inside)
+        return cls(root, "" if root == _absolute(Path.home()) else root.name)
+
+    def uri(self, path: Path) -> str:
+        """The URI of a file in it, or of itself."""
+        inside = _absolute(path).relative_to(self.root).as_posix()
+        return "/".join(part for part in (self.name, inside) if part not in ("", "."))
+
+    def apart(self, others: Iterable[DiskPlace]) -> DiskPlace:
+        """Return this place with a number in its name, if its URIs would clash with others."""
+        taken = list(others)
+        found, number = self, 1
+        while any(found._clashes(other) for other in taken):
+            number += 1
+            name = PurePosixPath(self.name or self.root.name or "files")
+            found = replace(self, name=str(name.with_stem(f"{name.stem}-{number}")))
+        return found
+
+    def _clashes(self, other: DiskPlace) -> bool:
+        if self.name == other.name:
+            return self.root != other.root
+        for outer, inner in ((self, other), (other, self)):
+            name = PurePosixPath(inner.name)
+            if name.is_relative_to(outer.name):
+                there = outer.root / name.relative_to(outer.name)
+                return there != inner.root and there.exists()
+        return False
+
+
+def published_uri(uri: str, base: Path | None = None) -> str:
+    """Replace a path of this machine by a URI that does not reveal where the file lies.
+
+    The result depends on the path and ``base`` alone, not on the working directory or the home
+    folder: a path below ``base`` becomes relative to it, and any other becomes the last two parts
+    of the path, with a digest of the whole folder. Other URIs stay as they are, and so does a path
+    such as ``/guide/a.html`` where no file exists, which may be one of a site.
+    """
+    if not _LOCAL.match(uri):
+        return uri
+    is_file = uri.lower().startswith("file:")
+    try:
+        bare, hash_, fragment = uri.partition("#") if is_file else (uri, "", "")
+        path = Path(url2pathname(urlsplit(bare).path) if is_file else bare)
+        if not path.is_absolute():
+            return uri
+        full = _absolute(path)
+        if base is not None and _absolute(base) in full.parents:
+            return full.relative_to(_absolute(base)).as_posix() + hash_ + fragment
+        if not is_file and not full.exists():
+            return uri
+    except ValueError:
+        return uri
+    mark = hashlib.blake2b(os.fsencode(full.parent), digest_size=4).hexdigest()
+    return f"{full.parent.name or 'files'}-{mark}/{full.name}{hash_}{fragment}"
+
+
+def without_machine(text: str) -> str:
+    """Remove this machine's paths from a program's output.
+
+    The user's folder becomes ``~``; those of Python and of the process become ``...``.
+    """
+    if "/" not in text and "\\" not in text:
+        return text
+    for folder, sign in ((sys.prefix, "..."), (Path.cwd(), "..."), (Path.home(), "~")):
+        if len(Path(folder).parts) > 2:  # not "/usr" and the like, which say nothing
+            text = re.sub(rf"{re.escape(str(folder))}(?![\w-])", sign, text)
+    return text
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - links are to keep their own names
 
 
 class Outcome(StrEnum):

@@ -1,18 +1,211 @@
-"""Parse the front matter of Markdown and plain text."""
+"""Front matter, and the type of a document."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import yaml
 
 from kbkit.markdown.structure import document_title
+from kbkit.models import DocumentType
 from kbkit.sources.markdown import commonmark
+
+_UNTYPED = re.compile(
+    r"(?:what-?s-?new|change-?logs?|changes|news|history|release-?(?:notes?|log|s)?|releases|"
+    r"relnotes|blogs?|posts?|authors?|contributors|credits|download|about|search|index|genindex|"
+    r"contents|toc|sitemap|home|roadmap|todo|(?:py-)?modindex|help|help-doc)"
+)
+_NAMES: tuple[tuple[DocumentType, re.Pattern[str]], ...] = (
+    (DocumentType.FAQ, re.compile(r"\w*faqs?|q-and-a|qna|frequently-asked-questions")),
+    (
+        DocumentType.TUTORIAL,
+        re.compile(
+            r"\w*tutorial(?:-?\d+)?|tutorial-[\w-]+|quick-?start|getting-?started|"
+            r"first-steps|walkthrough"
+        ),
+    ),
+    (
+        DocumentType.POLICY,
+        re.compile(
+            r"licen[cs]es?|copying|copyright|legal|code-of-conduct|terms-of-(?:use|service)|"
+            r"(?:privacy|security|cookie|acceptable-use)-policy|privacy"
+        ),
+    ),
+    (
+        DocumentType.REFERENCE,
+        re.compile(
+            r"glossary|api|api-?reference|apidocs?|reference|cli-reference|"
+            r"cli|command-?line(?:-?(?:reference|interface|options))?"
+        ),
+    ),
+)
+_FOLDERS: dict[str, DocumentType] = {
+    **dict.fromkeys(
+        str.split(
+            "quickstart quick-start getting-started howto how-to howtos "
+            "how-tos walkthroughs codelab codelabs lessons"
+        ),
+        DocumentType.TUTORIAL,
+    ),
+    **dict.fromkeys(("faq", "faqs"), DocumentType.FAQ),
+    **dict.fromkeys(
+        str.split(
+            "reference references ref api apidoc apidocs api-reference api-docs c-api capi "
+            "c3ref javadoc library stdlib command commands cmd cmds cmdref man man-pages "
+            "manpages glossary syntax mod functions"
+        ),
+        DocumentType.REFERENCE,
+    ),
+    **dict.fromkeys(
+        str.split(
+            "guide guides user-guide userguide users-guide developer-guide dev-guide "
+            "admin-guide handbook topics runbook runbooks"
+        ),
+        DocumentType.MANUAL,
+    ),
+    **dict.fromkeys(("openapi", "swagger", "rest-api"), DocumentType.API_SPEC),
+}
+_LESSONS = re.compile(r"tutorials?(?:-[\w-]+)?")
+_TITLES: tuple[tuple[DocumentType, re.Pattern[str]], ...] = (
+    (DocumentType.FAQ, re.compile(r"\bFAQs?\b|frequently asked questions", re.I)),
+    (
+        DocumentType.POLICY,
+        re.compile(
+            r"(?:privacy|security|cookie|acceptable use) policy$|terms of (?:use|service)|"
+            r"^(?:contributor )?code of conduct$|^(?:the )?[\w -]{0,20}\blicen[cs]e$|"
+            r"\bcopyright$",
+            re.I,
+        ),
+    ),
+    (
+        DocumentType.TUTORIAL,
+        re.compile(
+            r"\btutorial\b|^getting started\b|^quick ?-?start\b|"
+            r"^first steps\b|\bwalkthrough$|^your first\b",
+            re.I,
+        ),
+    ),
+    (
+        DocumentType.API_SPEC,
+        re.compile(r"^[\w -]*\b(?:REST|HTTP|GraphQL) API$|\bOpenAPI spec", re.I),
+    ),
+    (
+        DocumentType.REFERENCE,
+        re.compile(
+            r"\b(?:api|class|struct|union|interface|namespace|module|package|file|header|"
+            r"command|cli|options?|directives?|settings?|configuration|function|library|"
+            r"language|syntax|quick|protocol) reference(?: guide)?$|"
+            r"^reference(?: guide)?$|^API\b|^glossary$|"
+            r"^[\w:.<>~]+ (?:class|struct|interface|enum|namespace|module)$",
+            re.I,
+        ),
+    ),
+    (
+        DocumentType.MANUAL,
+        re.compile(
+            r"^guide to\b|(?<!style )\bguide$|\bhandbook$|\brunbook\b|"
+            r"\b(?:user|administrator)['’]?s?['’]? manual$",
+            re.I,
+        ),
+    ),
+)
+_NOT_TITLES = re.compile(
+    r"^(?:what['’]s new|change ?log|release notes?|news|changes in|release \d)|"
+    r"\brelease notes?$|\bversion [\d.]+$",
+    re.I,
+)
+_HEADING = re.compile(r"(?m)^#{1,6} (.+?)[ \t]*(?:\{#[^}\n]*\})?[ \t]*$")
+_MANUAL_PAGE = re.compile(r"^[\w.+:-]+\(\d\w{0,3}\)")
+_SIGNATURE = re.compile(
+    r"^`?(?:(?:class|struct|enum|exception|method|property|type|typedef|macro|event|command|"
+    r"variable|attribute|constant|async|static|function|interface|trait|directive)[ :].|"
+    r"[\w.:*& <>\[\]-]*[\w>]\(.*\))",
+    re.I,
+)
+_DOTTED = re.compile(r"^`?[A-Za-z_]\w*(?:(?:\.|::)\w+)+`?$|^`[^`\s]+`$")
+_ENDPOINT = re.compile(r"^`?(?:GET|POST|PUT|PATCH|DELETE|HEAD) /[\w{}/.:-]*")
+_STEP = re.compile(r"^(?:step|part|lesson) \d", re.I)
+_READ = 200_000
+_MAX, _FEW = 0.6, 0.25  # shares of headings
+_QUESTIONS = 5
+_SHORT = 60  # characters of a page that says next to nothing
+
+
+def detect(
+    uri: str, title: str, content: str, template: DocumentType | None = None
+) -> DocumentType:
+    folders, name = _path(uri)
+    if name and (named := _named(name)):
+        return named
+    if _NOT_TITLES.search(title) or (not folders and not name):
+        return DocumentType.OTHER
+    headings = _HEADING.findall(content[:_READ])
+    inner = headings[1:] if content.startswith("# ") or headings[:1] == [title] else headings
+    for kind, pattern in () if folders[-1:] == [name] else _TITLES:
+        if pattern.search(title):
+            return kind
+    if template is not None:
+        return template
+    described = _described(inner)
+    if _MANUAL_PAGE.match(title) or _is_manual_page(headings) or described >= _MAX:
+        return DocumentType.REFERENCE
+    for folder in reversed(folders if len(content) >= _SHORT else []):
+        if _UNTYPED.fullmatch(folder):
+            return DocumentType.OTHER
+        told = DocumentType.TUTORIAL if _LESSONS.fullmatch(folder) else _FOLDERS.get(folder)
+        if told is DocumentType.MANUAL and described > _FEW:
+            return DocumentType.OTHER  # the folder says one thing, the page another
+        if told is not None:
+            return told
+    return _by_headings(inner)
+
+
+def _path(uri: str) -> tuple[list[str], str]:
+    """Folders and name of a document, in lower case; an index is called as its folder."""
+    path = unquote(urlsplit(uri).path if "://" in uri else uri).lower().replace("_", "-")
+    segments = [segment for segment in re.split(r"[/\\]", path) if segment]
+    if not segments:
+        return [], ""
+    name = re.sub(r"\.[a-z]{1,8}$", "", segments[-1])
+    if re.fullmatch(r"index(?:\.[a-z]{2})?", name) and len(segments) > 1:
+        return segments[:-1], segments[-2]
+    return segments[:-1], name
+
+
+def _named(name: str) -> DocumentType | None:
+    if _UNTYPED.fullmatch(name):
+        return DocumentType.OTHER
+    return next((kind for kind, pattern in _NAMES if pattern.fullmatch(name)), None)
+
+
+def _is_manual_page(headings: Iterable[str]) -> bool:
+    first = [heading.casefold() for heading in headings][:4]
+    return "synopsis" in first and bool({"name", "description"} & set(first))
+
+
+def _described(headings: list[str]) -> float:
+    """Return the share of headings that look like identifiers; 0 if there are hardly any."""
+    signatures = sum(bool(_SIGNATURE.match(one) or _DOTTED.match(one)) for one in headings)
+    return signatures / len(headings) if signatures >= 3 else 0.0
+
+
+def _by_headings(headings: list[str]) -> DocumentType:
+    questions = sum(heading.endswith("?") for heading in headings)
+    if questions >= _QUESTIONS and questions * 5 >= len(headings) * 3:
+        return DocumentType.FAQ
+    if sum(bool(_ENDPOINT.match(heading)) for heading in headings) >= 3:
+        return DocumentType.API_SPEC
+    steps = sum(bool(_STEP.match(heading)) for heading in headings)
+    if steps >= 3 and steps >= _FEW * len(headings):  # else it is one of many things there
+        return DocumentType.TUTORIAL
+    return DocumentType.OTHER
+
 
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _MAX_FRONT = 20_000

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from kbkit.models.plain import valid_values
+from kbkit.models.values import valid_values
 
 _DEEPEST = 200
 _MAX = 3_000_000  # values in all, those behind aliases counted each time

@@ -16,10 +16,9 @@ from typing import Any, cast
 from kbkit.errors import ConfigError
 from kbkit.models import DocumentType, SourceDocument
 from kbkit.recipes import AnySource, SourceSpec, parse_source
-from kbkit.sources.base import Outcome, SourceEvent
+from kbkit.sources.base import Outcome, SourceEvent, published_uri
 from kbkit.sources.formats import FORMATS
 from kbkit.sources.front_matter import json_value, read_text
-from kbkit.sources.places import published_uri
 
 _URLS = ("url", "URL", "source_url", "page_url", "link", "source")
 _PATHS = ("file_path", "path", "source")

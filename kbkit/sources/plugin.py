@@ -10,8 +10,7 @@ from kbkit.errors import KbkitError, SourceError
 from kbkit.models import License, SourceDocument
 from kbkit.plugins import SOURCES, make
 from kbkit.recipes import PluginSource
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent, SourceReader
-from kbkit.sources.places import published_uri
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent, SourceReader, published_uri
 
 
 class PluginReader:

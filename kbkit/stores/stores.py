@@ -13,8 +13,7 @@ from kbkit.errors import WorkspaceError
 from kbkit.stores.catalog import reading, runs
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.knowledge_bases import BUILT_IN
-from kbkit.stores.chroma.address import ChromaAddress
-from kbkit.stores.chroma.server import ChromaServer
+from kbkit.stores.chroma.connection import ChromaAddress, ChromaServer
 from kbkit.stores.chroma.store import ChromaStore
 from kbkit.stores.copier import copy_folder
 from kbkit.stores.graph_tables import GraphTables
@@ -134,8 +133,7 @@ class Stores:
     ) -> Stores:
         _make_folder(folder)
         if database_url:
-            from kbkit.stores.postgres.database import PostgresDatabase
-            from kbkit.stores.postgres.home import other_home
+            from kbkit.stores.postgres.database import PostgresDatabase, other_home
 
             server = PostgresDatabase(database_url)
             place = chroma.place if chroma else ""
@@ -254,7 +252,7 @@ class Destination:
         catalog, it gets the pictures, and the folder stays the one of files and entries.
         """
         if self.folder is None:
-            from kbkit.stores.postgres.home import other_home
+            from kbkit.stores.postgres.database import other_home
 
             other_home(self.database, origin)
             return (_IMAGES,) if take_images(self.images, images) else ()

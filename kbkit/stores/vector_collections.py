@@ -14,10 +14,9 @@ import numpy as np
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
 from kbkit.stores.catalog import corpus, knowledge_bases, outbox
-from kbkit.stores.catalog.database import Database, Transaction
+from kbkit.stores.catalog.database import Database, Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.outbox import OutboxEntry
-from kbkit.stores.catalog.packing import unpack
 from kbkit.stores.vector_store import CatalogVectors, MissingCollectionError, VectorStore, suffix_of
 
 _BATCH = 1_000

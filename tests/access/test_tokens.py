@@ -8,7 +8,7 @@ import sqlalchemy as sa
 import kbkit
 from kbkit.access import ALL, TOKEN, Access, Caller, Scope, Tokens
 from kbkit.errors import ConfigError, ConflictError, ForbiddenError, NotFoundError, TokenError
-from kbkit.stores.catalog.server_schema import tokens as table
+from kbkit.stores.catalog.workspace_schema import tokens as table
 from kbkit.workspace import stores_of
 
 

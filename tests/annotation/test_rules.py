@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbkit.annotation.gazetteer import GivenName, NameGazetteer
-from kbkit.annotation.rules import RulesAnnotator
+from kbkit.annotation.problems import RulesAnnotator
 from kbkit.models import EntityType as T
 from kbkit.models import Frame
 from tests.annotation.documents import passage

@@ -15,7 +15,7 @@ from filelock import FileLock
 
 import kbkit
 from kbkit.export import build_site
-from kbkit.export.mkdocs.project import SEPARATOR, theme
+from kbkit.export.mkdocs.build import SEPARATOR, theme
 from tests.browser.chrome import TIMEOUT
 from tests.browser.layout import settle
 

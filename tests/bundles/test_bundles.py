@@ -290,20 +290,21 @@ def test_a_backup_is_of_one_moment_while_others_write(tmp_path):
 KILLED = """
 import os, signal, sys
 import kbkit
-from kbkit.bundles import placing, restoring
+from kbkit.bundles import restoring
+from kbkit.bundles import restoring
 from kbkit.entries.store import EntryStore
 place, folder, bundle = sys.argv[1:]
 def kill(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 if place == "rows":
-    placing.Placement.put = kill
+    restoring.Placement.put = kill
 elif place == "files":
     EntryStore.place = kill
 elif place == "commit":
-    put = placing.Placement.put
-    placing.Placement.put = lambda *a: (put(*a), kill())
+    put = restoring.Placement.put
+    restoring.Placement.put = lambda *a: (put(*a), kill())
 elif place == "committed":
-    placing.commitments.forget = kill
+    restoring.commitments.forget = kill
 kbkit.open(folder).restore(bundle)
 """
 

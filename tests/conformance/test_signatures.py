@@ -10,22 +10,27 @@ from kbkit import KnowledgeBase, Workspace
 from kbkit.client import AsyncWorkspace, RemoteWorkspace
 from kbkit.client.annotations import AsyncAnnotations, RemoteAnnotations
 from kbkit.client.calls import steps
-from kbkit.client.chunks import AsyncChunks, AsyncRatings, RemoteChunks, RemoteRatings
+from kbkit.client.chunks import (
+    AsyncChunks,
+    AsyncRatings,
+    AsyncSources,
+    RemoteChunks,
+    RemoteRatings,
+    RemoteSources,
+)
 from kbkit.client.documents import AsyncDocuments, RemoteDocuments
 from kbkit.client.entries import AsyncEntries, RemoteEntries
 from kbkit.client.feedback import AsyncFeedback, RemoteFeedback
 from kbkit.client.files import AsyncFiles, RemoteFiles
 from kbkit.client.graph import AsyncGraph, RemoteGraph
 from kbkit.client.knowledge_base import AsyncKnowledgeBase, RemoteKnowledgeBase
-from kbkit.client.sources import AsyncSources, RemoteSources
 from kbkit.entries.entries import Entries
 from kbkit.files.files import Files
 from kbkit.graph.graph import Graph
 from kbkit.knowledge_base.annotations import Annotations
 from kbkit.knowledge_base.chunks import Chunks
 from kbkit.knowledge_base.documents import Documents
-from kbkit.knowledge_base.feedback import Feedback
-from kbkit.knowledge_base.ratings import Ratings
+from kbkit.knowledge_base.feedback import Feedback, Ratings
 from kbkit.knowledge_base.sources import Sources
 
 ONLY_LOCAL = {

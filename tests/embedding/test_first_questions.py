@@ -8,9 +8,9 @@ import pytest
 
 from kbkit.embedding import onnx, open_embedder
 from kbkit.embedding.files import distribution_file
-from kbkit.embedding.first_questions import MiniLmEmbedder
-from kbkit.embedding.minilm import minilm_weights, token_vectors
+from kbkit.embedding.models import minilm_weights, token_vectors
 from kbkit.embedding.onnx import OnnxEmbedder
+from kbkit.embedding.short_texts import MiniLmEmbedder
 from kbkit.errors import EmbedderError
 from kbkit.recipes import OnnxEmbedding
 

@@ -5,8 +5,7 @@ import pytest
 
 from kbkit.embedding import open_embedder
 from kbkit.embedding.fitted import MAX_QUERY_ROWS, FittedEncoder, fit
-from kbkit.embedding.regression import MAX_TERMS
-from kbkit.embedding.term_vectors import term_vectors
+from kbkit.embedding.regression import MAX_TERMS, term_vectors
 from kbkit.errors import EmbedderError
 from kbkit.recipes import StaticEmbedding
 from kbkit.text import analyzer

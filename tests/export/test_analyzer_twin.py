@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import Stemmer
 
-from kbkit.export.index.stemmers import stemmer_source
+from kbkit.export.index.terms import stemmer_source
 from kbkit.text import Analyzer
 from kbkit.text.language import stop_words
 from tests.manuals import MANUALS, manual

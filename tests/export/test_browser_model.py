@@ -13,7 +13,7 @@ import kbkit
 from kbkit.embedding.onnx import OnnxEmbedder
 from kbkit.export.index import write_index
 from kbkit.export.index.writer import index_folder
-from kbkit.export.mkdocs.graph_picture import write_browser_model
+from kbkit.export.mkdocs.page_head import write_browser_model
 from kbkit.publishing.index_content import index_content
 from kbkit.publishing.published_index import PublishedIndex
 from kbkit.recipes import OnnxEmbedding

@@ -21,7 +21,7 @@ from kbkit import config
 from kbkit.embedding import static
 from kbkit.export import export_pages
 from kbkit.export.manifest import MANIFEST
-from kbkit.export.mkdocs.project import SEPARATOR, theme
+from kbkit.export.mkdocs.build import SEPARATOR, theme
 from kbkit.recipes import SiteSpec, load_recipe
 
 ROOT = Path(__file__).parents[2]

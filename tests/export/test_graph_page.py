@@ -11,8 +11,8 @@ import yaml
 import kbkit
 from kbkit.errors import ExportError
 from kbkit.export import build_site
-from kbkit.export.mkdocs import graph_picture
-from kbkit.export.mkdocs.project import theme
+from kbkit.export.mkdocs import page_head
+from kbkit.export.mkdocs.build import theme
 from kbkit.publishing import graph_facts, publisher
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
 
@@ -102,7 +102,7 @@ def test_what_is_not_drawn_is_read_in_parts(workspace, tmp_path, monkeypatch):
     whole = data(tmp_path / "all")
     assert (whole["undrawn"], whole["further"]) == ([], [])
     monkeypatch.setattr(graph_facts, "MAX_DRAWN", 2)
-    monkeypatch.setattr(graph_picture, "_ROWS", 2)
+    monkeypatch.setattr(page_head, "_ROWS", 2)
     report = kb.export(folder=tmp_path / "site")
     found = data(tmp_path / "site/docs")
     assert (len(found["nodes"]), found["total"]) == (2, whole["total"])

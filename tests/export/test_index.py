@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import kbkit
 from kbkit.errors import ExportError
 from kbkit.export.index import packing, write_index
-from kbkit.export.index.quantization import quantize
+from kbkit.export.index.packing import quantize
 from kbkit.export.index.terms import TERM_BYTES, pack_postings, split_by_size, utf16_key
 from kbkit.export.index.writer import DESCRIPTOR, TEXT_BYTES, index_folder, is_written
 from kbkit.publishing.index_content import index_content, index_state

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbkit.export.pages.links import LinkMap
+from kbkit.export.pages.paths import LinkMap
 
 BASE = "https://docs.example.org/guide/start.html"
 PATH = "pages/docs.example.org/guide/start.md"

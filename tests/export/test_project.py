@@ -12,8 +12,7 @@ import yaml
 
 from kbkit.errors import ConfigError, ExportError
 from kbkit.export import build_site, export_pages, serve_site, write_project
-from kbkit.export.mkdocs.build import name_parts
-from kbkit.export.mkdocs.project import CONFIG, SEPARATOR
+from kbkit.export.mkdocs.build import CONFIG, SEPARATOR, name_parts
 from kbkit.recipes import SiteSpec
 
 

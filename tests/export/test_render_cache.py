@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from kbkit.export.mkdocs.render_cache import RenderCache
+from kbkit.export.mkdocs.site_pages import RenderCache
 from kbkit.markdown.rendering import render
 
 TEXT = "# T {#t}\n\n[in](in.md#a), [out](http://x.example), ![p](p.svg)\n\n```python\nx = 1\n```"

@@ -17,11 +17,11 @@ import kbkit
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.errors import ExportError
 from kbkit.export.index import IndexedCards, write_index
-from kbkit.export.index.quantization import Form
+from kbkit.export.index.packing import Form
 from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.guides_index import guides_content
 from kbkit.export.mkdocs.page_head import bundle, content_security_policy, scripts
-from kbkit.export.mkdocs.search_box import SiteSearch
+from kbkit.export.mkdocs.search import SiteSearch
 from kbkit.publishing.index_content import index_content
 from kbkit.publishing.published_index import ASKED, PublishedIndex
 from kbkit.recipes import MirrorSource

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from kbkit.feedback.agreement import ordinal_alpha
+from kbkit.feedback.statistics import ordinal_alpha
 
 
 def test_the_published_example_has_its_published_alpha():

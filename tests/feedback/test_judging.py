@@ -3,8 +3,7 @@
 import pytest
 
 from kbkit.errors import ConfigError, KbkitError, NotFoundError
-from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.loading import load_queries
+from kbkit.feedback.judgements import Judgements, load_queries
 from kbkit.recipes import Question
 
 QUERIES = ["how long does bread rise", "milk in tea"]

@@ -11,7 +11,7 @@ import kbkit
 from kbkit.knowledge_base import handle_of
 from kbkit.recipes import LearningSpec, RetrievalSpec
 from kbkit.retrieval.query import Query
-from kbkit.stores.catalog import questions
+from kbkit.stores.catalog import query_encoders
 from kbkit.stores.snapshots.snapshots import Snapshots
 
 ASKED = "what comes out of the oven at breakfast"
@@ -86,11 +86,11 @@ def test_a_rating_that_is_taken_back_leaves_nothing(kb, tea):
     rating = kb.rate(tea, 5, query=ASKED)
     database, kb_id = handle_of(kb).stores.database, kb.id
     with database.read() as transaction:
-        assert questions.count(transaction, kb_id) == 1
+        assert query_encoders.count(transaction, kb_id) == 1
     kb.ratings.delete(rating.id)
     assert all(hit.parts.learned == 0 for hit in kb.search(ASKED))
     with database.read() as transaction:
-        assert questions.count(transaction, kb_id) == 0
+        assert query_encoders.count(transaction, kb_id) == 0
 
 
 def test_one_of_two_ratings_taken_back_leaves_the_other(kb, tea):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from kbkit.errors import ConfigError
-from kbkit.feedback.judging_pool import JudgingPool
+from kbkit.feedback.judging import JudgingPool
 from kbkit.models import Mode
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import kbkit
 from kbkit.errors import ConfigError, RecipeError
-from kbkit.ingest.reembed import embed_sums
+from kbkit.ingest.embedding import embed_sums
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Progress
 from kbkit.recipes import (

@@ -1,6 +1,6 @@
 import pytest
 
-from kbkit.markdown.opening_words import MAX_LENGTH, opening_words, passage_ends
+from kbkit.markdown.structure import MAX_LENGTH, opening_words, passage_ends
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-from kbkit.models.plain import did_you_mean
+from kbkit.models.values import did_you_mean
 
 
 def test_a_suggestion_is_the_nearest_name_or_a_bounded_list():

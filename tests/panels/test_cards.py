@@ -6,9 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbkit.models import Chunk, DocumentState, DocumentType, Hit, ScoreParts
-from kbkit.panels.search.cards import ContextWindow, ago, card, score
-from kbkit.panels.search.highlighting import Highlighter
-from kbkit.panels.search.rating_summary import RatingSummary
+from kbkit.panels.search.results import ContextWindow, Highlighter, RatingSummary, ago, card, score
 from kbkit.text import analyzer
 
 ENGLISH = analyzer()

@@ -1,6 +1,6 @@
 import asyncio
 
-from kbkit.panels.debounce import Debouncer
+from kbkit.panels.updates import Debouncer
 from tests.panels.event_loop import LoopClock
 
 

@@ -9,7 +9,7 @@ import pytest
 from kbkit.errors import KbkitError
 from kbkit.markdown.plain_text import plain_text
 from kbkit.panels import DocumentsPanel
-from kbkit.panels.documents.tree import MAX_FOUND, DocumentTree
+from kbkit.panels.documents.panel import MAX_FOUND, DocumentTree
 from kbkit.panels.text_rendering import MAX_LENGTH
 
 SITE = "https://docs.example.org/en/latest"

@@ -11,7 +11,7 @@ import kbkit
 from kbkit.errors import ConfigError, RecipeError
 from kbkit.knowledge_base import handle_of
 from kbkit.panels import EvalPanel
-from kbkit.panels.evaluation.panel import comparison
+from kbkit.panels.evaluation import comparison
 from kbkit.recipes import Question, RetrievalSpec
 
 PAGES = {

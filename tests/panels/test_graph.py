@@ -6,7 +6,7 @@ import pytest
 
 import kbkit
 from kbkit.panels import GraphPanel
-from kbkit.panels.graph.content import target_of
+from kbkit.panels.graph import target_of
 
 HOSTILE = "<script>boom()</script> \u202egnp.exe \x07 " + "long " * 80
 

@@ -1,6 +1,6 @@
 import pytest
 
-from kbkit.panels.search.highlighting import Highlighter
+from kbkit.panels.search.results import Highlighter
 from kbkit.text import analyzer
 
 ENGLISH = analyzer()

@@ -13,7 +13,7 @@ from kbkit.errors import ConfigError
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import Improvement
 from kbkit.panels import IngestPanel
-from kbkit.panels.ingest.report import MAX_PROBLEMS, problems
+from kbkit.panels.ingest.panel import MAX_PROBLEMS, problems
 from kbkit.panels.ingest.source_form import SourceForm, source_models
 from tests.waiting import until
 

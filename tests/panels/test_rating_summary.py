@@ -1,7 +1,7 @@
 from datetime import UTC, datetime
 
 from kbkit.models import Rating, Target, TargetKind
-from kbkit.panels.search.rating_summary import RatingSummary, summarize
+from kbkit.panels.search.results import RatingSummary, summarize
 
 
 def rating(score, query="q", rater="me", target="c1"):

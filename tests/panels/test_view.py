@@ -6,7 +6,7 @@ import pytest
 import traitlets
 
 import kbkit.panels
-from kbkit.panels.view import View
+from kbkit.panels.panel import View
 
 
 @pytest.mark.parametrize("name", ["style", "layout", "tooltip", "comm"])

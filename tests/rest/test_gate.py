@@ -12,7 +12,7 @@ import pytest
 from kbkit.access import Tokens
 from kbkit.errors import LimitError
 from kbkit.rest.middleware import Rates
-from kbkit.server import protocol
+from kbkit.server import mcp
 
 
 @pytest.fixture(scope="module")
@@ -282,7 +282,7 @@ def test_headers_that_come_to_no_end_are_not_kept(client, monkeypatch):
     answer = raw(client, head, *[b"x" * 10_000] * 12)  # and no more: who kept it would wait
     assert answer == "" or answer.startswith("HTTP/1.1 431 ")
     assert client.get("/health").status_code == 200
-    monkeypatch.setattr(protocol, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(mcp, "HEADER_SECONDS", 0.2)
     assert raw(client, head) == "", "closed, and not waited for"
     # what is served quickly is served on the same connection, later too
     for _ in range(3):

@@ -12,7 +12,7 @@ from kbkit.jobs import TASKS
 from kbkit.models import Progress
 from kbkit.rest import app as rest_app
 from kbkit.rest.access import WRITE, JobsOf
-from kbkit.rest.idempotency import Once
+from kbkit.rest.middleware import Once
 from kbkit.rest.responses import answer
 
 router = APIRouter()
@@ -172,7 +172,7 @@ def test_a_key_of_one_is_none_of_anothers(client, workspace):
 def test_the_same_key_with_another_body_is_refused(workspace):
     from kbkit.access import ALL
     from kbkit.errors import ReusedKeyError
-    from kbkit.rest.idempotency import IdempotentRequests
+    from kbkit.rest.middleware import IdempotentRequests
 
     once_only = IdempotentRequests(workspace, "/import", ALL, "k")
     first = once_only({"url": "a"}, lambda: answer({"id": 1}, 201))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import kbkit
 from kbkit.errors import ConfigError, KbkitError
 from kbkit.models import Hits, Mode
-from kbkit.models.scores import MAX_QUERY_LENGTH
+from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.recipes import JsonlSource, RetrievalSpec
 
 MODES = list(Mode)

@@ -17,10 +17,10 @@ from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Mode
 from kbkit.recipes import JsonlSource, RetrievalSpec
 from kbkit.retrieval.candidates.base import EncodedQuery, top_indices
-from kbkit.retrieval.candidates.legs import find_candidates
 from kbkit.retrieval.candidates.masks import filter_mask
 from kbkit.retrieval.candidates.snapshot import CatalogCorpus, SnapshotCorpus
-from kbkit.retrieval.query_vectors import CardQueryEncoder
+from kbkit.retrieval.candidates.words import find_candidates
+from kbkit.retrieval.query import CardQueryEncoder
 from kbkit.stores.catalog import knowledge_bases, ratings, removed_chunks
 from kbkit.stores.catalog.schema import chunks, documents
 from kbkit.stores.snapshots import chunk_table

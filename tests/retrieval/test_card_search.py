@@ -176,7 +176,7 @@ def test_a_query_is_embedded_once(kb, monkeypatch):
     kb.search("is the host up", mode="lexical")
     kb.search("is the host up", retrieval=NO_CARDS)
     assert asked == ["delete file"]
-    monkeypatch.setattr("kbkit.retrieval.query_vectors._KEPT", 1)
+    monkeypatch.setattr("kbkit.retrieval.query._KEPT", 1)
     kb.search("is the host up")
     kb.search("delete file")
     assert asked == ["delete file", "is the host up", "delete file"]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from kbkit.retrieval.candidates import learned
-from kbkit.retrieval.questions import _ALIKE, LearnedQuestions
-from kbkit.stores.catalog.questions import QuestionVectors
+from kbkit.retrieval.candidates import documents
+from kbkit.retrieval.encoder_fitting import _ALIKE, LearnedQuestions
+from kbkit.stores.catalog.query_encoders import QuestionVectors
 from tests.retrieval.test_words import table
 
 pytestmark = pytest.mark.local
@@ -59,10 +59,10 @@ def test_meaning_counts_beyond_what_is_usual():
 def test_the_best_become_candidates_where_they_are_and_may_be():
     chunks = table(np.random.default_rng(0))  # seqs from 1 on
     few = {5: 0.2, 3: 0.9, 10**9: 1.0}
-    assert learned.learned_rows(few, chunks, None).tolist() == [2, 4]
+    assert documents.learned_rows(few, chunks, None).tolist() == [2, 4]
     mask = np.arange(len(chunks)) != 2
-    assert learned.learned_rows(few, chunks, mask).tolist() == [4]
+    assert documents.learned_rows(few, chunks, mask).tolist() == [4]
     many = {seq: 0.5 + 0.5 * (seq == 99) for seq in range(1, 100)}
-    rows = learned.learned_rows(many, chunks, None).tolist()
+    rows = documents.learned_rows(many, chunks, None).tolist()
     assert rows == [98, *range(29)]
-    assert learned.learned_rows({}, chunks, None).tolist() == []
+    assert documents.learned_rows({}, chunks, None).tolist() == []

@@ -11,7 +11,7 @@ from kbkit.ingest.cutting import chunk
 from kbkit.ingest.descriptions import describe
 from kbkit.knowledge_base import handle_of
 from kbkit.models import DocumentType, Mode
-from kbkit.models.scores import MAX_QUERY_LENGTH
+from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.recipes import ChunkingSpec, JsonlSource, KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.query import Query
 

@@ -11,7 +11,7 @@ import kbkit
 from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Mode
-from kbkit.models.scores import MAX_QUERY_LENGTH
+from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbkit.markdown.plain_text import plain_text
-from kbkit.retrieval.snippet import TermMatcher, snippet
+from kbkit.retrieval.context import TermMatcher, snippet
 from kbkit.text import analyzer
 from tests.growth import grows_with
 

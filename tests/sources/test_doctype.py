@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kbkit.models import DocumentType, telling_types
-from kbkit.sources.doctype import detect
+from kbkit.sources.front_matter import detect
 from kbkit.sources.html.extract import extract
 
 LABELS = Path(__file__).parents[2] / "benchmarks/data/document-types.tsv"

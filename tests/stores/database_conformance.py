@@ -13,7 +13,7 @@ import pytest
 
 from kbkit.errors import NotFoundError
 from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels, RatingTotal
-from kbkit.models.targets import Target, TargetKind
+from kbkit.models.values import Target, TargetKind
 from kbkit.stores.catalog import (
     cards,
     copying,
@@ -29,9 +29,8 @@ from kbkit.stores.catalog import (
 )
 from kbkit.stores.catalog.cards import NewCard
 from kbkit.stores.catalog.chunk_writing import NewChunk
-from kbkit.stores.catalog.database import Database, Transaction
+from kbkit.stores.catalog.database import Database, Transaction, pack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.catalog.packing import pack
 from kbkit.stores.catalog.writing import NewDocument
 from kbkit.text import analyzer
 

@@ -10,7 +10,7 @@ from kbkit.models import Filters, Mode
 from kbkit.retrieval.candidates import documents
 from kbkit.retrieval.candidates.base import EncodedQuery, cosines
 from kbkit.retrieval.candidates.documents import CardScores, DocumentScores
-from kbkit.retrieval.query_vectors import QueryVector
+from kbkit.retrieval.query import QueryVector
 from kbkit.stores.snapshots import codes, near_chunks
 from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.stores.snapshots.segments import (

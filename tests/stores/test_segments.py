@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kbkit.stores.catalog import cards, knowledge_bases, removed_chunks, statement_vectors
-from kbkit.stores.catalog.packing import pack
+from kbkit.stores.catalog.database import pack
 from kbkit.stores.catalog.schema import chunks
 from kbkit.stores.snapshots import advancing, making
 from kbkit.stores.snapshots.making import make

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from kbkit.errors import NotFoundError
 from kbkit.stores.catalog import knowledge_bases, removed_chunks
-from kbkit.stores.catalog.packing import pack, unpack
+from kbkit.stores.catalog.database import pack, unpack
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.schema import chunks, documents, vectors
 from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table

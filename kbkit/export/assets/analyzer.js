@@ -110,7 +110,7 @@ class Analyzer {
    * @param {Iterable<string>} options.stopWords  those of Python's analyzer for the language, which
    *   are folded
    * @param {(word: string) => string} options.stem  Snowball's stemmer of the language, which
-   *   kbkit/export/index/stemmers.py writes
+   *   kbkit/export/index/terms.py writes
    */
   constructor({ language, stopWords, stem }) {
     this.#stopWords = new Set(stopWords);

@@ -13,7 +13,7 @@ const SMALL = 5; // radius of what is not drawn elsewhere
 /**
  * @typedef {[number, string, number]} Place  document, anchor, whether it defines it
  * @typedef {[string, number, number, number, number, number, number, Place[], string, string[], [string, string][]]} Row
- * @typedef {object} Data  see kbkit/export/pages/graph_page.py
+ * @typedef {object} Data  see kbkit/export/pages/home_page.py
  * @property {number} total
  * @property {string[]} types
  * @property {string[]} relations

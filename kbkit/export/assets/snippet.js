@@ -1,4 +1,4 @@
-// The part of a chunk that shows why it was found, as kbkit/retrieval/snippet.py cuts it. Texts of
+// The part of a chunk that shows why it was found, as kbkit/retrieval/context.py cuts it. Texts of
 // an index are plain already.
 
 const BEGINNING = 3; // letters of a term that words with it hold

@@ -1,5 +1,5 @@
 // MiniLM: a transformer that turns a query into a vector, as onnxruntime does it in Python.
-// kbkit/export/mkdocs/graph_picture.py writes its files.
+// kbkit/export/mkdocs/page_head.py writes its files.
 
 import { Products } from "./products.js";
 import { Tokenizer } from "./tokenizer.js";

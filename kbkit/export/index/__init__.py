@@ -29,7 +29,7 @@ Beside them ``stem`` is a script with the stemmer of the knowledge base's langua
 Binary columns are base64 of little endian numbers, *varints* base 128 with the low bits first.
 """
 
-from kbkit.export.index.content import (
+from kbkit.export.index.terms import (
     IndexContent,
     IndexedAnnotations,
     IndexedCards,

@@ -15,23 +15,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.errors import ExportError
-from kbkit.export.index.content import (
-    IndexContent,
-    IndexedAnnotations,
-    IndexedDocument,
-    IndexedSubject,
-)
 from kbkit.export.index.packing import (
+    CARDS,
     OCTET,
     Integers,
+    QuantizedVectors,
     encode_bytes,
     encode_nibbles,
     encode_shard,
     encode_varints,
+    quantize,
+    round_cards,
 )
-from kbkit.export.index.quantization import CARDS, QuantizedVectors, quantize, round_cards
-from kbkit.export.index.stemmers import stemmer_source
-from kbkit.export.index.terms import quantize_rows, split_by_size, term_shards, utf16_key
+from kbkit.export.index.terms import (
+    IndexContent,
+    IndexedAnnotations,
+    IndexedDocument,
+    IndexedSubject,
+    quantize_rows,
+    split_by_size,
+    stemmer_source,
+    term_shards,
+    utf16_key,
+)
 from kbkit.export.manifest import write_file, writing
 from kbkit.models import Frame, SubjectKind
 from kbkit.text.language import stop_words

@@ -26,13 +26,18 @@ from mkdocs.structure.pages import Page
 from kbkit.errors import KbkitError
 from kbkit.export.manifest import MANIFEST, Manifest
 from kbkit.export.mkdocs.build import add_name_parts, export_recipe
-from kbkit.export.mkdocs.graph_picture import FOLDER as GRAPHS
-from kbkit.export.mkdocs.graph_picture import graph_scripts, picture
-from kbkit.export.mkdocs.page_head import add_head, search_style, theme_scripts, write_scripts
-from kbkit.export.mkdocs.render_cache import RenderCache
-from kbkit.export.mkdocs.search_box import ASSETS, PAGE, SiteSearch
+from kbkit.export.mkdocs.page_head import FOLDER as GRAPHS
+from kbkit.export.mkdocs.page_head import (
+    add_head,
+    graph_scripts,
+    picture,
+    search_style,
+    theme_scripts,
+    write_scripts,
+)
+from kbkit.export.mkdocs.search import ASSETS, PAGE, SiteSearch
 from kbkit.export.mkdocs.sidebar import FOLDER, Sidebar, with_sidebar
-from kbkit.export.mkdocs.site_pages import ExportedPage, SearchPage
+from kbkit.export.mkdocs.site_pages import ExportedPage, RenderCache, SearchPage
 from kbkit.export.pages.document_page import IMAGES
 from kbkit.export.pages.machine_readable import publish_documents, read_documents
 from kbkit.export.pages.outline import GRAPH_DATA, HOME

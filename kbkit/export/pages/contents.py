@@ -10,12 +10,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from urllib.parse import urljoin
 
-from kbkit.export.pages.links import canonical
-from kbkit.export.pages.paths import uri_parts
-from kbkit.markdown.links import DESTINATION
-from kbkit.markdown.plain_text import inline_text
+from kbkit.export.pages.paths import canonical, uri_parts
+from kbkit.markdown.plain_text import DESTINATION, inline_text
 from kbkit.markdown.structure import split_anchor
-from kbkit.models.plain import plain
+from kbkit.models.values import plain
 
 _FRONT = ("index", "readme")
 _NAMES = (*_FRONT, "_sidebar", "summary", "contents", "toc", "docs", "documentation", "sitemap")

@@ -16,12 +16,12 @@ from kbkit.export.pages.elements import (
     license_link,
     stars,
 )
-from kbkit.export.pages.links import LinkMap, in_page, relative
 from kbkit.export.pages.outline import Entry, Outline
+from kbkit.export.pages.paths import LinkMap, in_page, relative
 from kbkit.markdown.disarming import escape, prepare
-from kbkit.markdown.page_parts import NEXT, PREVIOUS
+from kbkit.markdown.rendering import NEXT, PREVIOUS
 from kbkit.models import Document, DocumentType
-from kbkit.models.plain import plain
+from kbkit.models.values import plain
 
 IMAGES = "images"
 """Folder of the pictures of documents."""

@@ -10,12 +10,12 @@ from typing import Any
 
 import yaml
 
-from kbkit.export.pages.links import LinkMap, relative
 from kbkit.export.pages.outline import HOME, Outline
+from kbkit.export.pages.paths import LinkMap, relative
 from kbkit.export.pages.sections import Section
 from kbkit.markdown.disarming import escape
 from kbkit.models import License
-from kbkit.models.plain import plain
+from kbkit.models.values import plain
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _WIDTH = 1_000_000

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kbkit.export.pages.elements import breadcrumbs, front_matter, html_title
-from kbkit.export.pages.links import relative
 from kbkit.export.pages.outline import BROWSE, Outline
+from kbkit.export.pages.paths import relative
 from kbkit.export.pages.sections import Section
 from kbkit.markdown.disarming import escape
-from kbkit.models.plain import plain, pluralize
+from kbkit.models.values import plain, pluralize
 
 PAGE_SIZE = 500
 """Maximum documents of a list page."""

@@ -19,7 +19,7 @@ from kbkit.errors import ExportError
 from kbkit.export.pages.charts import DOCUMENTS, FULL_TEXT
 from kbkit.export.pages.outline import Outline
 from kbkit.models import Document, KnowledgeBaseInfo, License
-from kbkit.models.plain import plain, without_controls
+from kbkit.models.values import plain, without_controls
 
 INDEX = "llms.txt"
 FULL_TEXT_SIZE = 5_000_000

@@ -8,7 +8,7 @@ from typing import Any
 from kbkit.export.pages.home_page import MAX_DOCUMENTS
 from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, GRAPH, HOME, Outline
 from kbkit.export.pages.sections import Section
-from kbkit.models.plain import plain
+from kbkit.models.values import plain
 
 
 def navigation(outline: Outline) -> Iterator[dict[str, Any]]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -16,10 +19,7 @@ from kbkit.export.facts import Facts
 from kbkit.export.manifest import MANIFEST, Manifest, write_file, writing
 from kbkit.export.pages.charts import DOCUMENTS, FULL_TEXT, about_page, charts, figures_page
 from kbkit.export.pages.document_page import IMAGES, PageLayout, document_page
-from kbkit.export.pages.fingerprints import PageFingerprints
-from kbkit.export.pages.graph_page import graph_pages
-from kbkit.export.pages.home_page import home_page
-from kbkit.export.pages.links import LinkMap
+from kbkit.export.pages.home_page import graph_pages, home_page
 from kbkit.export.pages.list_pages import list_pages
 from kbkit.export.pages.machine_readable import documents_json, full_text
 from kbkit.export.pages.navigation import navigation
@@ -30,13 +30,61 @@ from kbkit.export.pages.outline import (
     GRAPH,
     GRAPH_DATA,
     HOME,
+    Entry,
     Outline,
     make_outline,
     read_entries,
 )
+from kbkit.export.pages.paths import LinkMap
 from kbkit.models import Document, DocumentState, ExportReport, KnowledgeBaseInfo, Progress
 from kbkit.progress import OnProgress
 from kbkit.recipes import SiteSpec
+
+_REVISION = 3
+"""Goes up when the same document becomes another page."""
+
+
+class PageFingerprints:
+    """The fingerprints of the pages of an export, and of the one before."""
+
+    def __init__(self, before: Mapping[str, str], outline: Outline) -> None:
+        self._before = before
+        links = json.dumps(dict(outline.paths), sort_keys=True)
+        self._common = _digest(f"{version('kbkit')} {_REVISION} {links}".encode())
+        self.current: dict[str, str] = {}
+
+    def of_sources(self, entry: Entry, layout: PageLayout) -> str:
+        parts = (
+            self._common,
+            entry.revision.digest,
+            layout.front_matter,
+            layout.breadcrumbs,
+            layout.byline,
+            layout.footer,
+            layout.files,
+        )
+        return _digest("\0".join(parts).encode("utf-8", "replace"))
+
+    def keep(self, path: str, file: Path, sources: str) -> bool:
+        """Whether a page is up to date; it keeps its fingerprint then."""
+        known, _, became = self._before.get(path, "").partition(" ")
+        if known != sources:
+            return False
+        try:
+            same = _digest(file.read_bytes()) == became
+        except OSError:
+            return False
+        if same:
+            self.current[path] = self._before[path]
+        return same
+
+    def add(self, path: str, sources: str, text: str) -> None:
+        self.current[path] = f"{sources} {_digest(text.encode('utf-8', 'replace'))}"
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=10).hexdigest()
+
 
 _log = logging.getLogger(__name__)
 _LOCK = ".kbkit-export.lock"

@@ -10,14 +10,13 @@ import ipywidgets as widgets
 from traitlets import Bunch
 
 from kbkit.models import Document, DocumentState, DocumentType, Rating
-from kbkit.models.plain import pluralize
+from kbkit.models.values import pluralize
 from kbkit.panels import render
 from kbkit.panels.controls import MutedUpdates, button, control, row, show, toggle
 from kbkit.panels.documents.rendering import DocumentLink, DocumentRenderer, RenderedDocument
-from kbkit.panels.events import Topic
-from kbkit.panels.panel import Panel
+from kbkit.panels.panel import Panel, View
 from kbkit.panels.text_rendering import MAX_LENGTH
-from kbkit.panels.view import View
+from kbkit.panels.updates import Topic
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase

@@ -12,7 +12,7 @@ from functools import cached_property
 from html import escape, unescape
 from urllib.parse import urljoin, urlsplit
 
-from kbkit.export.pages.links import LinkMap
+from kbkit.export.pages.paths import LinkMap
 from kbkit.markdown.disarming import prepare
 from kbkit.markdown.rendering import render as render_markdown
 from kbkit.models import Chunk, Document

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,16 +12,154 @@ import ipywidgets as widgets
 from traitlets import Any, Bunch
 
 from kbkit.errors import ConfigError
-from kbkit.models import IngestReport, Progress
-from kbkit.panels.controls import button, buttons, control, row, show
-from kbkit.panels.events import Topic
+from kbkit.models import IngestReport, Problem, Progress, SourceInfo
+from kbkit.models.values import pluralize
+from kbkit.panels import render
+from kbkit.panels.controls import KnowledgeBaseSelector, button, buttons, control, row, show
 from kbkit.panels.homes import AnyTarget
-from kbkit.panels.ingest.kept_sources import KeptSources
-from kbkit.panels.ingest.report import counts, problems, summary
-from kbkit.panels.ingest.source_form import SourceForm, source_label, source_models
-from kbkit.panels.ingest.uploads import add_files
-from kbkit.panels.panel import JobPanel
-from kbkit.panels.selector import KnowledgeBaseSelector
+from kbkit.panels.ingest.source_form import SourceForm, add_files, source_label, source_models
+from kbkit.panels.panel import JobPanel, Panel
+from kbkit.panels.render import PATH_LENGTH, TITLE_LENGTH, plain
+from kbkit.panels.updates import Topic
+
+if TYPE_CHECKING:
+    from kbkit.knowledge_base import KnowledgeBase
+
+
+class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """Choice of a knowledge base's sources; hidden if there are none.
+
+    Attributes:
+        switch_button: Has refreshes leave it out, or read it again.
+    """
+
+    def __init__(self, panel: Panel, find: Callable[[], KnowledgeBase | None]) -> None:
+        self._panel = panel
+        self._find = find
+        self._known: dict[str, SourceInfo] = {}
+        self.choice = control(widgets.Dropdown, "Sources")
+        self.choice.observe(lambda _change: self._show_chosen(), "value")
+        self.switch_button = button("Disable", "Have no refresh read it", self.switch)
+        self.remove_button = button("Remove", "Forget this source", self.remove)
+        self.keep_box = control(widgets.Checkbox, "Keep its documents", value=True, indent=False)
+        actions = buttons(self.switch_button, self.remove_button, self.keep_box)
+        super().__init__([row(self.choice), actions])
+        self.refresh()
+
+    def refresh(self) -> None:
+        kb = self._find()
+        self._known = {} if kb is None else {source.id: source for source in kb.sources}
+        before = self.choice.value
+        self.choice.options = [(_label(source), known) for known, source in self._known.items()]
+        # ipywidgets chooses none of the options that it is given later
+        self.choice.value = before if before in self._known else next(iter(self._known), None)
+        show(self, bool(self._known))
+        self._show_chosen()
+
+    def switch(self) -> None:
+        """Disable the source for refreshes, or enable it."""
+        source, kb = self._known.get(self.choice.value), self._find()
+        if source is None or kb is None:
+            return
+        with self._panel.shown_errors():
+            changed = (kb.sources.disable if source.enabled else kb.sources.enable)(source.id)
+            self.refresh()
+            read = "read again" if changed.enabled else "not read any more"
+            self._panel.announce(f"{render.plain(source.location, 80)} is {read}")
+
+    def remove(self) -> None:
+        """Forget the source, with its documents unless they are to stay."""
+        source, kb = self._known.get(self.choice.value), self._find()
+        if source is None or kb is None:
+            return
+        with self._panel.shown_errors():
+            keep = bool(self.keep_box.value)
+            kb.sources.remove(source.id, keep_documents=keep)
+            self.refresh()
+            self._panel.publish("documents")
+            done = "stay" if keep else "are in the trash"
+            self._panel.announce(
+                f"Removed {render.plain(source.location, 80)}; "
+                f"its {pluralize(source.documents)} {done}"
+            )
+
+    def enable(self, enabled: bool) -> None:
+        for each in (self.choice, self.switch_button, self.remove_button, self.keep_box):
+            each.disabled = not enabled
+
+    def _show_chosen(self) -> None:
+        source = self._known.get(self.choice.value)
+        if source is not None:
+            self.switch_button.description = "Disable" if source.enabled else "Enable"
+
+
+def _label(source: SourceInfo) -> str:
+    state = "" if source.enabled else ", disabled"
+    place = render.plain(source.location, render.TITLE_LENGTH)
+    return f"{source_label(source.type)}: {place} ({pluralize(source.documents)}{state})"
+
+
+MAX_PROBLEMS = 100
+"""Maximum problems listed."""
+
+
+def counts(report: IngestReport, place: str, seconds: float) -> str:
+    """Return the counts of an ingest; screen readers find them without announcements."""
+    numbers = {
+        "new": report.new,
+        "changed": report.changed,
+        "same": report.same,
+        "gone": report.gone,
+        "failed": len(report.failed),
+        "skipped": len(report.skipped),
+    }
+    done = sum(numbers.values())
+    cells = "".join(
+        f'<span class="kbkit-count kbkit-{name}{" kbkit-some" if number else ""}">'
+        f"<b>{number:,}</b> {name}</span>"
+        for name, number in numbers.items()
+    )
+    pace = f"{done / seconds:.1f} pages/s" if done and seconds > 0.05 else ""
+    return (
+        f'<div class="kbkit-counts" role="group" aria-label="Counts">{cells}'
+        f'<span class="kbkit-pace">{pace}</span></div>'
+        f'<div class="kbkit-now"><bdi>{escape(plain(place, PATH_LENGTH))}</bdi></div>'
+    )
+
+
+def problems(failed: Sequence[Problem], skipped: Sequence[Problem]) -> str:
+    """List failed and skipped items with reasons, the last first; ``""`` for none."""
+    found = [("failed", problem) for problem in reversed(failed)]
+    found += [("skipped", problem) for problem in reversed(skipped)]
+    if not found:
+        return ""
+    items = "".join(
+        f'<li><span class="kbkit-badge kbkit-{kind}">{kind}</span> '
+        f"<bdi>{escape(plain(problem.uri, TITLE_LENGTH))}</bdi> "
+        f'<span class="kbkit-reason">{escape(plain(problem.reason, PATH_LENGTH))}</span></li>'
+        for kind, problem in found[:MAX_PROBLEMS]
+    )
+    more = len(found) - MAX_PROBLEMS
+    rest = f"<li>and {more:,} more: see the report</li>" if more > 0 else ""
+    return (
+        f'<div class="kbkit-problems" role="region" aria-label="Problems" tabindex="0">'
+        f"<b>{pluralize(len(found), 'problem')}</b>"
+        f"<ul>{items}{rest}</ul></div>"
+    )
+
+
+def summary(report: IngestReport, seconds: float) -> str:
+    read = report.new + report.changed + report.same
+    documents = pluralize(read, "document")
+    took = f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
+    if report.interrupted:
+        return f"Stopped after {took}: {documents} kept. Start again to go on."
+    if report.nothing_read:
+        return f"Done in {took}, but nothing could be read: see the problems below."
+    return (
+        f"Done in {took}: {documents} read, {report.new + report.changed:,} of them new or changed."
+    )
+
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase

@@ -12,16 +12,14 @@ from traitlets import Bunch, Unicode
 from kbkit.config import Settings
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Hit, Hits, Mode
-from kbkit.models.plain import pluralize
+from kbkit.models.values import pluralize
 from kbkit.panels import render
-from kbkit.panels.controls import MutedUpdates, control, mode_box, row
-from kbkit.panels.debounce import Debouncer
-from kbkit.panels.events import Topic
+from kbkit.panels.controls import KnowledgeBaseSelector, MutedUpdates, control, mode_box, row
 from kbkit.panels.homes import AnyTarget
 from kbkit.panels.panel import Panel
 from kbkit.panels.search.filters import FilterBox
 from kbkit.panels.search.results import Breadcrumb, Results, ResultSet
-from kbkit.panels.selector import KnowledgeBaseSelector
+from kbkit.panels.updates import Debouncer, Topic
 
 if TYPE_CHECKING:
     pass

@@ -9,11 +9,10 @@ from pydantic import BaseModel, Field, StrictBool
 
 from kbkit.knowledge_base import handle_of
 from kbkit.models import AnnotatedChunk, Annotation, AnnotationReport, ChunkSummary, Frame
-from kbkit.rest.access import READ, WRITE, Caller, JobsOf, WorkspaceOf
-from kbkit.rest.idempotency import Once
-from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.lookup import base_of
+from kbkit.rest.access import READ, WRITE, Caller, JobsOf, WorkspaceOf, base_of
+from kbkit.rest.middleware import Once
 from kbkit.rest.parameters import (
+    KNOWN_QUERY,
     Behind,
     BehindPosition,
     Body,

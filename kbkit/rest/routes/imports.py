@@ -18,14 +18,12 @@ from kbkit.files.paths import joined, parts_of
 from kbkit.jobs import Jobs
 from kbkit.jobs.knowledge import store_uploads
 from kbkit.models import DocumentType, ImportReport
-from kbkit.models.plain import valid_values
+from kbkit.models.values import valid_values
 from kbkit.recipes import AnySource, CrawlSource, OpenApiSource, PageSource, parse_source
 from kbkit.recipes.base import HttpUrl
-from kbkit.rest.access import WRITE, Caller, JobsOf, WorkspaceOf
-from kbkit.rest.idempotency import Once
-from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.lookup import base_of
-from kbkit.rest.parameters import MAX, Body, KbName
+from kbkit.rest.access import WRITE, Caller, JobsOf, WorkspaceOf, base_of
+from kbkit.rest.middleware import Once
+from kbkit.rest.parameters import KNOWN_QUERY, MAX, Body, KbName
 from kbkit.rest.responses import Wait, documented_work, run_as_job
 from kbkit.rest.routes.sources import check_source
 from kbkit.sources.web.addresses import resolve

@@ -18,11 +18,10 @@ from kbkit.models import Mode
 from kbkit.models.hits import HitDict
 from kbkit.models.values import to_json
 from kbkit.recipes import Question, RetrievalSpec
-from kbkit.rest.access import READ, WRITE, Caller, JobsOf, WorkspaceOf
-from kbkit.rest.idempotency import Once
-from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.lookup import base_of
+from kbkit.rest.access import READ, WRITE, Caller, JobsOf, WorkspaceOf, base_of
+from kbkit.rest.middleware import Once
 from kbkit.rest.parameters import (
+    KNOWN_QUERY,
     Body,
     Cursor,
     KbName,

@@ -10,10 +10,9 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from kbkit.access import Caller as AccessCaller
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.models import Rating, RatingTotal
-from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf
-from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.lookup import base_of, holder_of
+from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf, base_of, holder_of
 from kbkit.rest.parameters import (
+    KNOWN_QUERY,
     Body,
     ChunkId,
     ChunkIds,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain, zip_longest
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.models import Filters, Mode
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores
-from kbkit.retrieval.query_vectors import QueryVector
-from kbkit.retrieval.questions import LearnedQuestions
+from kbkit.retrieval.encoder_fitting import LearnedQuestions
+from kbkit.retrieval.query import QueryVector
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 
@@ -232,3 +233,18 @@ def merge_legs(dense: Rows, found: Rows, size: int, others: Rows | None = None) 
     turns = chain.from_iterable(zip_longest(legs[0][size:], legs[1][size:]))
     rest = [row for row in dict.fromkeys(turns) if row not in there]
     return np.array(ranked + rest, np.int64), len(ranked)
+
+
+Found = TypeVar("Found")
+_MAX = 8
+"""Threads: two legs of each of the few searches that compute at once."""
+
+
+def beside(find: Callable[[], Found], *, worth: bool) -> Callable[[], Found]:
+    """Start a search in a thread; the returned function waits for it, and raises its error."""
+    return _threads().submit(find).result if worth else find
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_MAX, thread_name_prefix="kbkit-legs")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding.base import Matrix, Vector
+from kbkit.models import Mode
 from kbkit.retrieval.bm25 import CorpusStatistics, impacts, length_norms
 from kbkit.retrieval.candidates.base import (
     EncodedQuery,
@@ -264,3 +265,30 @@ def _rows_of(documents: Documents, chosen: Rows) -> Rows:
         documents.kept["rows"] = held
     parts = [held[0][held[1][i] : held[1][i + 1]] for i in chosen.tolist()]
     return np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))
+
+
+_MAX = 30
+"""Chunks that become candidates, so that many ratings of one question crowd out nothing."""
+
+
+def learned_scores(query: EncodedQuery, documents: DocumentScores) -> dict[int, float]:
+    questions = query.questions
+    if questions is None:
+        return {}
+    same = documents.embedder == questions.embedder
+    return questions.scores(
+        () if query.mode is Mode.DENSE else query.terms,
+        query.card_vector if same else None,
+        max(0.0, documents.usual) if same else 0.0,
+        query.left_out,
+    )
+
+
+def learned_rows(learned: Mapping[int, float], chunks: ChunkTable, mask: Mask | None) -> Rows:
+    best = sorted(learned, key=lambda seq: (-learned[seq], seq))[:_MAX]
+    seqs = np.array(best, np.int64)
+    rows = np.searchsorted(chunks.seqs, seqs)
+    known = rows < len(chunks)
+    known[known] = chunks.seqs[rows[known]] == seqs[known]
+    rows = rows[known]
+    return np.asarray(rows if mask is None else rows[mask[rows]], np.int64)

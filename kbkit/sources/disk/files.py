@@ -19,17 +19,13 @@ from kbkit.models import DocumentType, PageRecord, SourceDocument
 from kbkit.models.documents import Navigation
 from kbkit.recipes import FilesSource
 from kbkit.regular_files import bytes_of
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.disk.nav_entry import NavEntry
-from kbkit.sources.disk.navigation import nav_entries
-from kbkit.sources.disk.positions import CATEGORIES
-from kbkit.sources.doctype import detect
+from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent
+from kbkit.sources.disk.navigation import CATEGORIES, NavEntry, nav_entries
 from kbkit.sources.formats import FORMATS, MULTIPLE, UnreadableError, format_of
 from kbkit.sources.formats.base import MAX_BYTES, Part
 from kbkit.sources.formats.file_parser import FileParser, ParsedFile
-from kbkit.sources.front_matter import title_from_name
+from kbkit.sources.front_matter import detect, title_from_name
 from kbkit.sources.images import collect, local_reader
-from kbkit.sources.places import DiskPlace
 
 _TOOLS = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
 
@@ -43,10 +39,10 @@ def walk(folder: Path) -> Iterator[tuple[Path, str]]:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
         return
-    yield from _entries(entries, "")
+    yield from _navigation_entries(entries, "")
 
 
-def _entries(entries: list[os.DirEntry[str]], inside: str) -> Iterator[tuple[Path, str]]:
+def _navigation_entries(entries: list[os.DirEntry[str]], inside: str) -> Iterator[tuple[Path, str]]:
     # a stack of its own, since folders may be nested deeper than Python's
     stack: list[tuple[Iterator[os.DirEntry[str]], str]] = [(iter(entries), inside)]
     while stack:

@@ -2,19 +2,230 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from itertools import islice, pairwise
 from pathlib import Path
+from posixpath import dirname, join, normpath
 from typing import Any
 
 from kbkit.regular_files import bytes_of
-from kbkit.sources.disk.nav_entry import DEEPEST, NavEntry, in_order
-from kbkit.sources.disk.positions import position_entries
-from kbkit.sources.disk.toctrees import toctree_entries
+from kbkit.sources.front_matter import title_from_name
 from kbkit.sources.json_yaml import load_values
 
+DEEPEST = 20
+"""Maximum nesting of sections."""
+_MAX = 20_000  # pages
+
+
+@dataclass(frozen=True, slots=True)
+class NavEntry:
+    """A page in the navigation.
+
+    Attributes:
+        title: Title there, or ``""``.
+        above: Titles of the sections above it, outermost first, and the file of the page that
+            introduces each.
+    """
+
+    title: str
+    above: tuple[tuple[str, Path | None], ...] = ()
+    next: Path | None = None
+
+
+def in_order(found: Iterable[tuple[Path, NavEntry]]) -> dict[Path, NavEntry]:
+    """Link entries to their successors; the first place of a page counts."""
+    entries: dict[Path, NavEntry] = {}
+    for path, entry in islice(found, _MAX):
+        entries.setdefault(path, entry)
+    following = dict(pairwise(entries))
+    return {path: replace(entry, next=following.get(path)) for path, entry in entries.items()}
+
+
+_ROOTS = ("index", "contents")
+_LARGEST = 1_000_000  # bytes of a page
+_REST = re.compile(
+    r"^(?P<indent>[ \t]*)\.\.[ \t]+toctree::[^\n]*\n"
+    r"(?P<body>(?:(?P=indent)[ \t]+[^\n]*\n|[ \t]*\n)*)",
+    re.MULTILINE,
+)
+_MYST = re.compile(
+    r"^(?P<fence>`{3,}|:{3,})\{toctree\}[^\n]*\n(?P<body>(?:(?!(?P=fence))[^\n]*\n)*)", re.MULTILINE
+)
+_OPTION = re.compile(r":?([\w-]+):[ \t]*(.*)")
+_TITLED = re.compile(r"(.+?)[ \t]*<([^<>]+)>")
+
+Above = tuple[tuple[str, Path | None], ...]
+
+
+def toctree_entries(pages: Sequence[Path]) -> dict[Path, NavEntry]:
+    roots = [path for path in pages if path.stem.lower() in _ROOTS]
+    for root in sorted(roots, key=lambda path: (len(path.parts), path.stem != "index", path)):
+        if _tables(root):
+            return in_order(_Project(root, pages).entries())
+    return {}
+
+
+class _Project:
+    """The pages of a project, by their names in tables of contents."""
+
+    def __init__(self, root: Path, pages: Sequence[Path]) -> None:
+        self._root = root
+        top = root.parent
+        inside = [path for path in pages if path.is_relative_to(top)]
+        self._pages: Mapping[str, Path] = {
+            path.relative_to(top).with_suffix("").as_posix(): path for path in inside
+        }
+
+    def entries(self) -> Iterator[tuple[Path, NavEntry]]:
+        seen = {self._root.stem}
+        yield self._root, NavEntry("")
+        yield from self._below(self._root.stem, (), seen)
+
+    def _below(self, name: str, above: Above, seen: set[str]) -> Iterator[tuple[Path, NavEntry]]:
+        if len(above) >= DEEPEST:
+            return
+        for caption, listed in _tables(self._pages[name]):
+            over = (*above, (caption, None)) if caption else above
+            for title, target in listed:
+                for found in self._found(target, name):
+                    if found in seen:
+                        continue
+                    seen.add(found)
+                    page = self._pages[found]
+                    yield page, NavEntry(title, over)
+                    label = title or page.stem
+                    yield from self._below(found, (*over, (label, page)), seen)
+
+    def _found(self, target: str, name: str) -> list[str]:
+        path = target.lstrip("/") if target.startswith("/") else join(dirname(name), target)
+        path = normpath(path)
+        if any(mark in path for mark in "*?["):
+            return sorted(one for one in self._pages if fnmatchcase(one, path) and one != name)
+        stem = path.removesuffix(".rst").removesuffix(".md")
+        return [stem] if stem in self._pages else []
+
+
+def _tables(page: Path) -> list[tuple[str, list[tuple[str, str]]]]:
+    try:
+        data = bytes_of(page, _LARGEST + 1)
+    except OSError:
+        return []
+    if len(data) > _LARGEST:
+        return []
+    text = data.decode(errors="replace").replace("\r\n", "\n") + "\n"
+    tables = []
+    for found in (_REST if page.suffix.lower() == ".rst" else _MYST).finditer(text):
+        caption = ""
+        listed: list[tuple[str, str]] = []
+        for line in map(str.strip, found["body"].split("\n")):
+            option = _OPTION.fullmatch(line)
+            if option and not listed and "<" not in line:
+                caption = option[2].strip("\"' ") if option[1] == "caption" else caption
+            elif line and not line.startswith("---"):
+                titled = _TITLED.fullmatch(line)
+                listed.append((titled[1], titled[2]) if titled else ("", line))
+        tables.append((caption, listed))
+    return tables
+
+
+CATEGORIES = ("_category_.json", "_category_.yml", "_category_.yaml")
+"""Files that describe a folder and are not documents."""
+_SUFFIXES = frozenset({".md", ".mdx"})
+_HEAD = 8_000  # bytes of a page in which its front matter stands
+_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)\n---", re.DOTALL)
+_POSITION = re.compile(r"^sidebar_position:[ \t]*(-?\d{1,9}(?:\.\d{1,9})?)[ \t]*\r?$", re.MULTILINE)
+_NUMBER = re.compile(r"(\d{1,9})\s*[-_.]+\s*(?=[^\d\s])")
+_LAST = float("inf")
+
+
+@dataclass(slots=True)
+class _Folder:
+    """A folder of pages."""
+
+    label: str
+    position: float = _LAST
+    index: Path | None = None
+    pages: list[tuple[float, Path]] = field(default_factory=list)
+    folders: dict[str, _Folder] = field(default_factory=dict)
+
+
+def position_entries(folder: Path, pages: Sequence[Path]) -> dict[Path, NavEntry]:
+    top, told = _Folder(""), False
+    for path in pages:
+        if path.suffix.lower() not in _SUFFIXES or not path.is_relative_to(folder):
+            continue  # the front matter of others is not Docusaurus's
+        inner, place = top, folder
+        for name in path.relative_to(folder).parts[:-1][:DEEPEST]:
+            place /= name
+            if name not in inner.folders:
+                inner.folders[name], said = _category(place)
+                told = told or said
+            inner = inner.folders[name]
+        position = _stated(path)
+        told = told or position is not None
+        position = _numbered(path.stem) if position is None else position
+        if path.stem.lower() in ("index", "readme", path.parent.name.lower()):
+            inner.index = inner.index or path
+            inner.position = min(inner.position, position)
+        inner.pages.append((position, path))
+    return in_order(_entries(top, ())) if told else {}
+
+
+def _entries(
+    folder: _Folder, above: tuple[tuple[str, Path | None], ...]
+) -> Iterator[tuple[Path, NavEntry]]:
+    if folder.index is not None:
+        yield folder.index, NavEntry("", above)
+    items: list[tuple[float, str, Path | _Folder]] = [
+        *((position, path.name, path) for position, path in folder.pages if path != folder.index),
+        *((inner.position, name, inner) for name, inner in folder.folders.items()),
+    ]
+    for _, _, item in sorted(items, key=lambda one: one[:2]):
+        if isinstance(item, _Folder):
+            yield from _entries(item, (*above, (item.label, item.index)))
+        else:
+            yield item, NavEntry("", above)
+
+
+def _category(place: Path) -> tuple[_Folder, bool]:
+    found = _Folder(title_from_name(_NUMBER.sub("", place.name, count=1)))
+    found.position = _numbered(place.name)
+    for name in CATEGORIES:
+        try:
+            values: Any = load_values(bytes_of(place / name, _HEAD).decode(errors="replace"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(values, dict):
+            if isinstance(label := values.get("label"), str) and label.strip():
+                found.label = label
+            position = values.get("position")
+            if isinstance(position, int | float) and not isinstance(position, bool):
+                found.position = float(position)
+            return found, True
+    return found, False
+
+
+def _stated(path: Path) -> float | None:
+    try:
+        head = bytes_of(path, _HEAD).decode("utf-8", "replace")
+    except OSError:
+        return None
+    front = _FRONT.match(head)
+    found = _POSITION.search(front[1] + "\n") if front else None
+    return float(found[1]) if found else None
+
+
+def _numbered(name: str) -> float:
+    found = _NUMBER.match(name)
+    return float(found[1]) if found else _LAST
+
+
 _CONFIGS = ("mkdocs.yml", "mkdocs.yaml", "zensical.yml")
-_SUFFIXES = frozenset({".rst", ".md", ".mdx"})
-_LARGEST = 500_000  # bytes of a configuration
+_NAVIGATION_SUFFIXES = frozenset({".rst", ".md", ".mdx"})
+_NAVIGATION_LARGEST = 500_000  # bytes of a configuration
 _INDEX = ("index", "readme")
 
 
@@ -25,7 +236,7 @@ def nav_entries(folder: Path, files: Sequence[Path]) -> dict[Path, NavEntry]:
     """
     if entries := _mkdocs_entries(folder):
         return entries
-    pages = [path.resolve() for path in files if path.suffix.lower() in _SUFFIXES]
+    pages = [path.resolve() for path in files if path.suffix.lower() in _NAVIGATION_SUFFIXES]
     return toctree_entries(pages) or position_entries(folder, pages)
 
 
@@ -33,17 +244,17 @@ def _mkdocs_entries(folder: Path) -> dict[Path, NavEntry]:
     for place in (folder, folder.parent):
         for name in _CONFIGS:
             try:
-                data = bytes_of(place / name, _LARGEST + 1)
-                loaded = load_values(data.decode()) if len(data) <= _LARGEST else None
+                data = bytes_of(place / name, _NAVIGATION_LARGEST + 1)
+                loaded = load_values(data.decode()) if len(data) <= _NAVIGATION_LARGEST else None
             except (OSError, ValueError):
                 continue
             if isinstance(loaded, dict):
                 docs = place / str(loaded.get("docs_dir") or "docs")
-                return in_order(_entries(loaded.get("nav"), docs, (), 0))
+                return in_order(_navigation_entries(loaded.get("nav"), docs, (), 0))
     return {}
 
 
-def _entries(
+def _navigation_entries(
     nav: Any, docs: Path, above: tuple[tuple[str, Path | None], ...], depth: int
 ) -> Iterator[tuple[Path, NavEntry]]:
     for item in nav if isinstance(nav, list) and depth < DEEPEST else ():
@@ -53,7 +264,7 @@ def _entries(
                 yield (docs / inside).resolve(), NavEntry(str(title), above)
             elif isinstance(inside, list):
                 inner = (*above, (str(title), _index(inside, docs)))
-                yield from _entries(inside, docs, inner, depth + 1)
+                yield from _navigation_entries(inside, docs, inner, depth + 1)
 
 
 def _index(nav: list[Any], docs: Path) -> Path | None:

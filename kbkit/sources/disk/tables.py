@@ -15,13 +15,12 @@ from kbkit.errors import MissingExtraError, SourceError
 from kbkit.extras import extra
 from kbkit.models import DocumentState, DocumentType, License, SourceDocument
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
-from kbkit.models.plain import valid_values
+from kbkit.models.values import valid_values
 from kbkit.processes import Workers
 from kbkit.recipes import JsonlSource, ParquetSource
 from kbkit.regular_files import open_file
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.doctype import detect
-from kbkit.sources.places import DiskPlace, published_uri
+from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent, published_uri
+from kbkit.sources.front_matter import detect
 
 KEYS = ("uri", "title", "content", "document_type", "tags", "metadata", *LICENSE_KEYS)
 TOLD = ("id", "description", "state", "fetched_at", "content_hash")

@@ -114,7 +114,7 @@ def properties(safe: bytes) -> dict[str, str]:
 def license(safe: bytes) -> License:
     import html
 
-    from kbkit.sources.html.licenses import rights_license
+    from kbkit.sources.html.metadata import rights_license
 
     found = rights_license(properties(safe).get("rights", ""))
     try:

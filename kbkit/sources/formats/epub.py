@@ -14,7 +14,7 @@ from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import Archive
 from kbkit.sources.formats.base import MAX_CHARACTERS, Part, UnreadableError, one_line
 from kbkit.sources.html.extract import markdown_of
-from kbkit.sources.html.licenses import rights_license
+from kbkit.sources.html.metadata import rights_license
 
 _MAX_CHAPTERS = 5_000
 _PAGES = frozenset({"application/xhtml+xml", "text/html", "application/xml"})

@@ -8,23 +8,21 @@ from typing import Any
 
 from lxml import etree
 
-from kbkit.sources.html.anchors import (
-    SELF_LINKS,
-    is_mark,
-    is_self_link,
-    names_place,
-    says_its_place,
-)
 from kbkit.sources.html.code import labels_of_code, numbers_lines, runs_code
 from kbkit.sources.html.dom import (
     BLOCKS,
     HEADINGS,
+    SELF_LINKS,
     Element,
     drop_tree,
+    is_mark,
+    is_self_link,
     linked_share,
+    names_place,
     normalized_text,
+    says_its_place,
 )
-from kbkit.sources.html.menus import (
+from kbkit.sources.html.navigation import (
     CONTENTS_TITLES,
     contents,
     drop_step_lines,

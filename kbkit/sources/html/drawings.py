@@ -7,7 +7,7 @@ import re
 from lxml import etree
 
 from kbkit.models import DocumentType
-from kbkit.models.plain import plain
+from kbkit.models.values import plain
 from kbkit.sources.html.dom import Element, normalized_text
 from kbkit.sources.images import MAX_BYTES, MAX_IMAGES
 

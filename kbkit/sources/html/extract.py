@@ -16,14 +16,31 @@ from typing import Any
 from kbkit.markdown.writing import escape
 from kbkit.models import DocumentType, License
 from kbkit.models.documents import Navigation
-from kbkit.models.plain import plain
+from kbkit.models.values import plain
 from kbkit.sources.html import articles
-from kbkit.sources.html.anchors import anchor, self_links
-from kbkit.sources.html.applications import NEEDS_BROWSER, is_shell
+from kbkit.sources.html.articles import NEEDS_BROWSER, is_shell
 from kbkit.sources.html.cleaning import clean
-from kbkit.sources.html.dom import Element, joined, links, normalized_text, parse, to_html
+from kbkit.sources.html.dom import (
+    Element,
+    anchor,
+    joined,
+    links,
+    normalized_text,
+    parse,
+    self_links,
+    to_html,
+)
 from kbkit.sources.html.drawings import generated_type, take_drawings
-from kbkit.sources.html.licenses import page_license
+from kbkit.sources.html.metadata import (
+    MAX_LENGTH,
+    affix_keys,
+    drop_site_line,
+    lead,
+    page_license,
+    page_title,
+    same_heading,
+    title_block,
+)
 from kbkit.sources.html.navigation import page_navigation
 from kbkit.sources.html.regions import (
     Region,
@@ -37,15 +54,6 @@ from kbkit.sources.html.regions import (
     trim,
     widened,
     word_counts,
-)
-from kbkit.sources.html.titles import (
-    MAX_LENGTH,
-    affix_keys,
-    drop_site_line,
-    lead,
-    page_title,
-    same_heading,
-    title_block,
 )
 from kbkit.sources.html.writer import MarkdownWriter
 

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from kbkit.config import Settings
 from kbkit.errors import SourceError
 from kbkit.models import Progress
-from kbkit.models.fidelity import POOR, poor_site
+from kbkit.models.ingest_report import POOR, poor_site
 from kbkit.progress import OnProgress
 from kbkit.sources.base import Outcome
 from kbkit.sources.decode import decode

@@ -7,10 +7,19 @@ Generators of documentation say so in three ways, each of which is enough: links
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 
 from kbkit.models.documents import Navigation
-from kbkit.sources.html.dom import Element, classes, joined, normalized_text
+from kbkit.sources.html.dom import (
+    BLOCKS,
+    HEADINGS,
+    Element,
+    classes,
+    joined,
+    linked_share,
+    normalized_text,
+)
 
 _NEXT = re.compile(r"(?:^|[-_])next(?:$|[-_])")
 _LISTS = ("ul", "ol", "menu")
@@ -162,3 +171,288 @@ def _page(url: str) -> str:
 def _joined(base: str, href: str | None) -> str:
     url = joined(base, href) if href is not None else ""
     return url.partition("#")[0] if url.startswith(("http://", "https://")) else ""
+
+
+_SITE_LINKS = 3  # links from which something is a menu
+_ALL_LINKED = 0.95  # share of the words of a list of contents that are links
+_TRAIL = 8  # most steps of a list that leads to a page from above
+_STEP_RELATIONS = frozenset({"next", "prev", "previous", "up", "contents", "index", "start"})
+_STEP_NAMES = frozenset(
+    str.split("next up previous prev contents index home top back forward first last title page")
+)
+_NEIGHBOURS = frozenset({"next", "prev", "previous", "up"})
+_STEP_KEYS = frozenset("nput")
+_STEP_LINKED = 0.4  # share of the words of a line of steps that are links
+_FEW_WORDS = 12  # that may stand beside a menu
+_FOOT_WORDS = 40  # that may stand below a page's contents
+_OWN_LANGUAGE = 4  # most words before a page's languages, one of which is its own
+_STEP_WORDS, _STEP_LINKS = 40, 8  # most words and links of a line of steps
+CONTENTS_TITLES = frozenset(
+    {
+        "menu",
+        "table of contents",
+        "short table of contents",
+        "contents",
+        "on this page",
+        "subsections",
+    }
+)
+_WORD = re.compile(r"\w+")
+
+
+def steps(body: Element) -> list[Element]:
+    page = body.getparent() if body.getparent() is not None else body
+    around_page = {
+        href
+        for link in page.iter("a", "link")
+        if (href := link.get("href") or "#")[0] != "#"  # which is next to a part of the page
+        and (
+            not _NEIGHBOURS.isdisjoint((link.get("rel") or "").lower().split())
+            or (link.tag == "a" and link.get("accesskey") in _STEP_KEYS)
+        )
+    }
+    found: list[Element] = []
+    for link in body.iter("a"):
+        if _is_step(link) or _is_translation(link) or link.get("href") in around_page:
+            line = link.getparent()
+            while line is not None and line.tag not in BLOCKS:
+                line = line.getparent()
+            around = line
+            while around is not None and around is not body:
+                if not _is_line_of_steps(around, around_page):
+                    break
+                line, around = around, around.getparent()
+            if line is not None and line is not around:
+                found.append(line)
+    return found
+
+
+def drop_step_lines(body: Element) -> None:
+    """Remove lines of steps that stand in no block of their own, but between others; in place."""
+    for around in [body, *body.iter("div", "center", "form")]:
+        line: list[Element] = []
+        border: Element | None = None  # the block before the line
+        for child in [*around, None]:
+            if child is not None and child.tag not in BLOCKS:
+                line.append(child)
+                continue
+            before = around.text if border is None else border.tail
+            if line and _is_bare_line_of_steps(before or "", line):
+                for part in line:
+                    part.tail = None
+                    around.remove(part)
+                if border is None:
+                    around.text = None
+                else:
+                    border.tail = None
+            line, border = [], child
+
+
+def _is_bare_line_of_steps(before: str, line: Collection[Element]) -> bool:
+    links = [link for part in line for link in part.iter("a") if link.get("href")]
+    text = [before, *("".join(part.itertext()) + (part.tail or "") for part in line)]
+    words = _WORD.findall(" ".join(text).lower())
+    linked = _WORD.findall(" ".join(normalized_text(link) for link in links).lower())
+    said = Counter(words) - Counter(linked)
+    alts = [(image.get("alt") or "").lower() for link in links for image in link.iter("img")]
+    marks = said.total() + sum(alt in _STEP_NAMES for alt in alts)
+    return (
+        len(links) > 1
+        and len(words) <= _STEP_WORDS + _STEP_LINKS * len(links)
+        and marks > 1
+        and _STEP_NAMES.issuperset([*said, *alts])
+    )
+
+
+def trails(body: Element) -> list[Element]:
+    """Lists before the heading of a page that lead to it from above, and name it themselves."""
+    heading = next(body.iter("h1"), None)
+    if heading is None or not (name := normalized_text(heading)):
+        return []
+    found = []
+    for element in body.iter("h1", "ul", "ol"):
+        if element is heading:
+            break
+        items = [normalized_text(item) for item in element]
+        bare = [
+            text
+            for item, text in zip(element, items, strict=True)
+            if text and not any(map(_leads_away, item.iter("a")))
+        ]
+        named = any(f" {text} " in f" {name} " for text in bare)
+        if named and (len(bare) < len(items) <= _TRAIL or len(items) == 1):
+            found.append(element)
+    return found
+
+
+def _leads_away(link: Element) -> bool:
+    """Whether a link leads to another page; the last breadcrumb may not."""
+    return bool(link.get("href")) and link.get("aria-current") != "page"
+
+
+def contents(body: Element) -> list[Element]:
+    """Lists of nothing but links to places of the page, where they are no part of its text.
+
+    They stand before its first heading, or under one that says that they are its contents, which
+    goes too.
+    """
+    found: list[Element] = []
+    places: set[str] = set()
+    heading: Element | None = None
+    for element in body.iter("ul", "ol", "div", *HEADINGS):
+        if element.tag in HEADINGS:
+            heading = element
+            continue
+        if element.tag == "div" and not _holds_links(element):
+            continue
+        named = heading is not None and _is_title(heading)
+        if heading is not None and not named:
+            continue
+        targets = {(link.get("href") or "").partition("#")[2] for link in element.iter("a")}
+        before = element.getprevious()
+        label = before is not None and _is_title(before) and not (before.tail or "").strip()
+        least = 1 if label else _SITE_LINKS
+        if len(targets) < least or not _is_all_linked(element):
+            continue
+        places = places or {part.get("id") or part.get("name") or "" for part in body.iter()} - {""}
+        if targets <= places and not any(outer in found for outer in element.iterancestors()):
+            if named:
+                found += [element, heading]
+            else:
+                found += [element, before] if label else [_with_name(element)]
+    return found
+
+
+def _is_all_linked(element: Element) -> bool:
+    """Whether all words of an element are linked; separators do not count."""
+    linked = sum(len(_WORD.findall(normalized_text(link))) for link in element.iter("a"))
+    return linked >= _ALL_LINKED * len(_WORD.findall(normalized_text(element)))
+
+
+def _is_title(element: Element) -> bool:
+    return normalized_text(element).lower().rstrip(":") in CONTENTS_TITLES
+
+
+def _holds_links(element: Element) -> bool:
+    parts = [part for part in element if isinstance(part.tag, str)]
+    return len(parts) >= _SITE_LINKS and all(
+        part.tag == "a" or [link.tag for link in part] == ["a"] for part in parts
+    )
+
+
+def _with_name(element: Element) -> Element:
+    """A list of contents, with the block around it that says so and nothing else."""
+    around = element.getparent()
+    if around is None:
+        return element
+    words = _WORD.findall(normalized_text(around).lower())
+    beside = words[: len(words) - len(_WORD.findall(normalized_text(element)))]
+    return around if " ".join(beside) in CONTENTS_TITLES else element
+
+
+def repeated_links(body: Element) -> list[Element]:
+    """Tables of one row of nothing but links that stand on a page more than once."""
+    rows: dict[str, list[Element]] = {}
+    for table in body.iter("table"):
+        links = list(table.iter("a"))
+        if len(links) < _SITE_LINKS or sum(1 for _ in table.iter("tr")) != 1:
+            continue
+        said = " ".join("".join(link.itertext()) for link in links)
+        text = normalized_text(table)
+        if _WORD.findall(text) == _WORD.findall(said):
+            rows.setdefault(text, []).append(table)
+    return [table for same in rows.values() if len(same) > 1 for table in same]
+
+
+def _is_translation(link: Element) -> bool:
+    return bool(link.get("hreflang")) and "alternate" in (link.get("rel") or "").lower().split()
+
+
+def _is_step(link: Element) -> bool:
+    relations = (link.get("rel") or "").lower().split()
+    return not _STEP_RELATIONS.isdisjoint(relations) or link.get("accesskey") in _STEP_KEYS
+
+
+def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> bool:
+    links = [link for link in element.iter("a") if link.get("href")]
+    others = [link for link in links if not _is_translation(link)]
+    if len(others) < min(2, len(links)):
+        words = len(normalized_text(element).split())
+        linked = sum(len(normalized_text(link).split()) for link in links)
+        # the language that the page is in may lead to the page itself
+        most = _STEP_WORDS if not others else _OWN_LANGUAGE
+        return words - linked <= most + len(links)
+    # without a word of it, one link to a neighbour is a link like others
+    known = {link.get("href") for link in links} & set(neighbours)
+    steps = sum(_is_step(link) or (len(known) > 1 and link.get("href") in known) for link in links)
+    if steps == 0 or len(links) > _STEP_LINKS or 2 * steps < len(links):
+        return False
+    if next(element.iter(*HEADINGS), None) is not None:
+        return False
+    words = len(normalized_text(element).split())
+    return words <= _STEP_WORDS and linked_share(element) >= _STEP_LINKED
+
+
+def is_all_of_page(part: Element, body: Element) -> bool:
+    outer = part
+    while outer is not None and outer.getprevious() is None:
+        outer = outer.getparent()
+    head = outer.getprevious() if outer is not None else None
+    if head is None or part.tag not in ("ul", "ol", "dl", "div"):
+        return False
+    if next(head.iter("h1"), None) is None:
+        return False
+    links = [link.get("href") or "#" for link in part.iter("a")]
+    words = len(normalized_text(body).split()) - len(normalized_text(part).split())
+    return words <= _FOOT_WORDS and sum(href[0] != "#" for href in links) >= _SITE_LINKS
+
+
+def is_rest_of_menu(around: Element) -> bool:
+    """Whether an element around a menu holds only a few more links, such as credits."""
+    if around.tag not in ("div", "aside", "section", "header"):
+        return False
+    if next(around.iter(*HEADINGS, "p", "pre"), None) is not None:
+        return False
+    words = len(normalized_text(around).split())
+    return 0 < words <= _FEW_WORDS and linked_share(around) == 1
+
+
+def names_of(menus: Iterable[Element]) -> list[Element]:
+    found = []
+    for menu in menus:
+        head, behind = menu.getprevious(), menu.getnext()
+        if head is None or head.tag not in HEADINGS or (head.tail or "").strip():
+            continue
+        ends = behind is None or HEADINGS.get(behind.tag, 9) <= HEADINGS[head.tag]
+        if ends and not (menu.tail or "").strip():
+            found.append(head)
+    return found
+
+
+_DEEPEST = 6
+
+
+class Sections:
+    """Stack of headings with the blocks of their sections."""
+
+    def __init__(self) -> None:
+        self._levels: dict[Element, int] = {}
+        self.last = 0
+        """Level of the last heading, 0 before the first."""
+
+    def begin(self, heading: Element, text: str, level: int) -> None:
+        self.last = level
+        around = heading.getparent()
+        while around is not None and around.getparent() is not None:
+            self._levels[around] = level
+            if around.tag not in ("header", "hgroup") and normalized_text(around) != text:
+                break
+            around = around.getparent()
+
+    def member(self, name: Element) -> int:
+        around = (self._levels[one] for one in name.iterancestors() if one in self._levels)
+        level = min(_DEEPEST, next(around, max(self.last, 1)) + 1)
+        parent = name.getparent()
+        if parent is not None and parent[0] is name:
+            self._levels[parent] = level
+        return level

@@ -24,19 +24,21 @@ from kbkit.markdown.writing import (
     quote,
     title_of,
 )
-from kbkit.sources.html.anchors import anchor, opening_anchor, valid_anchor
 from kbkit.sources.html.code import broken_code, code_text, language, lines_of_code, pops_up
 from kbkit.sources.html.dom import (
     BLOCKS,
     HEADINGS,
     PREFORMATTED,
     Element,
+    anchor,
     classes,
     drop_tree,
     normalized_text,
+    opening_anchor,
+    valid_anchor,
 )
 from kbkit.sources.html.inline import InlineWriter, parted
-from kbkit.sources.html.menus import Sections
+from kbkit.sources.html.navigation import Sections
 from kbkit.sources.html.tables import (
     ADMONITIONS,
     Term,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from textwrap import dedent
 
-from kbkit.markdown.footnotes import note_anchor
+from kbkit.markdown.extensions import note_anchor
 from kbkit.markdown.structure import split_anchor
 from kbkit.markdown.writing import KINDS, fence, title_of
-from kbkit.sources.markdown.formulas import formula_block, formula_lines
+from kbkit.sources.markdown.inline import formula_block, formula_lines
 from kbkit.sources.markdown.lines import (
     TERM,
     body_below,

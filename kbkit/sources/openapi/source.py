@@ -18,13 +18,12 @@ from kbkit.markdown.writing import code_span, escape, fence
 from kbkit.models import DocumentType, License, SourceDocument
 from kbkit.recipes import OpenApiSource
 from kbkit.regular_files import bytes_of
-from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import binary_kind, decode
 from kbkit.sources.json_yaml import load_values
 from kbkit.sources.openapi.jsonschema import Schemas
 from kbkit.sources.openapi.operations import Operation, Operations, Security
 from kbkit.sources.openapi.references import Node, References, block_markdown, inline_markdown
-from kbkit.sources.places import DiskPlace
 from kbkit.sources.web.fetch import Fetcher
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import canonical

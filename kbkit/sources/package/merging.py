@@ -11,8 +11,14 @@ from typing import Any
 
 from kbkit.errors import SourceError
 from kbkit.processes import Workers
-from kbkit.sources.package.api import Entry, bases_of, path_rank, target_of
-from kbkit.sources.package.introspection import Introspection, Member
+from kbkit.sources.package.introspection import (
+    Entry,
+    Introspection,
+    Member,
+    bases_of,
+    path_rank,
+    target_of,
+)
 
 FILE = "file"
 """Key in ``extra`` of an introspected object: its source file, or ``""``."""

@@ -18,7 +18,7 @@ from kbkit.models import Image
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import decode
-from kbkit.sources.html.applications import is_shell
+from kbkit.sources.html.articles import is_shell
 from kbkit.sources.html.dom import parse
 from kbkit.sources.images import MAX_BYTES, image_addresses, kept_image
 from kbkit.sources.web import page_world

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from kbkit.models import PageRecord, SourceDocument
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.doctype import detect
+from kbkit.sources.front_matter import detect
 from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.images import kept_image
 from kbkit.sources.web.cluster_fetcher import ClusterFetcher, FetchOptions

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from kbkit.models.plain import plain
+from kbkit.models.values import plain
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import decoded

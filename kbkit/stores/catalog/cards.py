@@ -16,9 +16,8 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from kbkit.models import Document, DocumentState
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.catalog.packing import unpack
 from kbkit.stores.catalog.reading import DOCUMENT_COLUMNS, document_of
 from kbkit.stores.catalog.schema import card_vectors, cards, documents, knowledge_bases
 

@@ -17,9 +17,8 @@ from kbkit.models import (
     SubjectKind,
 )
 from kbkit.stores.catalog import knowledge_schema, reading, statement_vectors, subjects
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Transaction, in_parts
 from kbkit.stores.catalog.knowledge_schema import annotation_subjects
-from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, documents
 from kbkit.stores.catalog.subjects import SubjectName
 

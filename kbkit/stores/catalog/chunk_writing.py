@@ -13,8 +13,7 @@ import sqlalchemy as sa
 
 from kbkit.models import Chunk
 from kbkit.stores.catalog import outbox, removed_chunks
-from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.packing import in_parts
+from kbkit.stores.catalog.database import Transaction, in_parts
 from kbkit.stores.catalog.schema import chunks, vectors
 
 

@@ -15,16 +15,8 @@ from uuid import uuid4
 import sqlalchemy as sa
 from sqlalchemy import Column, Table
 
-from kbkit.stores.catalog import (  # noqa: F401 - each adds its tables
-    entries_schema,
-    files_schema,
-    knowledge_bases,
-    knowledge_schema,
-    outbox,
-    server_schema,
-)
-from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.functions import json_of
+from kbkit.stores.catalog import knowledge_bases, outbox
+from kbkit.stores.catalog.database import Transaction, json_of
 from kbkit.stores.catalog.migrating import UNFINISHED, VERSION
 from kbkit.stores.catalog.schema import HEAD, Json, chunks, metadata
 from kbkit.stores.catalog.schema import knowledge_bases as bases

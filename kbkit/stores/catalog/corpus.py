@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from kbkit.globs import matches
 from kbkit.models import Chunk, Document, DocumentState, Filters
 from kbkit.models.documents import version_of
-from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.packing import in_parts, unpack
+from kbkit.stores.catalog.database import Transaction, in_parts, unpack
 from kbkit.stores.catalog.reading import get_chunks, heading_text, uri_path
 from kbkit.stores.catalog.schema import chunks, documents, vectors
 

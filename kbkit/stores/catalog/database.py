@@ -9,17 +9,50 @@ its `Database`: a backend gives its own, as `kbkit.stores.sqlite` does, and has 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
 
+from kbkit.errors import WorkspaceError
 from kbkit.models import Chunk, Document
-from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, documents
+
+_T = TypeVar("_T")
+
+_VARIABLES = 5_000
+"""Values bound in one statement; SQLite allows 32,766, PostgreSQL 65,535."""
+
+
+def pack(matrix: NDArray[np.float32]) -> list[bytes]:
+    return [row.tobytes() for row in matrix.astype("<f2")]
+
+
+def unpack(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
+    """Vectors as they are computed with, shape ``(len(blobs), dimensions)``."""
+    try:
+        flat = np.frombuffer(b"".join(blobs), dtype="<f2")
+        return flat.reshape(len(blobs), dimensions).astype(np.float32)
+    except (TypeError, ValueError) as error:
+        raise WorkspaceError(
+            f"the catalog is damaged: a vector is not of {dimensions:,} numbers; `kbkit doctor` "
+            "shows details; restore a backup"
+        ) from error
+
+
+def in_parts(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    for start in range(0, len(values), _VARIABLES):
+        yield values[start : start + _VARIABLES]
+
+
+def is_list_of_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
 
 _DOCUMENT = (
     "uri",
@@ -152,3 +185,44 @@ class Database(Protocol):
 
     def close(self) -> None:
         """Close all connections."""
+
+
+class place_of(sa.sql.functions.GenericFunction[int]):  # noqa: N801 - a function of SQL
+    """``(text, part)``: 1-based position of a part in a text; 0 if absent."""
+
+    type = sa.Integer()
+    inherit_cache = True
+
+
+class byte_length(sa.sql.functions.GenericFunction[int]):  # noqa: N801 - likewise
+    """Number of bytes of a text in UTF-8."""
+
+    type = sa.Integer()
+    inherit_cache = True
+
+
+class json_of(sa.sql.functions.GenericFunction[Any]):  # noqa: N801 - likewise
+    """JSON text in the database's own JSON type."""
+
+    type = sa.JSON()
+    inherit_cache = True
+
+
+@compiles(place_of)
+def _place_of(element: place_of, compiler: SQLCompiler, **options: Any) -> str:
+    name = "strpos" if compiler.dialect.name == "postgresql" else "instr"
+    return f"{name}{compiler.process(element.clause_expr, **options)}"
+
+
+@compiles(byte_length)
+def _byte_length(element: byte_length, compiler: SQLCompiler, **options: Any) -> str:
+    text = compiler.process(element.clause_expr, **options)
+    if compiler.dialect.name == "postgresql":
+        return f"octet_length{text}"
+    return f"length(CAST({text} AS BLOB))"
+
+
+@compiles(json_of)
+def _json_of(element: json_of, compiler: SQLCompiler, **options: Any) -> str:
+    text = compiler.process(element.clause_expr, **options)
+    return f"CAST({text} AS JSON)" if compiler.dialect.name == "postgresql" else text

@@ -14,8 +14,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Entity, SubjectKind
-from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.functions import place_of
+from kbkit.stores.catalog.database import Transaction, in_parts, place_of
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
     entities,
@@ -23,7 +22,6 @@ from kbkit.stores.catalog.knowledge_schema import (
     relations,
     subjects,
 )
-from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
 from kbkit.stores.catalog.subjects import SubjectName, ends_by_hand
 

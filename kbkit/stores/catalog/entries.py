@@ -15,8 +15,8 @@ from kbkit.models import Target, TargetKind, Vote
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog import ratings as rating_log
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.entries_schema import entries, learned_folders
 from kbkit.stores.catalog.schema import documents, ratings
+from kbkit.stores.catalog.workspace_schema import entries, learned_folders
 
 PRIOR_VOTES, PRIOR_SCORE = 5, 3.0
 """Prior votes of an entry, in the middle of the scale."""

@@ -13,12 +13,10 @@ import sqlalchemy as sa
 
 from kbkit.models import DocumentState
 from kbkit.stores.catalog import knowledge_bases
-from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.files_schema import file_links, file_names, files
-from kbkit.stores.catalog.functions import byte_length, place_of
+from kbkit.stores.catalog.database import Transaction, byte_length, in_parts, place_of
 from kbkit.stores.catalog.knowledge_bases import FILES
-from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, documents
+from kbkit.stores.catalog.workspace_schema import file_links, file_names, files
 
 
 class FileRecord(NamedTuple):

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from kbkit.models import DocumentState, EntityType, SubjectKind, TargetKind
 from kbkit.stores.catalog import knowledge_schema
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Transaction, in_parts
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
     built_graphs,
@@ -25,7 +25,6 @@ from kbkit.stores.catalog.knowledge_schema import (
     relations,
     subjects,
 )
-from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases, ratings
 
 CO_OCCURS = "co_occurs"

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from kbkit.models import SubjectKind
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Transaction, in_parts
 from kbkit.stores.catalog.graph import CO_OCCURS, Fact
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
@@ -24,7 +24,6 @@ from kbkit.stores.catalog.knowledge_schema import (
     relations,
     subjects,
 )
-from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
 from kbkit.stores.catalog.subjects import SubjectName, ends_by_hand
 from kbkit.stores.catalog.subjects import add as add_subjects

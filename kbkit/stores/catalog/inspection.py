@@ -18,12 +18,11 @@ from kbkit.models.jobs import KINDS
 from kbkit.stores.catalog import jobs as job_table
 from kbkit.stores.catalog import knowledge_bases, trash
 from kbkit.stores.catalog import tokens as token_table
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import BUILT_IN, MAX_DIMENSIONS, KnowledgeBaseRow, spec_of
-from kbkit.stores.catalog.packing import unpack
 from kbkit.stores.catalog.schema import chunks, documents, metadata, rating_totals, ratings, vectors
 from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
-from kbkit.stores.catalog.server_schema import jobs, tokens
+from kbkit.stores.catalog.workspace_schema import jobs, tokens
 from kbkit.text import analyzer
 
 
@@ -104,8 +103,6 @@ _PRIME = 0x9E3779B97F4A7C15
 
 def unreadable(transaction: Transaction) -> Iterator[str]:
     """Tables that are missing, or of which a row cannot be read."""
-    from kbkit.stores.catalog import entries_schema, files_schema, knowledge_schema, server_schema  # noqa: F401 - each adds its tables
-
     there = set(sa.inspect(transaction._connection).get_table_names())
     for table in metadata.sorted_tables:
         if table.name not in there:

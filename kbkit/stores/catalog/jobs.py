@@ -11,9 +11,8 @@ import sqlalchemy as sa
 from kbkit.errors import ConfigError, NotFoundError, WorkspaceError
 from kbkit.models import Job, JobError, JobProgress, JobState
 from kbkit.models.values import from_dict
-from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.packing import is_list_of_texts
-from kbkit.stores.catalog.server_schema import jobs
+from kbkit.stores.catalog.database import Transaction, is_list_of_texts
+from kbkit.stores.catalog.workspace_schema import jobs
 
 _ENDED = [state.value for state in JobState if state.ended]
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from kbkit.errors import ConflictError, NotFoundError, VersionConflictError, WorkspaceVersionError
 from kbkit.models import DocumentState, KnowledgeBaseInfo
-from kbkit.models.plain import did_you_mean, valid
+from kbkit.models.values import did_you_mean, valid
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import graph_writing, knowledge_schema, ratings, statement_vectors
 from kbkit.stores.catalog.database import Transaction

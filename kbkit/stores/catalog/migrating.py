@@ -92,7 +92,6 @@ def create(connection: sa.Connection) -> None:
 
 @cache
 def _statements(dialect: str) -> list[str]:
-    from kbkit.stores.catalog import entries_schema, files_schema, knowledge_schema, server_schema  # noqa: F401 - each adds its tables
 
     statements: list[str] = []
 

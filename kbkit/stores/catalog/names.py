@@ -13,9 +13,7 @@ import sqlalchemy as sa
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Document, DocumentState, EntityType, Name, Target, TargetKind
 from kbkit.stores.catalog import entities
-from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.entries_schema import entries as entries_table
-from kbkit.stores.catalog.functions import place_of
+from kbkit.stores.catalog.database import Transaction, in_parts, place_of
 from kbkit.stores.catalog.knowledge_schema import (
     document_names,
     gazetteers,
@@ -24,9 +22,9 @@ from kbkit.stores.catalog.knowledge_schema import (
     subjects,
 )
 from kbkit.stores.catalog.knowledge_schema import entities as entity_rows
-from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.reading import DOCUMENT_COLUMNS, document_of
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
+from kbkit.stores.catalog.workspace_schema import entries as entries_table
 
 _ROWS, _FIELDS = "\x1e", "\x1f"
 """Part surfaces and names, which hold no control characters."""

@@ -13,10 +13,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from kbkit.models import Rating, RatingTotal, Target, TargetKind, Vote
-from kbkit.models.scores import ChunkScore
+from kbkit.models.reports import ChunkScore
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.entries_schema import entries
 from kbkit.stores.catalog.schema import chunks, knowledge_bases, rating_totals, ratings
+from kbkit.stores.catalog.workspace_schema import entries
 
 _TICK = timedelta(microseconds=1)
 """Between two ratings; times are kept to the microsecond."""

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import sqlalchemy as sa
 
 from kbkit.errors import NotFoundError
-from kbkit.markdown.opening_words import passage_ends
+from kbkit.markdown.structure import passage_ends
 from kbkit.models import (
     Chunk,
     Document,
@@ -24,11 +24,10 @@ from kbkit.models import (
 )
 from kbkit.models.documents import image_names_of
 from kbkit.stores.catalog import knowledge_schema
-from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.entries_schema import entries
+from kbkit.stores.catalog.database import Transaction, in_parts
 from kbkit.stores.catalog.knowledge_schema import annotation_subjects, subjects
-from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, deleted_documents, documents, knowledge_bases
+from kbkit.stores.catalog.workspace_schema import entries
 
 DOCUMENT_COLUMNS = [
     documents.c[name]

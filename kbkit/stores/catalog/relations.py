@@ -16,10 +16,9 @@ import sqlalchemy as sa
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import Relation, SubjectKind, Target, TargetKind
 from kbkit.stores.catalog import entities
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Transaction, in_parts
 from kbkit.stores.catalog.knowledge_schema import relation_evidence, relations, subjects
 from kbkit.stores.catalog.names import check_target, present
-from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
 
 

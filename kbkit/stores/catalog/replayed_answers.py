@@ -9,7 +9,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.server_schema import replayed_answers as table
+from kbkit.stores.catalog.workspace_schema import replayed_answers as table
 
 KEPT = timedelta(hours=24)
 """Time for which responses are kept."""

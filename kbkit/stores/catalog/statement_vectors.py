@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.stores.catalog import knowledge_schema
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Transaction, in_parts
 from kbkit.stores.catalog.knowledge_schema import statement_vectors as rows
-from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, vectors
 
 _statements = knowledge_schema.annotations

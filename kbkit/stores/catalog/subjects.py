@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.models import Subject, SubjectKind
-from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.functions import place_of
+from kbkit.stores.catalog.database import Transaction, in_parts, place_of
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
     entities,
@@ -21,7 +20,6 @@ from kbkit.stores.catalog.knowledge_schema import (
     relations,
     subjects,
 )
-from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
 from kbkit.text.subject_keys import subject_key
 

@@ -11,9 +11,8 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError, WorkspaceError
 from kbkit.models import TokenInfo
-from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.packing import is_list_of_texts
-from kbkit.stores.catalog.server_schema import tokens
+from kbkit.stores.catalog.database import Transaction, is_list_of_texts
+from kbkit.stores.catalog.workspace_schema import tokens
 
 _SCOPES = frozenset({"read", "write", "admin"})
 _DIGEST = re.compile(r"[0-9a-f]{64}")

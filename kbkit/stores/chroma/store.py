@@ -19,11 +19,11 @@ from weakref import WeakValueDictionary
 
 from kbkit.errors import StoreUnreachableError, WorkspaceError
 from kbkit.stores import locks
-from kbkit.stores.chroma.checksums import FolderChecksums
 from kbkit.stores.chroma.collections import (
     HNSW,
     OF_A_COLLECTION,
     ChromaCollections,
+    FolderChecksums,
     import_chromadb,
 )
 from kbkit.stores.vector_store import Damage

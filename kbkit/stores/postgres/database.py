@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import sqlalchemy as sa
 
@@ -14,7 +17,8 @@ from kbkit.errors import ConfigError, WorkspaceError
 from kbkit.extras import extra
 from kbkit.models import Chunk, Document
 from kbkit.stores.catalog import reading
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Database, Transaction
+from kbkit.stores.catalog.knowledge_bases import BUILT_IN
 from kbkit.stores.images import ImageStore
 from kbkit.stores.postgres.errors import explained
 from kbkit.stores.postgres.images import PostgresImages, PostgresLocks, lock_number
@@ -210,3 +214,51 @@ def _prepare(connection: Any, record: object) -> None:
     )
     cursor.close()
     connection.commit()
+
+
+_MARK = "home"
+"""A file that identifies the folder, and moves with it."""
+
+
+def other_home(database: Database, folder: Path) -> str:
+    """Return the other folder that holds files and entries, if any.
+
+    A folder with some becomes their home where they have none yet.
+    """
+    mark = _mark(folder)
+    with database.read() as transaction:
+        known = _home(transaction)
+    if known is None and any((folder / name).is_dir() for name in BUILT_IN):
+        with database.write() as transaction:
+            known = _home(transaction)
+            if known is None:
+                known = mark or _made(folder), f"{socket.gethostname()}:{folder}"
+                transaction.execute(_CLAIM, {"mark": known[0], "place": known[1]})
+                return ""
+    return "" if known is None or known[0] == mark else known[1]
+
+
+def _home(transaction: Transaction) -> tuple[str, str] | None:
+    row = transaction.execute(sa.text("SELECT mark, place FROM home")).first()
+    return None if row is None else (row.mark, row.place)
+
+
+_CLAIM = sa.text("INSERT INTO home VALUES (:mark, :place)")
+
+
+def _mark(folder: Path) -> str:
+    try:
+        return (folder / _MARK).read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def _made(folder: Path) -> str:
+    mark = uuid4().hex
+    try:
+        (folder / _MARK).write_text(f"{mark}\n", encoding="utf-8")
+    except OSError as error:
+        raise WorkspaceError(
+            f"{folder}: {error.strerror}; name a folder that you may write to"
+        ) from error
+    return mark

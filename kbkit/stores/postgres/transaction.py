@@ -193,7 +193,7 @@ _OWN = {
         "CREATE TABLE commits (number bigint NOT NULL) WITH (fillfactor = 10)",
         "INSERT INTO commits VALUES (0)",
     ),
-    # see `kbkit.stores.postgres.home`
+    # see `kbkit.stores.postgres.database`
     "home": ("CREATE TABLE home (mark text NOT NULL, place text NOT NULL)",),
     # pictures are compressed already; see `kbkit.stores.postgres.images`
     "images": (

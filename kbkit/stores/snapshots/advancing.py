@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from kbkit.stores.catalog import cards, corpus, removed_chunks, statement_vectors
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.catalog.packing import unpack
 from kbkit.stores.snapshots.making import make, related
 from kbkit.stores.snapshots.segments import (
     CardVectors,

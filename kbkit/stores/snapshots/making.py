@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.stores.catalog import corpus, statement_vectors
-from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
-from kbkit.stores.catalog.packing import unpack
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.snapshots.chunk_table import card_columns
 from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot

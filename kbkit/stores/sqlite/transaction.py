@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from kbkit.stores.catalog.database import Postings, Transaction
-from kbkit.stores.catalog.packing import in_parts
+from kbkit.stores.catalog.database import Postings, Transaction, in_parts
 from kbkit.stores.catalog.schema import checked_shape, chunks
 
 # The analyzer has done the work: every character that may stand in a term belongs to a token.

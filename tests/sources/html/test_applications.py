@@ -2,7 +2,7 @@
 
 import pytest
 
-from kbkit.sources.html.applications import NEEDS_BROWSER
+from kbkit.sources.html.articles import NEEDS_BROWSER
 from kbkit.sources.html.extract import extract
 
 SCRIPT = '<script src="app.js"></script>'

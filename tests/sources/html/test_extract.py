@@ -15,7 +15,7 @@ import pytest
 from kbkit.markdown.rendering import render
 from kbkit.markdown.writing import code_span, escape, fence, safe_url
 from kbkit.sources.decode import decode
-from kbkit.sources.html.anchors import valid_anchor
+from kbkit.sources.html.dom import valid_anchor
 from kbkit.sources.html.extract import extract
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.regions import SiteTemplate

@@ -17,11 +17,11 @@ from kbkit.recipes import CrawlSource, PackageSource, PageSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext
 from kbkit.sources.formats import parse
-from kbkit.sources.formats.xmp import xmp_license
+from kbkit.sources.formats.pdf import xmp_license
 from kbkit.sources.html.extract import extract
-from kbkit.sources.html.licenses import rights_license
+from kbkit.sources.html.metadata import rights_license
 from kbkit.sources.openapi.source import documents
-from kbkit.sources.package.repository import origin_of
+from kbkit.sources.package.source import origin_of
 from kbkit.sources.web.fetch import Response
 from kbkit.sources.web.page_world import Validators
 from tests.manuals import manual

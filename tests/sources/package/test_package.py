@@ -13,7 +13,7 @@ from kbkit.recipes import PackageSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import SourceContext
 from kbkit.sources.package.docstrings import rst
-from kbkit.sources.package.repository import repository
+from kbkit.sources.package.source import repository
 
 FILES = {
     "__init__.py": '''

@@ -15,7 +15,7 @@ from kbkit.errors import ForbiddenAddressError
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.html.applications import NEEDS_BROWSER
+from kbkit.sources.html.articles import NEEDS_BROWSER
 from kbkit.sources.web import addresses
 from tests.sources.web.test_web import Memory, reasons
 from tests.waiting import until

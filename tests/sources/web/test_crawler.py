@@ -8,7 +8,7 @@ from kbkit.models import DocumentType
 from kbkit.recipes import CrawlSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import NoMemory, Outcome, SourceContext, SourceEvent
-from kbkit.sources.web.canonicals import Canonicals
+from kbkit.sources.web.crawler import Canonicals
 from kbkit.sources.web.downloads import PageRequest
 from kbkit.sources.web.robots import directives
 from kbkit.sources.web.urls import Scope

@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kbkit.models.fidelity import fidelity_score
+from kbkit.models.ingest_report import fidelity_score
 from kbkit.sources.html.fidelity.markdown import MarkdownContent, PageContent, content, written
 
 KINDS = ("words", "headings", "anchors", "terms", "code", "rows", "cells", "links", "surplus")

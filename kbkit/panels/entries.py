@@ -1,0 +1,452 @@
+"""The entries panel."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+import ipywidgets as widgets
+import traitlets
+from traitlets import Bunch
+
+from kbkit.config import Settings
+from kbkit.errors import (
+    ConfigError,
+    FilesError,
+    InvalidPathError,
+    MissingPathError,
+    NotTextError,
+    PathExistsError,
+    VersionConflictError,
+)
+from kbkit.models import Entry, EntryFile, EntryInfo, EntryStatus
+from kbkit.panels import render
+from kbkit.panels.controls import MutedUpdates, control, row
+from kbkit.panels.homes import AnyWorkspace, home_of
+from kbkit.panels.panel import Panel
+from kbkit.panels.questions import Answer, AskingView, Message, text_in
+from kbkit.panels.render import ABOUT_LENGTH, PATH_LENGTH, TITLE_LENGTH, plain
+from kbkit.panels.text_rendering import MAX_LENGTH, render_file, render_text
+from kbkit.panels.updates import Debouncer, Topic, Watch
+
+_TEXTS = ("title", "description", "category", "status", "prompt", "readme")
+
+
+def table_row(info: EntryInfo) -> dict[str, Any]:
+    return {
+        "slug": info.slug,
+        "title": plain(info.title, TITLE_LENGTH) or info.slug,
+        "description": plain(info.description, ABOUT_LENGTH),
+        "status": info.status.value,
+        "category": plain(info.category, TITLE_LENGTH),
+        "tags": [plain(tag, 40) for tag in info.tags[:8]],
+        "average": info.rating.average,
+        "count": info.rating.count,
+        "updated": _day(info.updated_at),
+        "problem": plain(info.problem, ABOUT_LENGTH),
+    }
+
+
+def details(entry: Entry, rater: str) -> dict[str, Any]:
+    """Return all that is shown of an entry, except for its code."""
+    own = [vote.score for vote in entry.rating.votes if vote.rater == rater]
+    origin = f"learned from task {entry.origin_task_id}" if entry.origin_task_id else ""
+    facts = [
+        entry.slug,
+        f"changed {_time(entry.updated_at)}",
+        "by an agent" if entry.source.value == "auto" else "by hand",
+        origin,
+    ]
+    return {
+        **table_row(entry),
+        "version": entry.version,
+        "stars": own[-1] if own else 0,
+        "facts": [plain(fact, PATH_LENGTH) for fact in facts if fact],
+        "prompt_html": render_file("prompt.md", entry.prompt, []).html,
+        "readme_html": render_file("README.md", entry.readme, []).html,
+        "code": [_file(file) for file in entry.code],
+        "artifacts": [_file(file) for file in entry.files if file not in entry.code],
+        "votes": [
+            {"when": _time(vote.timestamp), "rater": plain(vote.rater, 80), "score": vote.score}
+            for vote in reversed(entry.rating.votes)
+        ],
+        "history": [
+            f"Made {_time(entry.created_at)}",
+            f"Changed {_time(entry.updated_at)}, version {entry.version}",
+        ],
+        "fields": fields(entry),
+    }
+
+
+def fields(entry: Entry) -> dict[str, str]:
+    said = {name: str(getattr(entry, name)) for name in _TEXTS}
+    return {**said, "tags": ", ".join(entry.tags), "version": entry.version}
+
+
+def values_of(message: Mapping[str, Any], *, new: bool) -> dict[str, Any]:
+    said: dict[str, Any] = {name: text_in(message, name) for name in _TEXTS}
+    if not said["title"].strip():
+        raise ConfigError("title: is empty; describe the entry in one line")
+    said["tags"] = [tag for tag in map(str.strip, text_in(message, "tags").split(",")) if tag]
+    if new:
+        said["slug"] = text_in(message, "slug").strip()
+    return said
+
+
+def _file(file: EntryFile) -> dict[str, Any]:
+    return {"path": file.path, "size": file.size, "shown": _size(file.size)}
+
+
+def _size(size: int) -> str:
+    if size < 1_000:
+        return f"{size} bytes"
+    return f"{size / 1_000:,.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:,.1f} MB"
+
+
+def _day(at: datetime) -> str:
+    return f"{at.astimezone():%Y-%m-%d}"
+
+
+def _time(at: datetime) -> str:
+    return f"{at.astimezone():%Y-%m-%d %H:%M}"
+
+
+if TYPE_CHECKING:
+    from kbkit.workspace import Workspace
+
+    pass
+
+_PAGE = 50
+_PAUSE = 0.25
+_PIECE = 200_000
+"""Bytes of a download's message: Jupyter limits the rate of a kernel."""
+_FIELD = re.compile(r"(title|slug|description|tags|category|status|prompt|readme|path|text)[:=]")
+
+
+class EntriesView(AskingView, module="entries.js"):
+    """The table, the entry below it, and its form; the table has a trait of its own."""
+
+    table = traitlets.Dict(help="The table, as JSON values.").tag(sync=True)
+
+
+class EntriesPanel(Panel):
+    """Shows the entries of a workspace as a table and each of them; takes votes and changes.
+
+    ::
+
+        panel = EntriesPanel(workspace)
+        panel                           # at the end of a cell: shows it
+        panel.entry                     # in a later cell: the entry that is open
+
+    What agents, other processes and editors change appears within seconds. Where somebody changed
+    an entry while it was edited here, the form says so and keeps what was typed.
+
+    Attributes:
+        entry: The open entry (`Entry`), or ``None``.
+        error: The last error, or ``None``.
+        rater: The name that votes are stored under.
+        find_box: Text that entries must have.
+        status_box: Only entries of this status.
+        category_box: Only entries of this category.
+        tag_box: Only entries with this tag.
+    """
+
+    entry = traitlets.Any(None, help="The entry that is open.")
+
+    def __init__(self, workspace: AnyWorkspace, *, rater: str = "") -> None:
+        self._workspace = cast("Workspace", workspace)
+        self._entries = self._workspace.entries
+        self.rater = rater or Settings.load().rater
+        self._sort = "rating"
+        self._limit = _PAGE
+        self._seen: object = None
+        self._serial = 0
+        self._undo: list[tuple[str, Callable[[], str]]] = []
+        self._muted = MutedUpdates()
+        hint = "Words of entries"
+        self.find_box = control(widgets.Text, "Find", placeholder=hint).add_class("kbkit-query")
+        statuses = [("any", ""), *((each.value, each.value) for each in EntryStatus)]
+        self.status_box = control(widgets.Dropdown, "Status", options=statuses)
+        self.category_box = control(widgets.Dropdown, "Category", options=[("any", "")])
+        self.tag_box = control(widgets.Dropdown, "Tag", options=[("any", "")])
+        self._finder = Debouncer(_PAUSE, self._find)
+        for box in (self.find_box, self.status_box, self.category_box, self.tag_box):
+            box.observe(self._on_filter, "value")
+        super().__init__(home_of(workspace), "entries")
+        answers = {
+            "sort": self._set_sort,
+            "more": self._more,
+            "rate": self._rate,
+            "code": self._code,
+            "download": self._download,
+            "create": self._create,
+            "update": self._edit,
+            "delete": self._delete,
+            "write": self._write,
+            "undo": self._take_back,
+        }
+        self._view = EntriesView(
+            self,
+            answers,
+            self._problem,
+            {
+                "select": lambda message: self.show(str(message.get("slug"))),
+                "close": lambda _message: self._open(None),
+                "look": lambda _message: self._look(),
+            },
+        )
+        boxes = row(self.find_box, self.status_box, self.category_box, self.tag_box)
+        self.fill([boxes, self.status_line, self._view])
+        self.refresh()
+        self._watch = Watch(self._look)
+
+    def show(self, slug: str) -> None:
+        """Open an entry."""
+        with self.shown_errors():
+            self._open(self._entries.read(slug))
+
+    def undo(self) -> None:
+        """Revert the last change made here; votes stay."""
+        with self.shown_errors():
+            self._take_back({})
+
+    def refresh(self) -> None:
+        """Import outside changes, and show the current state."""
+        with self.shown_errors():
+            report = self._entries.sync(on_progress=lambda _progress: None)
+            self.error = None
+            self._reread()
+            if report.skipped:
+                first = report.skipped[0]
+                self.announce(f"{first.uri}: {first.reason}")
+
+    def close(self) -> None:
+        """Close the panel."""
+        self._watch.stop()
+        super().close()
+
+    # What changes elsewhere
+
+    def _look(self) -> None:
+        with self.shown_errors(), self.unasked():
+            if self._seen != self._entries.revision():
+                self._reread()
+                self.publish("documents")
+
+    def _update(self, _topic: Topic) -> None:
+        self._reread()
+
+    # What the page asks
+
+    def _set_sort(self, message: Message) -> Answer:
+        self._sort = text_in(message, "by")
+        self._show_table()
+        return {}
+
+    def _more(self, _message: Message) -> Answer:
+        self._limit += _PAGE
+        self._show_table()
+        return {}
+
+    def _rate(self, message: Message) -> Answer:
+        slug, score = text_in(message, "slug"), message.get("score")
+        if not isinstance(score, int):
+            raise ConfigError(f"score={score!r}: give 1 to 5")
+        entry = self._entries.rate(slug, score, rater=self.rater)
+        stars = f"{score} {'star' if score == 1 else 'stars'}"
+        average = f"{entry.rating.average:g} of 5 by {entry.rating.count:,}"
+        return self._changed(f"Stored: {stars} for {entry.title}; now {average}")
+
+    def _code(self, message: Message) -> Answer:
+        path = text_in(message, "path")
+        with self._entries.open(text_in(message, "slug"), path) as file:
+            data = file.read(4 * MAX_LENGTH)
+            more = bool(file.read(1))
+        try:
+            text = data.decode(errors="ignore" if more else "strict")
+            if "\0" in text:
+                raise ValueError
+        except ValueError:
+            raise NotTextError(f"{path}: is not text; download it to see it") from None
+        rendered = render_text(path, text)
+        cut = rendered.cut or more
+        return {
+            "html": rendered.html,
+            "text": "" if cut else text,
+            "note": f"Only the first {MAX_LENGTH:,} characters." if cut else "",
+        }
+
+    def _download(self, message: Message) -> Answer:
+        """A piece of a file; the page asks for one after another."""
+        start = message.get("start", 0)
+        if not isinstance(start, int) or start < 0:
+            raise ConfigError(f"start={start!r}: give how many bytes there are already")
+        with self._entries.open(text_in(message, "slug"), text_in(message, "path")) as file:
+            file.seek(start)
+            data = file.read(_PIECE)
+            end = not file.read(1)
+        return {"data": b64encode(data).decode(), "next": start + len(data), "end": end}
+
+    def _create(self, message: Message) -> Answer:
+        made = self._entries.create(**values_of(message, new=True))
+        self._undo.append((f"making {made.title}", lambda: self._remove(made.slug)))
+        return self._changed(f"Made: {made.title}", made.slug)
+
+    def _edit(self, message: Message) -> Answer:
+        slug = text_in(message, "slug")
+        before = self._entries.read(slug)
+        version = before.version if message.get("over") else text_in(message, "version")
+        values = values_of(message, new=False)
+        changed = self._entries.update(slug, **values, if_match=version)
+        if changed.version != before.version:
+            said = fields(before)
+
+            def restore() -> str:
+                told = values_of(said, new=False)
+                self._entries.update(slug, **told, if_match=changed.version)
+                return f"Taken back: {before.title} as it was"
+
+            self._undo.append((f"changing {before.title}", restore))
+        return self._changed(f"Stored: {changed.title}", slug)
+
+    def _write(self, message: Message) -> Answer:
+        slug, path = text_in(message, "slug"), text_in(message, "path").strip()
+        if not path:
+            raise ConfigError("path: give a path within the entry, such as code/run.py")
+        before = None
+        with suppress(FilesError), self._entries.open(slug, path) as file:
+            before = file.read()
+        if message.get("new") is True and before is not None:
+            raise PathExistsError(f"{path} is there already")
+        text = None if message.get("remove") is True else text_in(message, "text")
+        changed = self._entries.update(slug, files={path: text})
+
+        def restore() -> str:
+            self._entries.update(slug, files={path: before}, if_match=changed.version)
+            return f"Taken back: {path} as it was"
+
+        self._undo.append((f"{'deleting' if text is None else 'writing'} {path}", restore))
+        return self._changed(f"{'Deleted' if text is None else 'Stored'}: {path}", slug)
+
+    def _delete(self, message: Message) -> Answer:
+        entry = self._entries.read(text_in(message, "slug"))
+        deleted = self._entries.delete(entry.slug)
+
+        def restore() -> str:
+            self._entries.undelete(deleted.id)
+            return f"Brought back: {entry.title}"
+
+        self._undo.append((f"deleting {entry.title}", restore))
+        return self._changed(f"Deleted: {entry.title}. Undo brings it back")
+
+    def _take_back(self, _message: Message) -> Answer:
+        if not self._undo:
+            return {}
+        _, restore = self._undo.pop()
+        return self._changed(restore())
+
+    def _remove(self, slug: str) -> str:
+        self._entries.delete(slug)
+        return f"Taken back: {slug} is in the trash"
+
+    def _problem(self, error: Exception, message: Message) -> Answer:
+        """Return an error for its field; after a conflict, with the current entry."""
+        text = render.problem_line(error)
+        found = _FIELD.match(text)
+        field = found[1] if found and isinstance(error, ConfigError) else ""
+        if isinstance(error, InvalidPathError | PathExistsError) or (
+            isinstance(error, MissingPathError) and message.get("what") == "write"
+        ):
+            field = "slug" if message.get("what") == "create" else "path"
+        now = None
+        if isinstance(error, VersionConflictError):
+            with suppress(FilesError):
+                entry = self._entries.read(str(message.get("slug")))
+                now = fields(entry)
+                del now["version"]
+        return {"text": text.removeprefix(f"{field}: "), "field": field, "now": now}
+
+    # What is shown
+
+    def _changed(self, said: str, slug: str = "") -> Answer:
+        self._reread(slug)
+        self.publish("documents")
+        self.error = None
+        self.announce(said)
+        return {"said": said}
+
+    def _reread(self, slug: str = "") -> None:
+        """Show entries as they are now; the one of a slug, or else the one that is open."""
+        self._offer()
+        slug = slug or (self.entry.slug if self.entry is not None else "")
+        entry: Entry | None = None
+        problem: FilesError | None = None
+        if slug:
+            try:
+                entry = self._entries.read(slug)
+            except FilesError as error:
+                problem = error
+        self._open(entry)
+        self._show_table()
+        if isinstance(problem, MissingPathError):
+            self.announce(f"{slug} is gone")
+        elif problem is not None:
+            self.fail(problem)
+        self._seen = self._entries.revision()
+
+    def _open(self, entry: Entry | None) -> None:
+        if (entry and entry.slug) != (self.entry and self.entry.slug):
+            self._serial += 1
+        self.entry = entry
+        undo = self._undo[-1][0] if self._undo else ""
+        self._view.state = {
+            "entry": None if entry is None else details(entry, self.rater),
+            "serial": self._serial,
+            "undo": undo,
+        }
+
+    def _offer(self) -> None:
+        everything = self._entries.list(limit=None).entries
+        for box, names in (
+            (self.category_box, {each.category for each in everything if each.category}),
+            (self.tag_box, {tag for each in everything for tag in each.tags}),
+        ):
+            chosen = box.value
+            options = [("any", ""), *((name, name) for name in sorted(names, key=str.casefold))]
+            if list(box.options) != options:
+                with self._muted:
+                    box.options = options
+                    box.value = chosen if chosen in names else ""
+
+    def _show_table(self) -> None:
+        asked = {
+            "status": self.status_box.value or None,
+            "category": self.category_box.value or None,
+            "tag": self.tag_box.value or None,
+            "text": self.find_box.value.strip(),
+        }
+        page = self._entries.list(**asked, sort=self._sort, limit=self._limit)
+        filtered = any(asked.values())
+        self._view.table = {
+            "rows": [table_row(each) for each in page],
+            "total": page.total,
+            "sort": self._sort,
+            "empty": "Nothing matches."
+            if filtered
+            else "No entries yet. New entry makes one; agents leave them with their tasks.",
+        }
+        noun = "entry" if page.total == 1 else "entries"
+        self.say(f"{page.total:,} {noun}{' of that kind' if filtered else ''}")
+
+    def _on_filter(self, _change: Bunch) -> None:
+        if not self._muted:
+            self._finder.later()
+
+    def _find(self) -> None:
+        with self.shown_errors():
+            self._limit = _PAGE
+            self._show_table()

@@ -1,0 +1,431 @@
+"""The evaluation panel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as widgets
+import numpy as np
+import traitlets
+
+from kbkit.errors import ConfigError, KbkitError
+from kbkit.feedback.evaluation_report import Evaluation, QueryResult
+from kbkit.feedback.evaluation_set import EvaluationQuery, is_page, query_of
+from kbkit.feedback.judgements import GroundTruth, Judgements, load_ground_truth
+from kbkit.models import Hit, Mode, Progress
+from kbkit.panels import passages, render
+from kbkit.panels.controls import button, buttons, control, mode_box, row
+from kbkit.panels.homes import AnyBase, home_of
+from kbkit.panels.panel import JobPanel, View
+from kbkit.panels.updates import Topic
+from kbkit.recipes import Question, RetrievalSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kbkit.panels.homes import AnyBase
+
+
+DEPTH = 10
+"""Places that lists show, as nDCG@10 reads them."""
+_ENOUGH_JUDGED = 0.8
+"""Share of the first ten that ought to be judged before a difference is believed."""
+_BINS = np.arange(-21, 22, 2) / 20
+"""Edges of the bins that differences are counted in, each 0.1 wide, one around 0."""
+
+
+def state_of(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
+    """Return the view's data: B (the evaluation) against A, and the order of queries."""
+    assert evaluation.against is not None
+    first, second = evaluation.against.results, evaluation.results
+    differences = np.array([b.ndcg - a.ndcg for a, b in zip(first, second, strict=True)])
+    order = np.argsort(-differences, kind="stable").tolist()
+    found = evaluation.differences()["ndcg@10"]
+    counts, _ = np.histogram(differences, _BINS)
+    state = {
+        "measures": _measures(evaluation),
+        "queries": [
+            [render.plain(second[i].query, 300), first[i].ndcg, second[i].ndcg] for i in order
+        ],
+        "bins": counts.tolist(),
+        "mean": [found.mean, found.low, found.high],
+        "notes": _notes(evaluation),
+    }
+    return state, order
+
+
+def summary(evaluation: Evaluation) -> str:
+    found = evaluation.differences()["ndcg@10"]
+    count = len(evaluation.results)
+    queries = "1 query" if count == 1 else f"{count} queries"
+    change = f"nDCG@10 {found.mean:+.3f} on {queries} (p = {found.p_value:.3f})"
+    if found.mean == 0 and found.p_value == 1:
+        return f"No difference: {change}."
+    better = "B is better" if found.mean > 0 else "A is better"
+    return f"{better}: {change}." if found.p_value < 0.05 else f"May be chance: {change}."
+
+
+def recipe_lines(settings: RetrievalSpec) -> str:
+    return (
+        '<div class="kbkit-recipe">In the recipe, in place of its <code>retrieval</code> part, or '
+        f'the next build undoes it:<pre tabindex="0">{escape(settings.to_yaml())}</pre></div>'
+    )
+
+
+def side_by_side(
+    kb: AnyBase,
+    ground_truth: Sequence[Question] | Judgements,
+    result: QueryResult,
+    sides: Mapping[str, tuple[Mode, RetrievalSpec]],
+) -> dict[str, Any]:
+    """Show the first ten hits of both sides, each with its rank on the other side."""
+    queries = query_of(result.query, ground_truth)
+    query, by_page = next(iter(queries)), queries.unit == "page"
+    lists = {}
+    for side, (mode, settings) in sides.items():
+        found: dict[str, Hit] = {}
+        limit = 5 * DEPTH if by_page else DEPTH  # several hits may be of one page
+        for hit in kb.search(
+            result.query, limit=limit, mode=mode, retrieval=queries.retrieval(settings)
+        ):
+            found.setdefault(hit.uri if by_page else hit.chunk.id, hit)
+        lists[side] = dict(list(found.items())[:DEPTH])
+    places = {
+        side: {name: rank for rank, name in enumerate(found, 1)} for side, found in lists.items()
+    }
+    return {
+        side: [
+            passages.heading(hit)
+            | {"snippet": render.plain(hit.snippet, render.SNIPPET_LENGTH // 2)}
+            | {"gain": _gain(query, name, by_page), "other": places[other].get(name)}
+            for name, hit in lists[side].items()
+        ]
+        for side, other in (("A", "B"), ("B", "A"))
+    }
+
+
+def _gain(query: EvaluationQuery, name: str, by_page: bool) -> int | None:
+    """Return the gain of a page or chunk; ``None`` if nobody judged it."""
+    if not by_page:
+        return query.gains.get(name)
+    return next((gain for suffix, gain in query.gains.items() if is_page(name, suffix)), None)
+
+
+def _measures(evaluation: Evaluation) -> list[dict[str, Any]]:
+    assert evaluation.against is not None
+    sides = (evaluation.against, evaluation)
+    ends = [one.intervals() for one in sides]
+    means = [one.means() for one in sides]
+    return [
+        {
+            "name": name,
+            "a": [means[0][name], *ends[0][name]],
+            "b": [means[1][name], *ends[1][name]],
+            "difference": [found.mean, found.low, found.high],
+            "p": found.p_value,
+        }
+        for name, found in evaluation.differences().items()
+    ]
+
+
+def _notes(evaluation: Evaluation) -> list[str]:
+    """Return warnings about the figures."""
+    notes = list(evaluation.notes)
+    if evaluation.unit == "chunk":
+        assert evaluation.against is not None
+        for side, one in (("A", evaluation.against), ("B", evaluation)):
+            judged = float(np.mean([result.judged for result in one.results]))
+            if judged < _ENOUGH_JUDGED:
+                notes.append(
+                    f"Only {judged:.0%} of the first hits of {side} were judged, and the rest "
+                    "counts as not relevant: judge more before you trust a difference."
+                )
+    if left_out := len(evaluation.left_out):
+        queries = "1 query is" if left_out == 1 else f"{left_out} queries are"
+        notes.append(f"{queries} left out, since no passage was judged 3 or better.")
+    return notes
+
+
+_WEIGHTS = {
+    "dense_weight": ("Meaning", 1.0),
+    "document_weight": ("Document", 5.0),
+    "title_weight": ("Title", 5.0),
+    "heading_weight": ("Headings", 5.0),
+    "card_weight": ("About", 5.0),
+    "page_weight": ("Whole text", 5.0),
+    "graph_weight": ("Graph", 5.0),
+    "learned_weight": ("Learned", 5.0),
+}
+"""Labels of weights, with their maximum."""
+_ENCODERS = (("The model", "model"), ("Fitted to the chunks", "fitted"))
+
+
+class RankingForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """The settings of one side of a comparison.
+
+    Attributes:
+        weight_boxes: The weights, by their names in `RetrievalSpec`.
+    """
+
+    def __init__(self, side: str, present: RetrievalSpec) -> None:
+        self._present = present
+        self.mode_box = mode_box(tooltip=f"{side}: search by")
+        self.weight_boxes = {
+            name: control(
+                widgets.BoundedFloatText,
+                label,
+                tooltip=f"{side}: weight of {label.lower()}, 0 to {most:g}",
+                min=0.0,
+                max=most,
+                step=0.05,
+            ).add_class("kbkit-weight")
+            for name, (label, most) in _WEIGHTS.items()
+        }
+        self.encoder_box = control(widgets.Dropdown, "Queries embedded by", options=_ENCODERS)
+        self.fill(present)
+        name = f'<div class="kbkit-side-name" role="heading" aria-level="3">{side}</div>'
+        super().__init__(
+            [
+                widgets.HTML(name),
+                row(self.mode_box, self.encoder_box),
+                row(*self.weight_boxes.values()),
+            ]
+        )
+        self.add_class("kbkit-side")
+
+    def fill(self, settings: RetrievalSpec, mode: str | Mode = Mode.HYBRID) -> None:
+        self._present = settings
+        self.mode_box.value = Mode(mode).value
+        self.encoder_box.value = settings.query_encoder
+        for name, box in self.weight_boxes.items():
+            box.value = getattr(settings, name)
+
+    def chosen(self) -> tuple[Mode, RetrievalSpec]:
+        values = {name: round(box.value, 4) for name, box in self.weight_boxes.items()}
+        changed = values | {"query_encoder": self.encoder_box.value}
+        settings = RetrievalSpec.model_validate(self._present.model_dump() | changed)
+        return Mode(self.mode_box.value), settings
+
+    def enable(self, enabled: bool) -> None:
+        for box in (self.mode_box, self.encoder_box, *self.weight_boxes.values()):
+            box.disabled = not enabled
+
+
+_SIDES = ("A", "B")
+
+
+class EvalView(View, module="evaluation.js"):
+    """Draws a comparison.
+
+    Attributes:
+        detail: Results of both settings for the requested query.
+    """
+
+    detail = traitlets.Dict(help="Results of both settings for a query.").tag(sync=True)
+
+
+class _Cancelled(Exception):  # noqa: N818 - it ends work, and is no error
+    """The reader wants no more of it."""
+
+
+class EvalPanel(JobPanel):
+    """Compares two ways to search by golden questions or judgements.
+
+    ::
+
+        panel = EvalPanel(kb, "questions.tsv")   # or judgements; without, what ratings say
+        panel                                    # at the end of a cell: shows it
+        panel.comparison                         # in a later cell: a row a query
+
+    A begins with the settings that the knowledge base has, B with a copy to change. The work runs
+    in a thread of its own and can be cancelled. Nothing is written unless somebody keeps the
+    settings of a side. ``running`` and ``evaluation`` can be observed like every trait of a widget.
+
+    Attributes:
+        running: Whether work is running.
+        evaluation: B's evaluation, with A's in ``evaluation.against``, or ``None``.
+        error: The last error, or ``None``.
+        forms: The settings of both sides, ``A`` and ``B``.
+        compare_button: Measures both.
+        cancel_button: Ends that.
+        keep_buttons: Write the settings of a side to the knowledge base.
+        view: The view.
+    """
+
+    evaluation = traitlets.Any(None, help="B's figures, with A's to compare with.")
+
+    def __init__(self, kb: AnyBase, questions: GroundTruth | None = None, *, k: int = 10) -> None:
+        super().__init__(home_of(kb), "eval", "End the work")
+        self._kb = kb
+        self._questions = None if questions is None else load_ground_truth(questions)
+        self._k = k
+        self._ground_truth: Sequence[Question] | Judgements = ()
+        self._order: list[int] = []
+        self._measured: dict[str, tuple[Mode, RetrievalSpec]] = {}
+        present = kb.spec.retrieval
+        self.forms = {side: RankingForm(side, present) for side in _SIDES}
+        self.compare_button = button("Compare", "Measure both", self.compare)
+        self.compare_button.add_class("kbkit-primary")
+        self.keep_buttons = {side: self._keep_button(side) for side in _SIDES}
+        self.view = EvalView({"look": self._send_detail})
+        self._recipe = widgets.HTML()
+        self.fill(
+            [
+                widgets.HBox(list(self.forms.values())).add_class("kbkit-sides"),
+                buttons(self.compare_button, self.cancel_button, *self.keep_buttons.values()),
+                self.status_line,
+                self._recipe,
+                self.view,
+            ]
+        )
+        self.say("Change the settings of B, and compare.")
+        self._show_progress(None)
+
+    @property
+    def comparison(self) -> pd.DataFrame:
+        """One row a query, B's greatest gain first; empty before a comparison.
+
+        ``ndcg@10``, ``recall@k`` and the like are B's, ``against_ndcg@10`` is A's, ``difference``
+        is B's nDCG@10 less A's.
+        """
+        evaluation = self.evaluation if self.evaluation is not None else Evaluation(())
+        frame = evaluation.to_frame()
+        return frame.sort_values("difference", ascending=False) if len(frame) else frame
+
+    def compare(self) -> None:
+        """Measure both sides as they are set; returns at once."""
+        if self.running:
+            return
+        with self.shown_errors():
+            ground_truth = (
+                self._kb.feedback.judgements() if self._questions is None else self._questions
+            )
+            sides = {side: form.chosen() for side, form in self.forms.items()}
+            self._start(lambda: self._measure(ground_truth, sides))
+
+    def keep(self, side: str) -> None:
+        """Write the settings of a side, as measured, to the knowledge base; returns at once.
+
+        Args:
+            side: ``A`` or ``B``.
+        """
+        if self.running:
+            return
+        with self.shown_errors():
+            if side not in self._measured:
+                raise ConfigError(f"{side}: nothing was compared yet; compare before you keep")
+            _, settings = self._measured[side]
+            self._start(lambda: self._keep(side, settings))
+
+    def wait(self, timeout: float | None = None) -> Evaluation | None:
+        """Wait until the work is done; blocks the cell.
+
+        Args:
+            timeout: Most seconds to wait.
+
+        Returns:
+            The comparison, or ``None``.
+        """
+        self._join(timeout)
+        found: Evaluation | None = self.evaluation
+        return found
+
+    # Work in the thread
+
+    def _run(self, job: Callable[[], None]) -> None:
+        def cancellable() -> None:
+            try:
+                job()
+            except _Cancelled:
+                self.announce("Cancelled. The comparison before stays.")
+            finally:
+                self._show_progress(None)
+
+        super()._run(cancellable)
+
+    def _measure(
+        self,
+        ground_truth: Sequence[Question] | Judgements,
+        sides: Mapping[str, tuple[Mode, RetrievalSpec]],
+    ) -> None:
+        found: Evaluation | None = None
+        for number, side in enumerate(_SIDES):
+            mode, settings = sides[side]
+            found = self._kb.feedback.evaluate(
+                ground_truth,
+                mode=mode,
+                retrieval=settings,
+                against=found,
+                k=self._k,
+                on_progress=lambda progress, done=number: self._on_progress(progress, done),  # type: ignore[misc]
+            )
+        assert found is not None
+        self.say("Working out how sure that is…")
+        state, order = state_of(found)
+        if self._cancelled.is_set():
+            raise _Cancelled
+        self._ground_truth, self._order, self._measured = ground_truth, order, dict(sides)
+        self.evaluation = found
+        self.view.detail = {}
+        self.view.state = state | {"serial": self.view.state.get("serial", 0) + 1}
+        self.announce(summary(found))
+
+    def _on_progress(self, progress: Progress, done: int) -> None:
+        if self._cancelled.is_set():
+            raise _Cancelled
+        if progress.total and self._is_due():
+            self.say(f"Asking {_SIDES[done]}: {progress.done} of {progress.total}")
+            self._show_progress((done + progress.done / progress.total) / len(_SIDES))
+
+    def _keep(self, side: str, settings: RetrievalSpec) -> None:
+        spec = self._kb.spec
+        self.say(f"Writing the settings of {side}…")
+        self._kb.configure(spec.model_copy(update={"retrieval": settings}))
+        self._recipe.value = recipe_lines(settings)
+        self.announce(f"The knowledge base has the settings of {side} now.")
+
+    # What is shown
+
+    def _send_detail(self, message: Mapping[str, object]) -> None:
+        place, evaluation = message.get("place"), self.evaluation
+        if evaluation is None or type(place) is not int or not 0 <= place < len(self._order):
+            return
+        with self.shown_errors():
+            number = self._order[place]
+            lists = side_by_side(
+                self._kb, self._ground_truth, evaluation.results[number], self._measured
+            )
+            serial = self.view.state.get("serial")
+            self.view.detail = {"serial": serial, "place": place, **lists}
+
+    def _update(self, topic: Topic) -> None:
+        concerned = topic == "documents" or (topic == "ratings" and self._questions is None)
+        if concerned and self.evaluation is not None and not self.running:
+            self.announce(f"Since this was measured, {topic} changed: compare again.")
+
+    def _set_running(self, running: bool) -> None:
+        for form in self.forms.values():
+            form.enable(not running)
+        self.compare_button.disabled = running
+        try:
+            present = self._kb.spec.retrieval
+        except KbkitError:  # it was deleted
+            present = None
+        for side, keep in self.keep_buttons.items():
+            settings = self._measured.get(side, (None, present))[1]
+            keep.disabled = running or present is None or settings == present
+        super()._set_running(running)
+
+    def _keep_button(self, side: str) -> widgets.Button:
+        made = button(
+            f"Keep {side}",
+            f"Write the settings of {side} to the knowledge base",
+            lambda: self.keep(side),
+        )
+        made.disabled = True
+        return made
+
+    def _show_progress(self, progress: float | None) -> None:
+        self.view.state = {**self.view.state, "progress": progress}

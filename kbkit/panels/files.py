@@ -1,0 +1,484 @@
+"""The files panel."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
+
+import ipywidgets as widgets
+import traitlets
+from traitlets import Bunch
+
+from kbkit.errors import (
+    ConfigError,
+    FilesError,
+    KbkitError,
+    MissingPathError,
+    NotTextError,
+    PathExistsError,
+    VersionConflictError,
+)
+from kbkit.models import Document, FileInfo, Hit
+from kbkit.panels import render
+from kbkit.panels.controls import control, row
+from kbkit.panels.homes import AnyWorkspace, home_of
+from kbkit.panels.panel import Panel
+from kbkit.panels.questions import Answer, AskingView, Message, text_in
+from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
+from kbkit.panels.text_rendering import (
+    MAX_LENGTH,
+    RenderedFile,
+    is_rendered,
+    render_file,
+    render_text,
+)
+from kbkit.panels.updates import Debouncer, Topic, Watch
+from kbkit.sources.formats import FORMATS, MULTIPLE
+from kbkit.stores.catalog.knowledge_bases import FILES
+
+if TYPE_CHECKING:
+    from kbkit.workspace import Workspace
+
+
+MAX_FOUND = 200
+"""Files that a search shows."""
+
+Row = dict[str, Any]
+"""A row: ``id``, ``name``, ``about``; of a folder also ``count``, unset."""
+
+
+def rows(infos: Sequence[FileInfo]) -> list[Row]:
+    return [_row(info) for info in infos]
+
+
+def ancestors(path: str) -> list[str]:
+    """The folders that a path lies in, outermost first."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
+
+
+def found_rows(text: str, documents: Sequence[Document], hits: Sequence[Hit]) -> list[Row]:
+    words = text.casefold().split()
+    found: dict[str, str] = {}
+    for document in documents:
+        name = f"{document.uri} {document.title}".casefold()
+        if all(word in name for word in words):
+            found.setdefault(_path_of(document.uri), document.description)
+    named = sorted(found)
+    for hit in hits:
+        path = _path_of(hit.uri)
+        if path not in found:
+            named.append(path)
+        found[path] = hit.snippet
+    return [
+        {
+            "id": path,
+            "name": plain(path.rpartition("/")[2], TITLE_LENGTH),
+            "about": plain(f"{path.rpartition('/')[0]} · {found[path]}".strip(" ·"), ABOUT_LENGTH),
+        }
+        for path in named[:MAX_FOUND]
+    ]
+
+
+def _row(info: FileInfo) -> Row:
+    row: Row = {"id": info.path, "name": plain(info.name, TITLE_LENGTH)}
+    if info.is_folder:
+        row["count"] = None
+    else:
+        row["about"] = f"{info.changed_at.astimezone():%Y-%m-%d %H:%M}"
+    if info.read_only and "/" not in info.path:
+        row["state"] = "read only"
+    return row
+
+
+def _path_of(uri: str) -> str:
+    """The file of a document; of books and workbooks, URIs of parts go on behind its path."""
+    parts = uri.split("/")
+    for depth, name in enumerate(parts[:-1], 1):
+        suffix = posixpath.splitext(name.removesuffix("#"))[1].lower()
+        if FORMATS.get(suffix) in MULTIPLE:
+            return "/".join(parts[:depth]).removesuffix("#")
+    return uri
+
+
+_PAUSE = 0.25
+_MAX_WATCHED = 100
+"""Folders that are polled for outside changes."""
+_CHOOSE = "Choose a file to show it here, or make one with New file."
+_NONE = "No files yet. New file makes one."
+
+
+class FilesView(AskingView, module="files.js"):
+    """Tree, file and editor; the tree's rows have a trait of their own."""
+
+    tree = traitlets.Dict(help="The tree, as JSON values.").tag(sync=True)
+    roots: traitlets.List[Any] = traitlets.List(
+        help="Its outermost lines, sent when they change."
+    ).tag(sync=True)
+
+
+class FilesPanel(Panel):
+    """Shows the files of a workspace as a tree and each of them, and lets them be changed.
+
+    ::
+
+        panel = FilesPanel(workspace)
+        panel                           # at the end of a cell: shows it
+        panel.file                      # in a later cell: the file that is open
+
+    What agents, other processes and other programs change appears within seconds. Where somebody
+    changed a file while it was edited here, both are shown and nothing is overwritten. What is
+    done here can be taken back, step by step. Knowledge bases are folders that can be read.
+
+    Attributes:
+        file: The open file (`FileInfo`), or ``None``.
+        error: The last error, or ``None``.
+        find_box: Finds files by path, title and content.
+    """
+
+    file = traitlets.Any(None, help="Facts about the open file.")
+
+    def __init__(self, workspace: AnyWorkspace) -> None:
+        self._workspace = cast("Workspace", workspace)
+        self._files = self._workspace.files
+        self._seen: object = None
+        self._open_folders: set[str] = set()
+        self._documents: tuple[object, list[Document]] | None = None
+        self._rendered = RenderedFile("")
+        self._as_text = False
+        self._anchor = ""
+        self._serial = 0
+        self._version = 0
+        self._reveals = 0
+        self._history: list[str] = []
+        self._undo: list[tuple[str, Callable[[], str]]] = []
+        hint = "Words in names or content"
+        self.find_box = control(widgets.Text, "Find", placeholder=hint)
+        self.find_box.add_class("kbkit-query").observe(self._on_find, "value")
+        self._finder = Debouncer(_PAUSE, self._find)
+        super().__init__(home_of(workspace), "files")
+        answers = {
+            "children": self._children,
+            "edit": self._edit,
+            "save": self._save,
+            "create": self._create,
+            "move": self._move,
+            "delete": self._delete,
+            "undo": self._take_back,
+            "as_text": self._show_as_text,
+        }
+        self._view = FilesView(
+            self,
+            answers,
+            self._problem,
+            {
+                "select": lambda message: self.show(str(message.get("path"))),
+                "follow": lambda message: self._follow(str(message.get("href"))),
+                "back": lambda _message: self.back(),
+                "look": lambda _message: self._look(),
+            },
+        )
+        self.fill([row(self.find_box), self.status_line, self._view])
+        self.refresh()
+        self._watch = Watch(self._look)
+
+    def show(self, path: str, anchor: str = "") -> None:
+        """Open a file, or bring a folder in sight.
+
+        Args:
+            path: Path from the root; also below ``kb/``.
+            anchor: The place in it to begin at.
+        """
+        with self.shown_errors():
+            info = self._files.info(path)
+            if self.file is not None and self.file.path != info.path:
+                self._history.append(self.file.path)
+            self._open(None if info.is_folder else info, anchor, reveal=info.path)
+
+    def back(self) -> None:
+        """Open the file that was open before."""
+        with self.shown_errors():
+            while self._history:
+                try:
+                    info = self._files.info(self._history.pop())
+                except MissingPathError:
+                    continue
+                self._open(info, reveal=info.path)
+                break
+
+    def undo(self) -> None:
+        """Revert the last change made here."""
+        with self.shown_errors():
+            self._take_back({})
+
+    def refresh(self) -> None:
+        """Import outside changes, and show the current state."""
+        with self.shown_errors():
+            self._files.sync(on_progress=lambda _progress: None)
+            self._reread()
+            self.error = None
+
+    def close(self) -> None:
+        """Close the panel."""
+        self._watch.stop()
+        super().close()
+
+    # What changes elsewhere
+
+    def _look(self) -> None:
+        with self.shown_errors(), self.unasked():
+            if self._seen != self._revision():
+                self._reread()
+                self.publish("documents")
+
+    def _update(self, topic: Topic) -> None:
+        if topic in ("documents", "knowledge_bases"):
+            self._reread()
+
+    def _revision(self) -> str:
+        opened = [self.file.path] if self.file is not None and not self.file.read_only else []
+        return self._files.revision(["", *sorted(self._open_folders)[:_MAX_WATCHED], *opened])
+
+    # What the page asks
+
+    def _children(self, message: Message) -> Answer:
+        folder = text_in(message, "folder")
+        self._open_folders.add(folder)
+        try:
+            return {"rows": rows(self._files.list(folder))}
+        except FilesError:  # it went meanwhile
+            self._open_folders.discard(folder)
+            return {"rows": []}
+
+    def _edit(self, message: Message) -> Answer:
+        path = text_in(message, "path")
+        version = self._files.info(path).version
+        return {"path": path, "text": self._files.read(path), "version": version}
+
+    def _save(self, message: Message) -> Answer:
+        path, text = text_in(message, "path"), text_in(message, "text")
+        version = text_in(message, "version")
+        before = ""
+        with suppress(FilesError):  # writing says what is wrong
+            before = self._files.read(path)
+        info = self._files.write(path, text, if_match=version)
+
+        def restore() -> str:
+            if version:
+                self._files.write(path, before, if_match=info.version)
+            else:
+                self._files.delete(path)
+            return f"Taken back: {path} as it was"
+
+        self._done(f"saving {path}", restore)
+        return {**self._changed(f"Saved: {path}", info.path), "version": info.version}
+
+    def _create(self, message: Message) -> Answer:
+        path = text_in(message, "path").strip()
+        if not path.strip("/"):
+            raise ConfigError("path: give a name, such as notes/today.md")
+        with suppress(MissingPathError):
+            raise PathExistsError(f"{self._files.info(path).path} is there already")
+        if message.get("kind") == "folder":
+            info = self._files.mkdir(path)
+        else:
+            info = self._files.write(path, "", if_match="")
+        self._done(f"making {info.path}", lambda: self._remove(info.path))
+        return self._changed(f"Made: {info.path}", info.path)
+
+    def _move(self, message: Message) -> Answer:
+        source, target = text_in(message, "path"), text_in(message, "target").strip()
+        if not target.strip("/"):
+            raise ConfigError("target: give the path that it is to have")
+        info = self._files.move(source, target)
+        follows = self.file is not None and f"{self.file.path}/".startswith(f"{source}/")
+        opened = info.path + self.file.path[len(source) :] if follows else ""
+
+        def restore() -> str:
+            self._files.move(info.path, source)
+            return f"Taken back: {source} is where it was"
+
+        self._done(f"moving {source}", restore)
+        return self._changed(f"Moved: {source} to {info.path}", opened, reveal=info.path)
+
+    def _delete(self, message: Message) -> Answer:
+        deleted = self._files.delete(text_in(message, "path"))
+
+        def restore() -> str:
+            self._files.undelete(deleted.id)
+            return f"Brought back: {deleted.path}"
+
+        self._done(f"deleting {deleted.path}", restore)
+        return self._changed(f"Deleted: {deleted.path}. Undo brings it back")
+
+    def _take_back(self, _message: Message) -> Answer:
+        if not self._undo:
+            return {}
+        _, restore = self._undo.pop()
+        return self._changed(restore())
+
+    def _remove(self, path: str) -> str:
+        self._files.delete(path)
+        return f"Taken back: {path} is in the trash"
+
+    def _show_as_text(self, message: Message) -> Answer:
+        self._as_text = message.get("on") is True
+        self._open(self.file)
+        return {}
+
+    def _follow(self, href: str) -> None:
+        target = self._rendered.links.get(href)
+        if target is not None:
+            self.show(target.path, target.anchor)
+
+    def _problem(self, error: Exception, message: Message) -> Answer:
+        """Return an error for its field; after a conflict, with the current file."""
+        text = render.problem_line(error)
+        field = {"create": "path", "move": "target"}.get(str(message.get("what")), "")
+        now = None
+        if message.get("what") == "save" and isinstance(error, VersionConflictError):
+            now = {"text": "", "version": ""}
+            with suppress(FilesError):
+                now = self._edit(message)
+        return {"text": text.removeprefix(f"{field}: "), "field": field, "now": now}
+
+    # What is shown
+
+    def _done(self, what: str, restore: Callable[[], str]) -> None:
+        self._undo.append((what, restore))
+
+    def _changed(self, said: str, path: str = "", *, reveal: str = "") -> Answer:
+        self._reread(path, reveal=reveal or path)
+        self.publish("documents")
+        self.error = None
+        self.announce(said)
+        return {"said": said}
+
+    def _reread(self, path: str = "", *, reveal: str = "") -> None:
+        """Show files as they are now; the one of a path, or else the one that is open."""
+        self._seen = self._revision()
+        self._version += 1
+        self._view.roots = rows(self._files.list())
+        path = path or (self.file.path if self.file is not None else "")
+        info = None
+        if path:
+            try:
+                info = self._files.info(path)
+            except FilesError:
+                self.announce(f"{path} is gone")
+        self._open(None if info is None or info.is_folder else info, reveal=reveal)
+
+    def _open(self, info: FileInfo | None, anchor: str = "", *, reveal: str = "") -> None:
+        other = (info and info.path) != (self.file and self.file.path)
+        if other or anchor:
+            self._serial += 1
+        self._anchor = anchor
+        self.file = info
+        self._reveals += bool(reveal)
+        with self._view.hold_sync():  # who sees the file may press the keys of the tree
+            self._view.state = self._state(info)
+            self._show_tree(reveal)
+
+    def _state(self, info: FileInfo | None) -> dict[str, Any]:
+        shown = {
+            "title": "",
+            "path": "",
+            "html": "",
+            "links": [],
+            "anchor": self._anchor,
+            "passage": "",
+            "serial": self._serial,
+            "badge": "",
+            "facts": [],
+            "backlinks": [],
+            "version": "",
+            "editable": False,
+            "as_text": None,
+            "back": bool(self._history),
+            "undo": self._undo[-1][0] if self._undo else "",
+            "note": _CHOOSE,
+        }
+        self._rendered = RenderedFile("")
+        if info is None:
+            return shown
+        path, note, is_text = info.path, "", True
+        try:
+            text = self._files.read(path)
+        except NotTextError:
+            is_text = False
+            text = self._extracted(path)
+            note = (
+                ("This file is not text; below is the text that search reads from it.")
+                if text
+                else ("This file is no text, and search does not read it.")
+            )
+        rendered = is_rendered(path) or not is_text
+        own = not info.read_only
+        if rendered and not (self._as_text and is_text):
+            links = self._files.links(path) if own else []
+            self._rendered = render_file(path, text, links)
+        else:
+            self._rendered = render_text(path, text)
+        if self._rendered.cut:
+            note = f"Only the first {MAX_LENGTH:,} characters; {self._rendered.cut:,} are left out."
+        if is_text and not text.strip():
+            note = "This file is empty."
+        return shown | {
+            "title": render.plain(info.name, render.TITLE_LENGTH),
+            "path": path,
+            "html": self._rendered.html,
+            "links": sorted(self._rendered.links),
+            "badge": "" if own else "read only",
+            "facts": [_size(info.size), f"changed {info.changed_at.astimezone():%Y-%m-%d %H:%M}"],
+            "backlinks": self._files.backlinks(path) if own else [],
+            "version": info.version,
+            "editable": own and is_text,
+            "as_text": self._as_text if rendered and is_text else None,
+            "note": note,
+        }
+
+    def _extracted(self, path: str) -> str:
+        try:
+            return self._workspace[FILES].documents[path].content
+        except KbkitError:
+            return ""
+
+    def _show_tree(self, reveal: str = "") -> None:
+        text = self.find_box.value.strip()
+        selected = self.file.path if self.file else ""
+        self._view.tree = {
+            "label": "Files",
+            "kb": FILES,
+            "version": self._version,
+            "found": self._found(text) if text else None,
+            "empty": "Nothing is found." if text else _NONE,
+            "selected": reveal or selected,
+            "ancestors": ancestors(reveal or selected),
+            "reveals": self._reveals,
+        }
+
+    def _found(self, text: str) -> list[dict[str, Any]]:
+        if FILES not in self._workspace:
+            return []
+        kb = self._workspace[FILES]
+        if self._documents is None or self._documents[0] != self._seen:
+            self._documents = (self._seen, kb.documents.list())
+        found = found_rows(text, self._documents[1], list(kb.search(text, limit=50)))
+        few = f", the first {MAX_FOUND} are shown" if len(found) == MAX_FOUND else ""
+        self.say(f"{len(found):,} of {len(self._documents[1]):,} files{few}")
+        return found
+
+    def _on_find(self, _change: Bunch) -> None:
+        self._finder.later()
+
+    def _find(self) -> None:
+        with self.shown_errors():
+            self._show_tree()
+
+
+def _size(size: int) -> str:
+    if size < 1_000:
+        return f"{size} bytes"
+    return f"{size / 1_000:,.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:,.1f} MB"

@@ -1,0 +1,518 @@
+"""The knowledge graph panel."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import ipywidgets as widgets
+import traitlets
+from traitlets import Bunch
+
+from kbkit.config import Settings
+from kbkit.errors import ConfigError, ConflictError, NotFoundError
+from kbkit.graph.exporting import node_id
+from kbkit.graph.graph import MAX_DRAWN, Graph
+from kbkit.knowledge_base import handle_of
+from kbkit.markdown.plain_text import plain_text
+from kbkit.models import (
+    Entity,
+    EntityType,
+    Gap,
+    GraphLayout,
+    Hit,
+    MergeSuggestion,
+    Relation,
+    Step,
+    Target,
+    TargetKind,
+)
+from kbkit.models.values import pluralize
+from kbkit.panels import passages, render
+from kbkit.panels.controls import KnowledgeBaseSelector, control, row
+from kbkit.panels.homes import AnyTarget, is_local
+from kbkit.panels.panel import JobPanel
+from kbkit.panels.questions import Answer, Answers, AskingView, text_in, texts_in
+from kbkit.panels.updates import Topic
+
+if TYPE_CHECKING:
+    from kbkit.client.annotations import RemoteHandle
+    from kbkit.client.graph import RemoteGraph
+    from kbkit.knowledge_base import KnowledgeBase
+
+
+_NAME = 160
+_DESCRIPTION = 2_000
+_PASSAGE = 400
+_PROPERTY = 240
+_MAX_ALIASES = 40
+_MAX_PROPERTIES = 40
+
+
+def target_of(node: str) -> Target:
+    """Return a node's target; the page's message is untrusted."""
+    kind, _, known = node.partition(":")
+    return Target(TargetKind(kind), known)
+
+
+def item(target: Target, name: str, type_: str) -> dict[str, str]:
+    return {
+        "id": node_id(target),
+        "name": render.plain(name, _NAME) or "(no visible name)",
+        "type": render.plain(type_, 80) or "entity",
+    }
+
+
+def entity_item(entity: Entity) -> dict[str, str]:
+    return item(Target(TargetKind.ENTITY, entity.id), entity.name, entity.type)
+
+
+def picture(layout: GraphLayout) -> dict[str, Any]:
+    return {
+        "nodes": [
+            {
+                **item(node.target, node.name, node.type),
+                "x": node.x,
+                "y": node.y,
+                "radius": node.radius,
+            }
+            for node in layout.nodes
+        ],
+        "edges": [dict(edge.to_dict()) for edge in layout.edges],
+        "total": layout.total,
+    }
+
+
+def gap(found: Gap) -> dict[str, str]:
+    return {
+        "id": node_id(found.target),
+        "kind": found.kind.value,
+        "name": render.plain(found.name, _NAME) or "(no visible name)",
+        "reason": render.plain(found.reason, _DESCRIPTION),
+    }
+
+
+def suggestion(found: MergeSuggestion) -> dict[str, Any]:
+    keep, other = found.names
+    return {
+        "keep": item(Target(TargetKind.ENTITY, found.keep), keep, ""),
+        "merge": item(Target(TargetKind.ENTITY, found.merge), other, ""),
+        "reason": found.reason,
+        "evidence": render.plain(found.evidence, _DESCRIPTION),
+        "score": round(found.score, 2),
+    }
+
+
+def fields(entity: Entity) -> dict[str, Any]:
+    return {
+        "name": entity.name,
+        "type": entity.type,
+        "description": entity.description,
+        "aliases": list(entity.aliases),
+    }
+
+
+def details(
+    entity: Entity | None, title: dict[str, str], steps: Sequence[Step], found: Sequence[Hit]
+) -> dict[str, Any]:
+    return {
+        "item": title,
+        "description": "" if entity is None else render.lines(entity.description, _DESCRIPTION),
+        "aliases": [] if entity is None else _aliases(entity),
+        "facts": [] if entity is None else _facts(entity),
+        "neighbors": [_neighbor(step) for step in steps],
+        "documents": [
+            {"name": render.plain(step.name, _NAME) or "Untitled", "document": step.target.id}
+            for step in steps
+            if step.target.kind is TargetKind.DOCUMENT
+        ],
+        "passages": [_passage(hit) for hit in found],
+        "fields": None if entity is None else fields(entity),
+    }
+
+
+def _aliases(entity: Entity) -> list[str]:
+    shown = [render.plain(alias, _NAME) for alias in entity.aliases[:_MAX_ALIASES]]
+    more = len(entity.aliases) - len(shown)
+    return [*shown, f"{more:,} more"] if more else shown
+
+
+def _facts(entity: Entity) -> list[tuple[str, str]]:
+    named = f"{pluralize(entity.chunks, 'passage')} of {pluralize(entity.documents)}"
+    told = [("Named in", named)]
+    if entity.made_by and entity.updated_at:
+        who = render.plain(entity.made_by, _NAME)
+        told.append(("Changed", f"{entity.updated_at:%Y-%m-%d %H:%M} by {who}"))
+    for name, value in list(entity.properties.items())[:_MAX_PROPERTIES]:
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        told.append((render.plain(name, 80), render.plain(text, _PROPERTY)))
+    return told
+
+
+def _neighbor(step: Step) -> dict[str, Any]:
+    relation = step.relation
+    assert relation is not None  # only the start of a path has none
+    return {
+        **item(step.target, step.name, step.type),
+        "relation": relation.name,
+        "forward": step.forward,
+        "weight": round(relation.weight, 2),
+        "number": relation.id,
+        "note": render.plain(relation.note, _PROPERTY),
+    }
+
+
+def _passage(hit: Hit) -> dict[str, Any]:
+    above = passages.heading(hit)
+    return {
+        "name": above["path"] or above["title"],
+        "title": above["title"],
+        "link": above["link"],
+        "chunk": hit.chunk.id,
+        "text": render.lines(plain_text(hit.chunk.text[: 4 * _PASSAGE]).strip(), _PASSAGE),
+    }
+
+
+_SIZES = (100, 250, 500, 1_000, MAX_DRAWN)
+_NEIGHBORS = 60
+_FOUND = 20
+_GAPS = 12  # of each kind
+_SUGGESTIONS = 20
+_NO_KB = "No knowledge base yet: make one, ingest documents, and their graph appears here."
+_NOTHING = (
+    "Nothing is related yet. The graph follows from the annotations of documents: make them with "
+    "kb.annotations.make() or “kbkit annotate NAME”, or make an entity by hand."
+)
+
+
+class GraphView(AskingView, module="graph_panel.js"):
+    """The picture, its list and forms; requests are messages."""
+
+
+class GraphPanel(JobPanel):
+    """Shows entities, relations and gaps, and edits them.
+
+    ::
+
+        panel = GraphPanel(workspace)   # or one knowledge base
+        panel                           # at the end of a cell: shows it
+        panel.entity                    # in a later cell: the entity that is selected
+
+    The picture looks the same every time. What is changed here no rebuild of the graph overwrites,
+    and each change is taken back in one step. Where somebody else changed the same thing meanwhile,
+    the panel says so, and what was typed stays.
+
+    Attributes:
+        entity: The selected entity, or ``None``.
+        error: The last error, or ``None``.
+        rater: The name that changes are stored under.
+        kb_box: Choice of the knowledge base; ``None`` if there is only one.
+        size_box: Most nodes of the picture; the most important ones are shown.
+        documents_box: Whether documents are nodes, too.
+    """
+
+    entity = traitlets.Any(None, help="The entity that is selected.")
+
+    def __init__(
+        self,
+        target: AnyTarget,
+        *,
+        limit: int = 500,
+        rater: str = "",
+        on_open: Callable[[str | Hit], None] | None = None,
+    ) -> None:
+        self._selector = KnowledgeBaseSelector(target, on_change=self.refresh, offer_all=True)
+        self.kb_box = self._selector.box
+        self.rater = rater or Settings.load().rater
+        self._on_open = on_open
+        self._graph = (
+            self._selector.workspace.graph
+            if self._selector.workspace is not None
+            else _graph_of(self._selector.find(), self.rater)
+        )
+        self._seen: dict[str, Entity] = {}
+        self._relations: dict[int, Relation] = {}
+        self._hits: dict[str, Hit] = {}
+        self._again = False
+        self._version = 0
+        self._revisions: object = None
+        answers: Answers = {
+            "details": self._do_details,
+            "around": self._do_around,
+            "find": self._do_find,
+            "suggestions": self._do_suggestions,
+            "create": self._do_create,
+            "update": self._do_update,
+            "delete": self._do_delete,
+            "relate": self._do_relate,
+            "unrelate": self._do_unrelate,
+            "merge": self._do_merge,
+            "refuse": self._do_refuse,
+            "undo": self._do_undo,
+            "look": self._do_look,
+        }
+        sizes = sorted({*_SIZES, limit})
+        self.size_box = control(
+            widgets.Dropdown, "Most nodes", options=[(f"{n:,}", n) for n in sizes], value=limit
+        )
+        self.documents_box = control(widgets.Checkbox, "Documents", value=False, indent=False)
+        self.documents_box.add_class("kbkit-check")
+        for box in (self.size_box, self.documents_box):
+            box.observe(self._on_box, "value")
+        super().__init__(self._selector.home, "graph", "Stop reading the graph")
+        self._view = GraphView(self, answers, self._problem, {"open": self._open})
+        self.fill(
+            [row(self.kb_box, self.size_box, self.documents_box), self.status_line, self._view]
+        )
+        self._show({"nodes": [], "edges": [], "total": 0}, "Reading the graph …")
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the graph as it is now."""
+        self.is_outcome = False
+        self._redraw()
+
+    def _redraw(self) -> None:
+        self._again = True
+        if not self.running:
+            self._start(self._read)
+
+    def show(self, entity: str) -> None:
+        """Select an entity.
+
+        Args:
+            entity: Its id or one of its names.
+        """
+        with self.shown_errors():
+            found = self._graph.entity(entity)
+            self._view.send({"select": entity_item(found)})
+
+    # What the controls do
+
+    def _on_box(self, _change: Bunch) -> None:
+        self.refresh()
+
+    def _update(self, topic: Topic) -> None:
+        if topic == "graph":
+            self._refresh_if_changed()
+        elif topic != "ratings":
+            self._selector.offer()
+            self._redraw()
+
+    def _refresh_if_changed(self) -> None:
+        if self._revisions != self._current_revisions():
+            self._redraw()
+
+    def _current_revisions(self) -> object:
+        revisions = {kb.id: handle_of(kb).site_revision() for kb in self._selector.chosen()}
+        return {kb: (numbers[0], numbers[-1]) for kb, numbers in revisions.items()}
+
+    def _read(self) -> None:
+        """Read the graph in the thread: first the picture, then what takes longer."""
+        with self.unasked():
+            while self._again and not self._cancelled.is_set():
+                self._again = False
+                self._read_once()
+
+    def _read_once(self) -> None:
+        self._revisions = self._current_revisions()
+        kbs = self._kbs()
+        if kbs == []:
+            self._show({"nodes": [], "edges": [], "total": 0}, _NO_KB)
+            self.say(_NO_KB)
+            return
+        self.say("Reading the graph …")
+        types = (*EntityType, "entity", "document") if self.documents_box.value else ()
+        layout = self._graph.layout(kbs=kbs, limit=self.size_box.value, type=types)
+        self._show(picture(layout), _NOTHING)
+        shown, total = len(layout.nodes), layout.total
+        few = f"the {shown:,} of {total:,} to which most is related" if shown < total else "all"
+        found = f"{self._selector.name or 'All knowledge bases'}: {few}" if shown else _NOTHING
+        self.say(found)
+        if shown and not self._again:
+            gaps = self._graph.gaps(kbs=kbs, limit=_GAPS)
+            self._view.state = {**self._view.state, "gaps": [gap(each) for each in gaps]}
+
+    def _kbs(self) -> list[str] | None:
+        """The knowledge bases that are chosen; ``None`` for all of the workspace."""
+        if self._selector.name:
+            return [self._selector.name]
+        workspace = self._selector.workspace
+        return None if workspace is not None and list(workspace) else []
+
+    def _show(self, picture: Answer, notice: str) -> None:
+        self._version += 1
+        self._view.state = {
+            "picture": picture,
+            "version": self._version,
+            "notice": notice,
+            "gaps": [],
+            "undo": self._last_edit(),
+            "types": [each.value for each in EntityType],
+        }
+
+    def _last_edit(self) -> str:
+        edits = self._graph.edits(by=self.rater, limit=1)
+        return render.plain(edits[0].what, 200) if edits else ""
+
+    # What the page asks
+
+    def _problem(self, error: Exception, message: Mapping[str, Any]) -> Answer:
+        text = render.problem_line(error)
+        found = re.match(r"(name|type|description|aliases|weight|note|target)=", str(error))
+        field = found[1] if found and isinstance(error, ConfigError) else ""
+        if message.get("what") == "relate":
+            field = "relation" if field == "name" else field
+            if isinstance(error, NotFoundError):
+                field = "target"
+        elif isinstance(error, ConflictError) and " names" in str(error):
+            named = repr(" ".join(str(message.get("name")).split()))
+            field = "name" if f"{named} names" in str(error) else "aliases"
+        now = None
+        if isinstance(error, ConflictError) and message.get("what") == "update" and not field:
+            known = text_in(message, "id")
+            now = fields(self._graph.entity(target_of(known).id))
+        return {"text": text, "field": field, "now": now}
+
+    def _do_look(self, _message: Mapping[str, Any]) -> Answer:
+        """Check for changes of other processes: the panel is visible."""
+        with self.unasked():
+            self._refresh_if_changed()
+        return {}
+
+    def _do_details(self, message: Mapping[str, Any]) -> Answer:
+        return self._details(target_of(text_in(message, "id")))
+
+    def _details(self, target: Target) -> Answer:
+        steps = self._graph.neighbors(target, limit=_NEIGHBORS)
+        hits = self._graph.passages(target)
+        entity = None
+        if target.kind is TargetKind.ENTITY:
+            entity = self._graph.entity(target.id)
+            self._seen[entity.id] = self.entity = entity
+        self._relations |= {
+            step.relation.id: step.relation for step in steps if step.relation is not None
+        }
+        self._hits = {hit.chunk.id: hit for hit in hits}
+        if entity is not None:
+            title = entity_item(entity)
+        else:
+            name = hits[0].title if hits else target.id
+            title = item(target, name, target.kind.value)
+        return details(entity, title, steps, hits)
+
+    def _do_around(self, message: Mapping[str, Any]) -> Answer:
+        target = target_of(text_in(message, "id"))
+        limit = min(self.size_box.value, 250)
+        return picture(self._graph.layout(target, kbs=self._kbs(), limit=limit))
+
+    def _do_find(self, message: Mapping[str, Any]) -> list[dict[str, str]]:
+        found = self._graph.entities(text_in(message, "text"), kbs=self._kbs(), limit=_FOUND)
+        return [entity_item(each) for each in found]
+
+    def _do_suggestions(self, _message: Mapping[str, Any]) -> list[Answer]:
+        return [suggestion(each) for each in self._graph.suggestions(limit=_SUGGESTIONS)]
+
+    def _do_create(self, message: Mapping[str, Any]) -> Answer:
+        made = self._graph.create(
+            text_in(message, "name"),
+            type=text_in(message, "type") or "name",
+            description=text_in(message, "description"),
+            aliases=texts_in(message, "aliases"),
+            by=self.rater,
+        )
+        return self._changed(f"Made: {made.name}", made)
+
+    def _do_update(self, message: Mapping[str, Any]) -> Answer:
+        known = target_of(text_in(message, "id")).id
+        seen = self._graph.entity(known) if message.get("over") else self._seen.get(known)
+        if seen is None:
+            raise NotFoundError("this entity was not looked at here; select it again")
+        wanted = {
+            "name": text_in(message, "name"),
+            "type": text_in(message, "type"),
+            "description": text_in(message, "description"),
+            "aliases": tuple(texts_in(message, "aliases")),
+        }
+        changes: dict[str, Any] = {
+            field: value for field, value in wanted.items() if value != getattr(seen, field)
+        }
+        if not changes:
+            return {"item": entity_item(seen)}
+        changed = self._graph.update(seen, **changes, by=self.rater)
+        return self._changed(f"Stored: {changed.name}", changed)
+
+    def _do_delete(self, message: Mapping[str, Any]) -> Answer:
+        known = target_of(text_in(message, "id")).id
+        entity = self._seen.get(known) or self._graph.entity(known)
+        self._graph.delete(entity, by=self.rater)
+        self.entity = None
+        return self._changed(f"Deleted: {entity.name}", None)
+
+    def _do_relate(self, message: Mapping[str, Any]) -> Answer:
+        here = target_of(text_in(message, "id"))
+        there = self._graph.entity(text_in(message, "target"))
+        ends = (here, there) if message.get("forward", True) else (there, here)
+        try:
+            weight = float(str(message.get("weight") or 1))
+        except ValueError:
+            raise ConfigError(
+                f"weight={message.get('weight')!r}: give a number above 0, at most 1"
+            ) from None
+        made = self._graph.relate(
+            ends[0],
+            text_in(message, "relation"),
+            ends[1],
+            weight=weight,
+            note=text_in(message, "note"),
+            by=self.rater,
+        )
+        return self._changed(f"Related by {made.name}", None)
+
+    def _do_unrelate(self, message: Mapping[str, Any]) -> Answer:
+        relation = self._relations.get(message.get("relation", 0))
+        if relation is None:
+            raise NotFoundError("this relation was not looked at here; select its entity again")
+        self._graph.delete(relation, by=self.rater)
+        return self._changed(f"Deleted: a relation {relation.name}", None)
+
+    def _do_merge(self, message: Mapping[str, Any]) -> Answer:
+        pair = [target_of(text_in(message, each)).id for each in ("keep", "merge")]
+        kept = self._graph.merge(pair[0], pair[1], by=self.rater)
+        return self._changed(f"Merged into {kept.name}", kept)
+
+    def _do_refuse(self, message: Mapping[str, Any]) -> Answer:
+        pair = [target_of(text_in(message, each)).id for each in ("keep", "merge")]
+        self._graph.refuse(pair[0], pair[1], by=self.rater)
+        return self._changed("Noted: they are not the same", None, redraw=False)
+
+    def _do_undo(self, _message: Mapping[str, Any]) -> Answer:
+        undone = self._graph.undo(by=self.rater)
+        return self._changed(f"Taken back: {undone.what}", None)
+
+    def _changed(self, said: str, entity: Entity | None, *, redraw: bool = True) -> Answer:
+        said = render.plain(said, 200)
+        self.announce(said)
+        if redraw:
+            self._redraw()
+            self.publish("graph")
+        return {
+            "said": said,
+            "undo": self._last_edit(),
+            "item": None if entity is None else entity_item(entity),
+        }
+
+    def _open(self, message: Mapping[str, Any]) -> None:
+        with self.shown_errors():
+            hit = self._hits.get(str(message.get("chunk")))
+            if self._on_open is not None:
+                self._on_open(hit if hit is not None else str(message.get("document")))
+
+
+def _graph_of(kb: KnowledgeBase, rater: str) -> Graph | RemoteGraph:
+    handle = handle_of(kb)
+    if is_local(kb):
+        return Graph(handle.stores, rater)
+    return cast("RemoteHandle", handle).workspace_graph

@@ -1,0 +1,261 @@
+"""The judging panel."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import traitlets
+
+from kbkit.panels import passages, render
+from kbkit.panels.homes import AnyBase, home_of
+from kbkit.panels.panel import Panel, View
+from kbkit.panels.updates import Topic
+
+if TYPE_CHECKING:
+    from kbkit.feedback.judgements import Queries
+    from kbkit.feedback.judging import JudgingRound
+
+
+_INTERVAL = 0.3
+"""Seconds between updates of the score."""
+
+
+class JudgeView(View, module="judge.js"):
+    """Draws a round of judging.
+
+    Attributes:
+        pool: The candidates of a query that the page asked for: its ``place`` and ``passages``.
+    """
+
+    queries: traitlets.List[str] = traitlets.List(help="Questions, in order.").tag(sync=True)
+    pool = traitlets.Dict(help="The candidates of a query.").tag(sync=True)
+
+
+class JudgePanel(Panel):
+    """Judges how well passages answer queries: 1 to 5, one passage at a time.
+
+    ::
+
+        panel = JudgePanel(kb, ["how to read a file", "parse dates"])
+        panel                            # at the end of a cell: shows it
+        panel.judging.to_frame()         # in a later cell: what is judged, of how much
+        kb.feedback.evaluate()           # and what search makes of it
+
+    Passages come from every mode of search, and some from further down, in an order that tells
+    nothing of that. Keys 1 to 5 judge and move on, arrows move, 0 or Backspace takes back, s skips,
+    n and p change the query. What is said is kept at once, as ratings; who comes back goes on where
+    they were.
+
+    Attributes:
+        judging: The round: queries, pools and judgements.
+        error: The last error, or ``None``.
+        view: The view.
+    """
+
+    def __init__(
+        self,
+        kb: AnyBase,
+        queries: Queries,
+        *,
+        limit: int = 10,
+        unshown: int = 5,
+        seed: int = 0,
+        rater: str = "",
+    ) -> None:
+        self._changed = threading.Condition(threading.RLock())
+        self.judging: JudgingRound = kb.feedback.judging(
+            queries, limit=limit, unshown=unshown, seed=seed, rater=rater
+        )
+        self._kb = kb
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._requested: list[int] = []  # queries whose pools the page waits for
+        self._counted = 0
+        self._due = True  # whether figures are to be made
+        self._measured = 0.0  # when that was done last
+        self._state: dict[str, object] = {
+            "kb": kb.name,
+            "rater": self.judging.rater,
+            "version": 0,
+            "start": None,
+            "stored": None,
+            "interim": None,
+            "agreement": None,
+        }
+        self.view = JudgeView(
+            {"judge": self._judge, "request": self._request_pools},
+            queries=[render.plain(query, 1000) for query in self.judging.queries],
+        )
+        super().__init__(home_of(kb), "judge-panel")
+        self.fill([self.view])
+        if not self.judging.scores(0):  # else it takes a look at pools to know where to go on
+            self._state["start"] = 0
+        self._show()
+        self._wake()
+
+    def wait(self, timeout: float = 60.0) -> bool:
+        """Wait until all pools were counted and the figures are level; blocks the cell.
+
+        Args:
+            timeout: Most seconds to wait.
+
+        Returns:
+            Whether it is ready.
+        """
+        end = time.monotonic() + timeout
+        with self._changed:
+            while self._thread is not None and (left := end - time.monotonic()) > 0:
+                self._changed.wait(left)
+            return self._thread is None
+
+    def close(self) -> None:
+        """Close the panel; background work ends."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        super().close()
+
+    # What the page sends. It may be a stranger's, so nothing is taken for granted.
+
+    def _judge(self, message: Mapping[str, object]) -> None:
+        place, chunk_id, score = (message.get(name) for name in ("place", "id", "score"))
+        if not (self._is_place(place) and isinstance(chunk_id, str) and type(score) is int):
+            return
+        assert isinstance(place, int)
+        assert isinstance(score, int)
+        self.error = None
+        with self.shown_errors():
+            if score:
+                self.judging.judge(place, chunk_id, score)
+            else:
+                self.judging.unjudge(place, chunk_id)
+        with self._changed:
+            self._state["stored"] = {
+                "place": place,
+                "id": chunk_id,
+                "score": self.judging.scores(place).get(chunk_id),
+                "by": str(message.get("by"))[:40],
+            }
+            self._due = True
+            self._show()
+        self._wake()
+        self.publish("ratings")
+
+    def _request_pools(self, message: Mapping[str, object]) -> None:
+        places = message.get("places")
+        if isinstance(places, list):
+            new = [place for place in places[:4] if self._is_place(place)]
+            with self._changed:
+                self._requested = new + [one for one in self._requested if one not in new][:4]
+            self._wake()
+
+    def _is_place(self, place: object) -> bool:
+        return type(place) is int and 0 <= place < len(self.judging.queries)
+
+    def _update(self, topic: Topic) -> None:
+        if topic in ("knowledge_bases", "graph"):
+            return
+        with self.shown_errors():
+            self.judging.refresh(documents=topic == "documents")
+        with self._changed:
+            version = self._state["version"]
+            assert isinstance(version, int)
+            self._state["version"] = version + 1
+            if topic == "documents":
+                self._counted = 0
+            self._due = True
+            self._show()
+        self._wake()
+
+    # Work in the background: pools that the page waits for first, then figures, then counts.
+
+    def _wake(self) -> None:
+        with self._changed:
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._work, daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        """Runs in the thread until nothing is left to do. Never raises."""
+        shown = time.monotonic()
+        while True:
+            with self._changed:
+                job = self._next_job()
+                if job is None:
+                    self._thread = None
+                    self._show()
+                    self._changed.notify_all()
+                    return
+            kind, place = job
+            with self.shown_errors(), self.unasked():
+                if kind == "pool":
+                    self._send_pool(place)
+                elif kind == "figures":
+                    self._measure()
+                    self._measured = time.monotonic()
+                elif kind == "count":
+                    self._count(place)
+                else:
+                    with self._changed:
+                        self._changed.wait(0.05)
+            if kind != "count" or time.monotonic() - shown > _INTERVAL:
+                shown = time.monotonic()
+                self._show()
+
+    def _next_job(self) -> tuple[str, int] | None:
+        if self._closed:
+            return None
+        if self._requested:
+            return "pool", self._requested.pop(0)
+        if self._due and time.monotonic() - self._measured >= _INTERVAL:
+            self._due = False
+            return "figures", 0
+        if self._counted < len(self.judging.queries):
+            self._counted += 1
+            return "count", self._counted - 1
+        return ("pause", 0) if self._due else None
+
+    def _send_pool(self, place: int) -> None:
+        scores = self.judging.scores(place)
+        self.view.pool = {
+            "place": place,
+            "version": self._state["version"],
+            "passages": [
+                passages.heading(hit)
+                | {"html": passages.html(hit.chunk), "score": scores.get(hit.chunk.id)}
+                for hit in (candidate.hit for candidate in self.judging.pool(place))
+            ],
+        }
+
+    def _count(self, place: int) -> None:
+        self.judging.pool(place)
+        if self._state["start"] is None and not self.judging.is_done(place):
+            self._state["start"] = place
+            self._show()
+        elif self._state["start"] is None and place == len(self.judging.queries) - 1:
+            self._state["start"] = -1  # nothing is left
+
+    def _measure(self) -> None:
+        interim, agreement = self.judging.interim_score(), self.judging.agreement()
+        self._state["interim"] = (
+            None
+            if interim is None
+            else {"ndcg": interim.ndcg, "judged": interim.judged, "queries": interim.queries}
+        )
+        self._state["agreement"] = agreement.to_dict() if agreement.passages else None
+
+    def _show(self) -> None:
+        with self._changed:
+            places = range(len(self.judging.queries))
+            counts = [
+                [self.judging.judged(place), self.judging.pool_size(place)] for place in places
+            ]
+            problem = "" if self.error is None else render.problem_line(self.error)
+            self.view.state = {**self._state, "counts": counts, "problem": problem}
+
+    def _show_error(self, error: Exception) -> None:
+        self._show()

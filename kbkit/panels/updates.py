@@ -1,0 +1,100 @@
+"""Updates of panels: events between them, watching for changes, debouncing."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Callable
+from typing import Literal
+
+from kbkit.panels.homes import Home
+
+Topic = Literal["ratings", "documents", "knowledge_bases", "graph"]
+"""Topics of changes."""
+
+_subscribers: dict[Home, list[weakref.WeakMethod[Callable[[Topic], None]]]] = {}
+
+
+def subscribe(home: Home, callback: Callable[[Topic], None]) -> None:
+    _subscribers.setdefault(home, []).append(weakref.WeakMethod(callback))
+
+
+def publish(home: Home, topic: Topic, *, sender: object = None) -> None:
+    alive = []
+    for reference in _subscribers.get(home, []):
+        callback = reference()
+        if callback is not None:
+            alive.append(reference)
+            if getattr(callback, "__self__", None) is not sender:
+                callback(topic)
+    _subscribers[home] = alive
+
+
+class Watch:
+    """Calls a method of a panel again and again while the panel lives and cells leave it time.
+
+    Where no event loop runs (a script, a test) nobody looks: call the method there.
+    """
+
+    def __init__(self, look: Callable[[], None], interval: float = 1.0) -> None:
+        self._look = weakref.WeakMethod(look)
+        self._interval = interval
+        self._timer: asyncio.TimerHandle | None = None
+        self._next()
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _next(self) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        self._timer = loop.call_later(self._interval, self._run)
+
+    def _run(self) -> None:
+        if (look := self._look()) is not None:
+            look()
+            self._next()
+
+
+class Debouncer:
+    """Runs an action once its caller has been quiet for a while; the latest call wins.
+
+    Where an event loop runs (a Jupyter kernel), the action runs from a timer of that loop, in
+    the kernel's own thread, so no lock is needed and no cell is interrupted. Where none runs (a
+    script, a test) it runs at once.
+    """
+
+    def __init__(self, delay: float, action: Callable[[], None]) -> None:
+        self.delay = delay
+        self._action = action
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def waiting(self) -> bool:
+        return self._timer is not None
+
+    def later(self) -> None:
+        """Run the action after the delay, counted from this call; without a delay, at once."""
+        self.cancel()
+        if self.delay <= 0:
+            self._action()
+            return
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._action()
+        else:
+            self._timer = loop.call_later(self.delay, self.now)
+
+    def now(self) -> None:
+        """Run the action at once, instead of later."""
+        self.cancel()
+        self._action()
+
+    def cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

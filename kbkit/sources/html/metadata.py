@@ -1,0 +1,490 @@
+"""Titles and licenses of pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator
+from itertools import dropwhile, islice
+from typing import Any
+
+from lxml import etree
+
+from kbkit.models import License
+from kbkit.models.licenses import known_address, known_name
+from kbkit.sources.html.dom import (
+    BLOCKS,
+    HEADINGS,
+    Element,
+    drop_tree,
+    joined,
+    linked_share,
+    normalized_text,
+)
+from kbkit.sources.html.regions import key_of
+
+MAX_LENGTH = 500  # characters of a title that are kept
+_TITLE_CLASS = re.compile(r"(?:title|caption|(?!sub|alt|alert|admonition)[a-z]+[-_]?title)$")
+_TEXTS = frozenset({*HEADINGS, "p", "pre", "ul", "ol", "dl", "table", "blockquote"})
+_LINES_BELOW = 4  # blocks below a heading that are looked at
+_BESIDE_SITE = 12  # characters beside the name of a site in a line that says it
+_MORE = 4  # words that a heading may have besides the title
+_TITLE_WORDS, _BESIDE = 30, 80  # most words of a title, and of the block around it
+_LINKED = 0.5  # share of the words of a block that is no title block, but a menu
+_WORD = re.compile(r"\w+")
+_PATH = re.compile(r"\w+(?:(?:\.|::)\w+)+")
+_NUMBERED = re.compile(r"^(?:(?:chapter|section|appendix|part)\s+)?(?:\d+|[A-Z])(?:\.\d+)*\.?\s+")
+_SEPARATORS = " \t|–—·•»:-"
+_EDITION = re.compile(
+    r"\s+\([^()]*(?:version|edition|release|manual|reference|guide)[^()]*\)$", re.IGNORECASE
+)
+_BEHIND = re.compile(r"\s+(?:[—–|·•»]|::|-)\s+[^—–|·•»]{1,80}$")
+_AFFIXES = (
+    re.compile(r"\s+\([^()]{1,80}\)$"),
+    _BEHIND,
+    # behind the last sign of several
+    re.compile(r"(?:\s+(?:[—–|·•»]|::|-)|:)\s+(?:(?!\s(?:[—–|·•»-]|::)\s|:\s).){1,80}$"),
+    re.compile(r"^[^—–|·•»:]{1,80}?(?:\s+[—–|·•»-]|:)\s+"),
+)
+
+
+def page_title(
+    body: Element, region: Element, named: str, common: frozenset[int], *, shared: str = ""
+) -> tuple[Element | None, str]:
+    """The heading that names the page, if there is one, and the page's title."""
+    named = named.strip(_SEPARATORS)
+    # with several, the first is one of its sections, unless the head says otherwise
+    several = len([head for head in region.iter("h1") if normalized_text(head)]) > 1
+    section: Element | None = None  # the first heading of the content, if most pages have it
+    bare = bare_title(named, common)
+    for place in (region, body):
+        for heading in place.iter("h1"):
+            text = normalized_text(heading).rstrip("¶# ")
+            if not text:
+                continue
+            # what the head says as well is no text of the template, though each menu has it
+            if key_of(text) in common and text != bare:
+                section = heading if section is None and place is region else section
+                continue
+            # outside of the content, a heading may as well be the name of the site, and behind
+            # one that most pages have, that of another section
+            first = section is None and not (named and several)
+            if text in named or (place is region and (first or _begins(text, bare, several))):
+                return heading, _qualified(text, named, common)[:MAX_LENGTH]
+    if named:
+        title = bare_title(_EDITION.sub("", named), common) or named
+        title = f"{title}{_letter(region)}"[:MAX_LENGTH]
+        return _opening_heading(region, title)
+    if section is not None and (text := _beneath(section)):
+        return None, text[:MAX_LENGTH]
+    if shared and (letter := _letter(region)):
+        before = _AFFIXES[-1].match(shared)
+        site = before is not None and key_of(f"title {before[0]}") in common
+        bare = _AFFIXES[-1].sub("", shared) if site else bare_title(shared, common)
+        if bare != shared and bare_title(shared, common) != shared.split(maxsplit=1)[0]:
+            return None, f"{bare}{letter}"[:MAX_LENGTH]
+    for heading in region.iter(*HEADINGS):
+        text = normalized_text(heading).rstrip("¶# ")
+        if text and key_of(text) not in common:
+            return heading, text[:MAX_LENGTH]
+    return None, ""
+
+
+def _opening_heading(region: Element, named: str) -> tuple[Element | None, str]:
+    """Return the heading at the start of a page that states its title, and the title.
+
+    It may have a number before, and a few words more, such as "Class".
+    """
+    first = next(region.iter(*HEADINGS), None)
+    text = normalized_text(first).rstrip("¶# ") if first is not None else ""
+    if not text or not normalized_text(region).startswith(text):
+        return None, named
+    if _squashed(_NUMBERED.sub("", text)) == _squashed(_NUMBERED.sub("", named)):
+        return first, named
+    longer = len(text.split()) - len(named.split())
+    if 0 < longer <= _MORE and _folded(named) in _folded(text):
+        return first, text[:MAX_LENGTH]
+    return None, named
+
+
+def _beneath(section: Element) -> str:
+    """Return a page's own description, under a heading such as "Name"; or ``""``."""
+    first = section.getnext()
+    text = normalized_text(first) if first is not None and first.tag == "p" else ""
+    return text if len(text.split()) <= _TITLE_WORDS else ""
+
+
+def _qualified(heading: str, named: str, common: Collection[int]) -> str:
+    bare = bare_title(named, common)
+    if (common and bare.startswith(f"{heading} (")) or _squashed(bare) == _squashed(heading):
+        return bare  # with marks that a style sheet draws in the heading
+    *_, last = heading.split() or [""]
+    paths: list[str] = _PATH.findall(named)
+    for path in paths:
+        if path.endswith((f".{last}", f"::{last}")):
+            return heading.removesuffix(last) + path
+    before, found, _ = named.rpartition(heading)
+    if not found or not before.endswith(("/", "::", ".", "\\")):
+        return heading
+    return before.split()[-1] + heading
+
+
+def _letter(region: Element) -> str:
+    """The one letter whose part of an index a page is, to stand behind its title; or ``""``."""
+    heads = [normalized_text(head) for head in region.iter(*HEADINGS)]
+    letter = heads[0].strip("-–— ") if len(heads) == 1 else ""
+    return f": {letter}" if len(letter) == 1 else ""
+
+
+def same_heading(tree: Element, title: str) -> Element | None:
+    """The first heading of a tree, if it is the page's title."""
+    first = next(tree.iter("h1", "h2"), None)
+    return first if first is not None and normalized_text(first) == title else None
+
+
+def title_block(
+    body: Element, region: Element, named: str, common: Collection[int]
+) -> tuple[Element, Element] | None:
+    """Find the title of a page outside its region, and the block around it.
+
+    It stands before the region, or at its begin; or a bit behind, if it says the same as the head.
+    """
+    headed = [text for head in region.iter("h1") if (text := normalized_text(head))]
+    if any(not named or _begins(text, named, len(headed) > 1) for text in headed):
+        return None
+    bare = _folded(bare_title(named, common))
+    titles = [head for head in body.iter("h1") if normalized_text(head)]
+    inside = begun = False
+    holders = {region, *region.iterancestors()}
+    for element in body.iter():
+        inside = inside or element is region
+        titled = any(map(_TITLE_CLASS.match, (element.get("class") or "").lower().split()))
+        if inside and element.tag in HEADINGS:
+            return None  # a heading of the content keeps its level, whatever its class
+        if inside and not titled and element.tag in _TEXTS:
+            begun = True
+        if element in holders or ((element.tag != "h1" or begun) and not titled):
+            continue
+        text = _own_text(element)
+        if not text or len(text.split()) > _TITLE_WORDS or key_of(text) in common:
+            continue
+        if begun:  # behind other texts, only what the page is called, maybe with a name before
+            right = _folded(text) == _folded(named) or (
+                bool(bare.strip()) and titled and _folded(text).endswith(bare)
+            )
+        elif headed:  # beside another heading, only what the page is called first
+            right = _folded(named).startswith(_folded(text))
+        else:
+            # an only one is the page's, though its head has another word for it
+            sole = bool(common) and titles == [element]
+            right = not named or sole or _alike(text, named) or _alike(text, bare)
+        if right and next(element.iterancestors("td", "th"), None) is None:
+            return element, element if inside else _around(element, region)
+    return None
+
+
+def lead(region: Element, title: Element, block: Element) -> None:
+    """Move the title block to the start of the content; in place."""
+    inner = [part for part in title if part.tag in BLOCKS]
+    for part in inner:
+        drop_tree(part)
+    title.tag = "h1"
+    drop_tree(block)
+    block.tail, region.text = region.text, None
+    region.insert(0, block)
+    for part in reversed(inner):
+        title.addnext(part)
+
+
+def drop_site_line(region: Element, named: str, common: Collection[int]) -> None:
+    """Remove a line under the first heading that says which site the page is of; in place."""
+    heading = next(region.iter("h1"), None)
+    site = named.replace(bare_title(named, common), "").strip(_SEPARATORS).lower() if common else ""
+    if heading is None or not site:
+        return
+    behind = dropwhile(lambda part: part is not heading, region.iter(*BLOCKS))
+    leaves = (part for part in behind if not any(child.tag in BLOCKS for child in part))
+    for part in list(islice(leaves, 1, 1 + _LINES_BELOW)):
+        text = normalized_text(part)
+        same = key_of(text) in common and len(text) <= len(site) + _BESIDE_SITE
+        if same and site in text.lower():
+            drop_tree(part)
+        elif text:
+            return
+
+
+def _own_text(element: Element) -> str:
+    pieces = [element.text or ""]
+    for child in element:
+        if isinstance(child.tag, str) and child.tag not in BLOCKS:
+            pieces += child.itertext()
+        pieces.append(child.tail or "")
+    return " ".join("".join(pieces).split())
+
+
+def _alike(text: str, named: str) -> bool:
+    text, named = _folded(text), _folded(named)
+    return text in named or named in text
+
+
+def _squashed(text: str) -> str:
+    return "".join(_WORD.findall(text))
+
+
+def _begins(text: str, named: str, several: bool) -> bool:
+    """Whether a heading is the page's title; of several, a prefix is enough.
+
+    "2. Simple Select Processing" is a section of the page "SELECT".
+    """
+    if not several:
+        return _alike(text, named)
+    return _folded(text) in _folded(named) or _folded(text).startswith(_folded(named))
+
+
+def _folded(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.lower()))} "
+
+
+def _around(title: Element, region: Element) -> Element:
+    """The largest block around a title that is no menu and does not hold the region.
+
+    It is short, unless it begins with the title.
+    """
+    holders = set(region.iterancestors())
+    block = title
+    parent = title.getparent()
+    named = normalized_text(title)
+    while parent is not None and parent not in holders:
+        text = normalized_text(parent)
+        long = len(text.split()) > _BESIDE and not text.startswith(named)
+        if long or linked_share(parent) >= _LINKED:
+            break
+        block, parent = parent, parent.getparent()
+    return block
+
+
+def affix_keys(named: str) -> frozenset[int]:
+    found = (affix.search(named) for affix in _AFFIXES)
+    return frozenset(key_of(f"title {match[0]}") for match in found if match is not None)
+
+
+def bare_title(named: str, common: Collection[int]) -> str:
+    if not common:
+        return _BEHIND.sub("", named)
+    for affix in _AFFIXES:
+        match = affix.search(named)
+        if match is not None and key_of(f"title {match[0]}") in common:
+            named = affix.sub("", named)
+    return named
+
+
+_LD_LENGTH = 200_000  # characters of a page's JSON-LD
+_LD_NODES = 200
+_FOOT_LENGTH = 5_000  # characters of a foot; a larger one is a part of the page
+_FEET = 20
+_SEVERAL = 3  # licenses of one page that are named
+_OF_OTHERS = re.compile(
+    r"Image|Video|Audio|Media|Photograph|Software|Organization|Person|Product|BreadcrumbList"
+)
+_LICENSE = frozenset({"license", "licence", "dcterms.license", "dc.license"})
+_RIGHTS = frozenset(
+    {
+        "copyright",
+        "rights",
+        "dc.rights",
+        "dcterms.rights",
+        "dcterms.rightsholder",
+        "dc.rights.copyright",
+        "dcterms.accessrights",
+    }
+)
+_FOOT_TAGS = ("footer", "div", "section", "p", "small", "address", "span", "td")
+_NOT_OF_PAGE = frozenset({"figure", "main", "article"})
+_NOTICE = re.compile(
+    r"(?:©|\(c\)|\bcopyright\b).*?"
+    r"(?=\s*(?:\||(?:created using|made with|built with|(?:proudly )?powered by)\b|$))",
+    re.IGNORECASE,
+)
+_PICTURE = re.compile(r"\b(?:foto|photo|bild|image|getty|shutterstock|istock|adobe ?stock)", re.I)
+_SENTENCE = re.compile(
+    r"\b(?:licen[sc]ed|released|published|available|distributed|provided) under "
+    r"(?:the )?(?:terms of )?(?:the |an? )?(.{2,100}?)(?:[.;,](?=\s|$)|,? unless\b|,? except\b|$)",
+    re.IGNORECASE,
+)
+_URL = re.compile(r"https?://[^\s<>\"')]+")
+
+
+def page_license(root: Element, base: str) -> License:
+    linked = _one(_linked(root, base))
+    data = _json_ld(root, base)
+    meta = _meta(root, base)
+    found = linked.or_else(data).or_else(meta)
+    return found if found and found.attribution else found.or_else(_foot(root, base))
+
+
+def rights_license(text: str) -> License:
+    """Return the license that a free-text statement names (Dublin Core's ``rights``).
+
+    A license where it is the name of one or has the address of one; else it says whom to credit.
+    """
+    text = " ".join(text[:4_000].split())
+    for address in _URL.findall(text):
+        if known_address(address.rstrip(".,;")):
+            attribution = "" if address == text else text
+            return License.stated(url=address.rstrip(".,;"), attribution=attribution)
+    if name := known_name(text) or _named(text):
+        return License.stated(name, attribution="" if known_name(text) else text)
+    return License.stated(attribution=text)
+
+
+def _one(found: Iterable[License]) -> License:
+    """Several statements of one place as one; a page under several licenses names them."""
+    each = list(dict.fromkeys(license for license in found if license))[: _SEVERAL + 1]
+    if len({license.name for license in each if license.name}) <= 1:
+        return each[0] if each else License()
+    names = dict.fromkeys(license.label for license in each)
+    more = "" if len(names) <= _SEVERAL else ", …"
+    return License.stated(", ".join(list(names)[:_SEVERAL]) + more)
+
+
+def _linked(root: Element, base: str) -> Iterator[License]:
+    for element in root.iter("link", "a", "area"):
+        rel = element.get("rel")
+        if rel and {"license", "licence"} & set(rel.lower().split()):
+            text = normalized_text(element) or element.get("title") or ""
+            yield License.stated(text, _joined(base, element.get("href") or ""))
+
+
+def _meta(root: Element, base: str) -> License:
+    license = License()
+    for element in root.iter("meta"):
+        name = (element.get("name") or element.get("property") or "").lower().replace(":", ".")
+        content = (element.get("content") or "")[:4_000]
+        if name in _LICENSE:
+            address = _joined(base, content) if "/" in content and " " not in content else ""
+            license = license.or_else(License.stated(content, address))
+        elif name in _RIGHTS:
+            license = license.or_else(rights_license(content))
+    return license
+
+
+def _json_ld(root: Element, base: str) -> License:
+    license = License()
+    length = 0
+    for script in root.iter("script"):
+        if (script.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
+            continue
+        text = script.text or ""
+        length += len(text)
+        if length > _LD_LENGTH:
+            break
+        try:
+            values = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        for node in _works(values):
+            license = license.or_else(_work(node, base))
+    return license
+
+
+def _works(values: Any) -> Iterator[dict[str, Any]]:
+    """Nodes of JSON-LD that speak of the page; pictures and programs have licenses of their own."""
+    waiting = [values]
+    seen = 0
+    while waiting and seen < _LD_NODES:
+        seen += 1
+        node = waiting.pop(0)
+        if isinstance(node, list):
+            waiting += node[:_LD_NODES]
+        elif isinstance(node, dict) and not _OF_OTHERS.search(str(node.get("@type", ""))[:200]):
+            yield node
+            waiting += [node[key] for key in ("@graph", "mainEntity") if key in node]
+
+
+def _work(node: dict[str, Any], base: str) -> License:
+    """Return the license of a schema.org creative work (``license``, ``copyrightNotice``)."""
+    stated = node.get("license")
+    found = []
+    for each in stated if isinstance(stated, list) else [stated]:
+        if isinstance(each, dict):
+            found.append(License.stated(each.get("name"), each.get("url") or each.get("@id")))
+        elif isinstance(each, str):
+            address = _joined(base, each) if "/" in each and " " not in each.strip() else ""
+            found.append(License.stated(each, address))
+    holder = node.get("copyrightHolder")
+    if isinstance(holder, list):
+        holder = holder[0] if holder else None
+    if isinstance(holder, dict):
+        holder = holder.get("name")
+    if isinstance(holder, str) and (year := str(node.get("copyrightYear") or "")):
+        holder = f"© {year} {holder}"
+    credit = node.get("copyrightNotice") or node.get("creditText") or holder
+    return _one(found).or_else(License.stated(attribution=credit))
+
+
+def _foot(root: Element, base: str) -> License:
+    license = License()
+    for element in islice(_feet(root), _FEET):
+        lines = _lines(element)
+        links = [
+            (normalized_text(a), _joined(base, a.get("href") or "")) for a in element.iter("a")
+        ]
+        known = (License.stated(url=url) for _, url in links if known_address(url))
+        told = next((name for line in lines if (name := _named(line))), "")
+        notice = next((text for line in lines if (text := _notice(line))), "")
+        said = _one(known) or License.stated(
+            told, next((url for text, url in links if told and told in text), "")
+        )
+        license = license.or_else(said.or_else(License.stated(attribution=notice)))
+    return license
+
+
+def _feet(root: Element) -> Iterator[Element]:
+    """Iterate over the outermost small footers of a page; not those of articles."""
+    taken: set[Element] = set()
+    for element in root.iter(*_FOOT_TAGS):
+        named = f"{element.get('class')} {element.get('id')}"
+        if not (
+            element.tag == "footer"
+            or "footer" in named
+            or "copyright" in named
+            or element.get("role") == "contentinfo"
+        ):
+            continue
+        around = set(element.iterancestors())
+        if around & taken or _NOT_OF_PAGE & {part.tag for part in around}:
+            continue
+        if sum(map(len, element.itertext())) <= _FOOT_LENGTH:
+            taken.add(element)
+            yield element
+
+
+def _lines(element: Element) -> list[str]:
+    text = ""
+    for event, part in etree.iterwalk(element, events=("start", "end")):
+        breaks = part.tag == "br" or part.tag in BLOCKS
+        silent = part.tag in ("script", "style")
+        if event == "start":
+            text += ("\0" if breaks else "") + ("" if silent else part.text or "")
+        elif part is not element:
+            text += ("\0" if breaks else "") + (part.tail or "")
+    return [line for raw in text.split("\0") if (line := " ".join(raw.split()))]
+
+
+def _named(line: str) -> str:
+    found = _SENTENCE.search(line[:1_000])
+    return known_name(found[1].strip()) if found else ""
+
+
+def _notice(line: str) -> str:
+    found = _NOTICE.search(line[:1_000])
+    text = found[0].strip() if found else ""
+    names = re.sub(r"(?i)copyright|all rights reserved|alle rechte vorbehalten|\(c\)", "", text)
+    signed = re.search(r"\d{4}|©", text) and re.search(r"[^\W\d]{2}", names)
+    return text if signed and not _PICTURE.search(text) else ""
+
+
+def _joined(base: str, href: str) -> str:
+    """Resolve a page's link; ``""`` unless it is a web address."""
+    url = joined(base, href.strip()[:4_000]) if href else ""
+    return url if url.startswith(("http://", "https://")) else ""
