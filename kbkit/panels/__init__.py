@@ -54,12 +54,12 @@ __all__ = [
 _MODULES = {
     "Dashboard": "dashboard",
     "DocumentsPanel": "documents.panel",
-    "EntriesPanel": "entries.panel",
-    "EvalPanel": "evaluation.panel",
-    "FilesPanel": "files.panel",
-    "GraphPanel": "graph.panel",
+    "EntriesPanel": "entries",
+    "EvalPanel": "evaluation",
+    "FilesPanel": "files",
+    "GraphPanel": "graph",
     "IngestPanel": "ingest.panel",
-    "JudgePanel": "judging.panel",
+    "JudgePanel": "judging",
     "SearchPanel": "search.panel",
 }
 

@@ -3,8 +3,7 @@
 A value that Python checks anyway is taken as it comes, and the OpenAPI document says what it may
 be. So a wrong one is answered with Python's own message.
 """
-
-from __future__ import annotations
+# no `from __future__ import annotations` here: annotations hold values of the functions around them
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -17,20 +16,14 @@ from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from fastapi import Body as BodyParameter
-from fastapi import Depends, Path, Query, Request, Response
-from fastapi.dependencies.models import Dependant
-from fastapi.routing import APIRoute
+from fastapi import Depends, Path, Query, Response
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from kbkit.errors import ArgumentError, ConfigError, NotFoundError
+from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import DocumentType, Filters, Mode
-from kbkit.models.reports import MAX_QUERY_LENGTH
-from kbkit.models.values import did_you_mean
+from kbkit.models.scores import MAX_QUERY_LENGTH
 from kbkit.rest.responses import page
 from kbkit.validation import check_integer
-
-# no `from __future__ import annotations` here: annotations hold values of the functions around them
-
 
 MAX = 1_000
 """Maximum items of a list."""
@@ -385,34 +378,3 @@ def _number(name: str, value: Any) -> Any:
     if name == "min_rating" and _DECIMAL.fullmatch(value):
         return float(value)
     return value
-
-
-async def _check(request: Request) -> None:
-    route: Any = request.scope.get("route")
-    if not isinstance(route, APIRoute):
-        return
-    if route.unique_id not in _KNOWN:
-        _KNOWN[route.unique_id] = _names(route)
-    known = _KNOWN[route.unique_id]
-    for name in request.query_params:
-        if name not in known:
-            meant = did_you_mean(name, known)
-            raise ArgumentError(f"{request.url.path}: has no parameter {name[:80]!r}; {meant}")
-
-
-_KNOWN: dict[str, tuple[str, ...]] = {}
-"""Parameters of each route, cached."""
-
-
-def _names(route: APIRoute) -> tuple[str, ...]:
-    found: list[str] = []
-    waiting: list[Dependant] = [route.dependant]
-    while waiting:
-        dependant = waiting.pop()
-        found += (parameter.alias for parameter in dependant.query_params)
-        waiting += dependant.dependencies
-    return tuple(dict.fromkeys(found))
-
-
-KNOWN_QUERY = Depends(_check)
-"""Dependency of a router whose routes refuse parameters that they do not take."""

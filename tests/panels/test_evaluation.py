@@ -10,8 +10,7 @@ import pytest
 import kbkit
 from kbkit.errors import ConfigError, RecipeError
 from kbkit.knowledge_base import handle_of
-from kbkit.panels import EvalPanel
-from kbkit.panels.evaluation import comparison
+from kbkit.panels import EvalPanel, evaluation
 from kbkit.recipes import Question, RetrievalSpec
 
 PAGES = {
@@ -190,6 +189,6 @@ def test_questions_come_from_files(kb, tmp_path):
 
 
 def test_lines_of_a_recipe_are_escaped_and_say_the_settings():
-    html = comparison.recipe_lines(RetrievalSpec(query_encoder="fitted", dense_weight=0.45))
+    html = evaluation.recipe_lines(RetrievalSpec(query_encoder="fitted", dense_weight=0.45))
     assert "query_encoder: fitted" in html
     assert "dense_weight: 0.45" in html

@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field, StrictBool
 from kbkit.knowledge_base import handle_of
 from kbkit.models import AnnotatedChunk, Annotation, AnnotationReport, ChunkSummary, Frame
 from kbkit.rest.access import READ, WRITE, Caller, JobsOf, WorkspaceOf, base_of
+from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.middleware import Once
 from kbkit.rest.parameters import (
-    KNOWN_QUERY,
     Behind,
     BehindPosition,
     Body,

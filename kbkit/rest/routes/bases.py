@@ -12,17 +12,8 @@ from kbkit.errors import ConfigError
 from kbkit.models import Compaction, DeletedKnowledgeBase, KnowledgeBaseInfo
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec
 from kbkit.rest.access import ADMIN, READ, Caller, WorkspaceOf, base_of
-from kbkit.rest.parameters import (
-    KNOWN_QUERY,
-    Body,
-    Cursor,
-    KbPath,
-    Limit,
-    boolean,
-    integer,
-    left_out,
-    part_of,
-)
+from kbkit.rest.known_query import KNOWN_QUERY
+from kbkit.rest.parameters import Body, Cursor, KbPath, Limit, boolean, integer, left_out, part_of
 from kbkit.rest.responses import IfMatch, answer, documented, no_content
 
 router = APIRouter(prefix="/api/knowledge", tags=["knowledge bases"], dependencies=[KNOWN_QUERY])

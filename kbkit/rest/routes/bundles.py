@@ -12,8 +12,9 @@ from kbkit.jobs.exports import KEY, UPLOAD, bundle_of
 from kbkit.jobs.knowledge import store_uploads
 from kbkit.models import BundleArchive, Restoration
 from kbkit.rest.access import ADMIN, Caller, JobsOf, WorkspaceOf
+from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.middleware import Once
-from kbkit.rest.parameters import KNOWN_QUERY, MAX, Body, KbName, left_out
+from kbkit.rest.parameters import MAX, Body, KbName, left_out
 from kbkit.rest.responses import Wait, documented_work, run_as_job
 from kbkit.rest.routes.bases import SLUG
 from kbkit.rest.uploads import ConditionsOf, contents, sent

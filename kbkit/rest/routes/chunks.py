@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 
 from kbkit.models import Chunk, DocumentType, Hits, RelatedChunk
 from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf, base_of, holder_of
+from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.parameters import (
-    KNOWN_QUERY,
     Behind,
     BehindPosition,
     ChunkId,

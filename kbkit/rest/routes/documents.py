@@ -10,8 +10,8 @@ from pydantic import Field, WithJsonSchema
 from kbkit.models import DeletedDocument, Document, DocumentInfo, DocumentPart
 from kbkit.models.filters import OF_DOCUMENTS
 from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf, base_of, holder_of
+from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.parameters import (
-    KNOWN_QUERY,
     MAX,
     AnyType,
     Body,

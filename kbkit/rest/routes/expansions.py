@@ -10,8 +10,9 @@ from pydantic import BaseModel, Field, StrictBool
 from kbkit.access import Scope
 from kbkit.models import Expansion
 from kbkit.rest.access import WRITE, Caller, JobsOf, WorkspaceOf, base_of
+from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.middleware import Once
-from kbkit.rest.parameters import KNOWN_QUERY, Body, KbPath, left_out
+from kbkit.rest.parameters import Body, KbPath, left_out
 from kbkit.rest.responses import Wait, answer, documented, documented_work, run_as_job
 
 router = APIRouter(

@@ -11,8 +11,9 @@ from kbkit.errors import ImpossibleError
 from kbkit.jobs.exports import archive_of
 from kbkit.models import SiteArchive
 from kbkit.rest.access import READ, WRITE, Caller, JobsOf, WorkspaceOf, base_of
+from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.middleware import Once
-from kbkit.rest.parameters import KNOWN_QUERY, Body, KbPath, left_out
+from kbkit.rest.parameters import Body, KbPath, left_out
 from kbkit.rest.responses import Wait, documented_work, run_as_job
 from kbkit.rest.uploads import ConditionsOf, contents, sent
 from kbkit.stores.catalog.knowledge_bases import ENTRIES, FILES

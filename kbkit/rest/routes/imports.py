@@ -22,8 +22,9 @@ from kbkit.models.values import valid_values
 from kbkit.recipes import AnySource, CrawlSource, OpenApiSource, PageSource, parse_source
 from kbkit.recipes.base import HttpUrl
 from kbkit.rest.access import WRITE, Caller, JobsOf, WorkspaceOf, base_of
+from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.middleware import Once
-from kbkit.rest.parameters import KNOWN_QUERY, MAX, Body, KbName
+from kbkit.rest.parameters import MAX, Body, KbName
 from kbkit.rest.responses import Wait, documented_work, run_as_job
 from kbkit.rest.routes.sources import check_source
 from kbkit.sources.web.addresses import resolve

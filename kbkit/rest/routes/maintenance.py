@@ -8,7 +8,8 @@ from fastapi import APIRouter, Response
 
 from kbkit.models import Health, Run
 from kbkit.rest.access import ADMIN, READ, Caller, JobsOf, WorkspaceOf
-from kbkit.rest.parameters import KNOWN_QUERY, Body, Cursor, KbsQuery, Limit, left_out, part_of
+from kbkit.rest.known_query import KNOWN_QUERY
+from kbkit.rest.parameters import Body, Cursor, KbsQuery, Limit, left_out, part_of
 from kbkit.rest.responses import Wait, documented, documented_work, run_as_job
 
 router = APIRouter(prefix="/api/knowledge", tags=["maintenance"], dependencies=[KNOWN_QUERY])

@@ -19,9 +19,9 @@ from kbkit.models.hits import HitDict
 from kbkit.models.values import to_json
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.rest.access import READ, WRITE, Caller, JobsOf, WorkspaceOf, base_of
+from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.middleware import Once
 from kbkit.rest.parameters import (
-    KNOWN_QUERY,
     Body,
     Cursor,
     KbName,

@@ -11,8 +11,8 @@ from kbkit.access import Caller as AccessCaller
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.models import Rating, RatingTotal
 from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf, base_of, holder_of
+from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.parameters import (
-    KNOWN_QUERY,
     Body,
     ChunkId,
     ChunkIds,

@@ -13,8 +13,8 @@ from kbkit.errors import ConfigError, ImpossibleError
 from kbkit.models import Answer, Context, Hits
 from kbkit.recipes import RetrievalSpec
 from kbkit.rest.access import READ, Caller, SearchesOf, WorkspaceOf
+from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.parameters import (
-    KNOWN_QUERY,
     MAX,
     QUERY_SHAPE,
     Body,

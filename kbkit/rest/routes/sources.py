@@ -16,18 +16,9 @@ from kbkit.errors import ConfigError, ForbiddenError, ImpossibleError
 from kbkit.models import ImportReport, Improvement, SourceInfo
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_source
 from kbkit.rest.access import ADMIN, READ, WRITE, Caller, JobsOf, WorkspaceOf, base_of
+from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.middleware import Once
-from kbkit.rest.parameters import (
-    KNOWN_QUERY,
-    MAX,
-    Body,
-    Cursor,
-    KbPath,
-    Limit,
-    boolean,
-    left_out,
-    part_of,
-)
+from kbkit.rest.parameters import MAX, Body, Cursor, KbPath, Limit, boolean, left_out, part_of
 from kbkit.rest.responses import (
     IfMatch,
     Wait,
