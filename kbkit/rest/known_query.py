@@ -9,7 +9,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from kbkit.errors import ArgumentError
-from kbkit.models.plain import did_you_mean
+from kbkit.models.values import did_you_mean
 
 
 async def _check(request: Request) -> None:

@@ -21,7 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import DocumentType, Filters, Mode
-from kbkit.models.scores import MAX_QUERY_LENGTH
+from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.rest.responses import page
 from kbkit.validation import check_integer
 
