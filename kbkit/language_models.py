@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kbkit.errors import LanguageModelError
 from kbkit.markdown.plain_text import plain_text
 from kbkit.models.values import plain
-from kbkit.plugins import open_class
 from kbkit.recipes import LanguageModelSpec
+from kbkit.third_party import open_class
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from kbkit.models.values import plain
-from kbkit.plugins import without_secrets
+from kbkit.third_party import without_secrets
 
 _MAX = 2_000
 """Characters of a line for a person."""

@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from kbkit.embedding.static import count_tokens
-from kbkit.mcp.core import SETS
-from kbkit.mcp.early import MANIFEST, manifest
+from kbkit.mcp.early import MANIFEST
+from kbkit.mcp.manifest import manifest
+from kbkit.mcp.options import SETS
 
 _TYPES = {
     "string": "text",

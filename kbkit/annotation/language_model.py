@@ -31,10 +31,10 @@ from kbkit.language_models import (
 from kbkit.markdown.plain_text import plain_text
 from kbkit.models import Annotation, AnnotationReport, Frame, Problem, StatedRelation
 from kbkit.models.values import plain, quotation_mark
-from kbkit.plugins import safe_message
 from kbkit.recipes import LlmAnnotation
 from kbkit.stores.catalog import annotator_answers
 from kbkit.stores.catalog.database import Database
+from kbkit.third_party import safe_message
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM

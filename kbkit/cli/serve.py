@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kbkit.cli.app import AsJson, UntilClosed, app, open_workspace
-from kbkit.mcp.core import USUAL_TOKENS
+from kbkit.mcp.options import USUAL_TOKENS
 from kbkit.replies import MIN_TOKENS
 from kbkit.terminal import print_figures, print_json, say
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import EXIT_ERROR, AllowPrivate, AsJson, app, open_workspace, resumable
-from kbkit.mcp.core import SET_NAMES, USUAL_TOKENS, check_sets
-from kbkit.mcp.early import serve
+from kbkit.mcp.options import SET_NAMES, USUAL_TOKENS, check_sets
+from kbkit.mcp.stdio import serve
 from kbkit.models import BundleInfo
 from kbkit.models.values import pluralize
 from kbkit.replies import MIN_TOKENS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from kbkit.base_plots import AsyncPlots, Plots
 from kbkit.client.annotations import AsyncAnnotations, RemoteAnnotations, RemoteHandle
 from kbkit.client.calls import (
     AsyncTransport,
@@ -46,7 +47,6 @@ from kbkit.models import (
     RelatedChunk,
     Target,
 )
-from kbkit.plots import AsyncPlots, Plots
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.validation import explained
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.errors import EmbedderError, EmbedderUnreachableError
-from kbkit.plugins import SECRET_NAME, open_class, safe_message
 from kbkit.recipes import LlamaIndexEmbedding
+from kbkit.third_party import SECRET_NAME, open_class, safe_message
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding

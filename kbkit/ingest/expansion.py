@@ -27,11 +27,11 @@ from kbkit.language_models import (
 from kbkit.markdown.structure import outline
 from kbkit.models import Document, Expansion, Problem, Progress
 from kbkit.models.values import plain, quotation_mark
-from kbkit.plugins import safe_message
 from kbkit.progress import OnProgress
 from kbkit.stores.catalog import expansions, knowledge_bases, reading
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.expansions import ExpansionRow
+from kbkit.third_party import safe_message
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM

@@ -30,6 +30,7 @@ from kbkit.validation import explained
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
 
+    from kbkit.base_plots import Plots
     from kbkit.export.facts import SiteSection
     from kbkit.ingest.pipeline import Stop
     from kbkit.knowledge_base.annotations import Annotations
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from kbkit.knowledge_base.ingestion import Ingestion
     from kbkit.knowledge_base.sources import Sources
     from kbkit.models import ExportReport
-    from kbkit.plots import Plots
 
 
 @explained
@@ -104,7 +104,7 @@ class KnowledgeBase(Searches):
     @cached_property
     def plot(self) -> Plots:
         """Pictures; see `Plots`."""
-        from kbkit.plots import Plots
+        from kbkit.base_plots import Plots
 
         return Plots(self.documents, self.chunks, self.ratings)
 

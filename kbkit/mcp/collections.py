@@ -12,7 +12,8 @@ from typing_extensions import TypedDict
 
 from kbkit import replies
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.mcp.core import Cursor, Limit, MaxTokens, Passages
+from kbkit.mcp.arguments import Cursor, Limit, MaxTokens
+from kbkit.mcp.core import Passages
 from kbkit.mcp.submissions import LongWork
 from kbkit.mcp.tools import Tools, result
 from kbkit.stores.catalog.knowledge_bases import BUILT_IN

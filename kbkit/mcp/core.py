@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired
 
 from mcp_types import CallToolResult
@@ -10,50 +9,12 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from kbkit import replies
-from kbkit.errors import ConfigError, NotFoundError
+from kbkit.errors import NotFoundError
+from kbkit.mcp.arguments import Cursor, Limit, MaxTokens, Score
 from kbkit.mcp.tools import Tools, result
-from kbkit.replies import MIN_TOKENS
 
 if TYPE_CHECKING:
     from kbkit.models import Document
-
-
-SETS = {
-    "core": "search, read and rate knowledge bases",
-    "collections": "knowledge bases that agents make",
-    "files": "the knowledge filesystem, and the memory tool",
-    "entries": "solutions that worked",
-    "graph": "entities and their relations",
-}
-"""Tool sets and their purposes."""
-SET_NAMES = tuple(SETS)
-USUAL_TOKENS = 2500
-"""Default maximum tokens of an answer."""
-
-
-def check_sets(names: Sequence[str]) -> tuple[str, ...]:
-    """The sets that are wanted, in their order."""
-    if unknown := [name for name in names if name not in (*SET_NAMES, "all")]:
-        raise ConfigError(
-            f"tools: {unknown[0][:80]!r} is no set; there are {', '.join(SET_NAMES)} and all"
-        )
-    if not names:
-        raise ConfigError(f"tools: name a set: {', '.join(SET_NAMES)} or all")
-    return tuple(name for name in SET_NAMES if name in names or "all" in names)
-
-
-Cursor = Annotated[str, Field(description="next_cursor of the answer before.")]
-Limit = Annotated[int, Field(ge=1, le=50)]
-MaxTokens = Annotated[
-    int,
-    Field(
-        ge=0,
-        description=f"Of the answer: {MIN_TOKENS} to the server's most (usual: "
-        f"{USUAL_TOKENS:,}); 0: that.",
-    ),
-]
-Score = Annotated[int, Field(ge=1, le=5)]
-
 
 KbName = Annotated[str, Field(description="Knowledge base; empty for all.")]
 

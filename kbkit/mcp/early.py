@@ -2,7 +2,7 @@
 
 A client waits for `initialize` (or `server/discover`) and `tools/list` before it does anything, and
 they are the same whatever the workspace holds. They are answered out of ``manifest.json``, which
-`kbkit.mcp.early` writes of what the server itself says; what the server answers to the same
+`kbkit.mcp.manifest` writes of what the server itself says; what the server answers to the same
 requests, once it is there, is left out. All else waits for the server.
 
 Nothing heavy is imported here, and nothing is decided: a request that is unusual is left to the
@@ -19,18 +19,10 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import anyio
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
-
 from kbkit import __version__
-from kbkit.extras import missing
-from kbkit.mcp.core import SET_NAMES, USUAL_TOKENS
-from kbkit.mcp.server import WorkspaceServer, server
-from kbkit.workspace import Workspace
 
 MANIFEST = Path(__file__).with_name("manifest.json")
 _META = "io.modelcontextprotocol/"
@@ -223,109 +215,3 @@ def text_of(lines: queue.SimpleQueue[bytes]) -> io.TextIOWrapper:
 def text_to(hand_on: Callable[[bytes], object]) -> io.TextIOWrapper:
     """Return a text stream to write that passes on lines."""
     return io.TextIOWrapper(io.BufferedWriter(LineWriter(hand_on)), "utf-8")
-
-
-_CLIENT = {"name": "kbkit", "version": "1"}
-
-ENVELOPE = {
-    f"{_META}protocolVersion": MODERN_PROTOCOL_VERSIONS[-1],
-    f"{_META}clientInfo": _CLIENT,
-    f"{_META}clientCapabilities": {},
-}
-"""Metadata of requests without a handshake."""
-
-
-def manifest() -> str:
-    """Return the text of ``manifest.json``: the server's first answers to a client.
-
-    The version of kbkit is left out, and the version of the protocol that a client asks for.
-    """
-    handshake = {
-        "protocolVersion": HANDSHAKE_PROTOCOL_VERSIONS[-1],
-        "capabilities": {},
-        "clientInfo": _CLIENT,
-    }
-    tools = {
-        name: answers(_server([name]), [("initialize", handshake), ("tools/list", None)])[1][
-            "tools"
-        ]
-        for name in SET_NAMES
-    }
-    modern = [("server/discover", {"_meta": ENVELOPE}), ("tools/list", {"_meta": ENVELOPE})]
-    discovered, listed = answers(_server(["core"]), modern)
-    (initialized,) = answers(_server(["core"]), [("initialize", handshake)])
-    initialized["protocolVersion"] = ""
-    listed["tools"] = []
-    initialized["serverInfo"]["version"] = ""
-    for found in (discovered, listed):
-        found["_meta"][f"{_META}serverInfo"]["version"] = ""
-    said = {
-        "versions": list(HANDSHAKE_PROTOCOL_VERSIONS),
-        "modern": list(MODERN_PROTOCOL_VERSIONS),
-        "initialize": initialized,
-        "discover": discovered,
-        "list": listed,
-        "tools": tools,
-    }
-    return json.dumps(said, indent=1, ensure_ascii=False) + "\n"
-
-
-def answers(
-    made: WorkspaceServer, requests: Sequence[tuple[str, dict[str, Any] | None]]
-) -> list[dict[str, Any]]:
-    """Return a server's answers to requests, in order."""
-    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    answered: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    thread = threading.Thread(
-        target=anyio.run, args=(made.run_on, text_of(lines), text_to(answered.put))
-    )
-    thread.start()
-    found = []
-    for number, (method, params) in enumerate(requests):
-        message: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
-        lines.put(
-            json.dumps(message | ({} if params is None else {"params": params})).encode() + b"\n"
-        )
-        found.append(json.loads(answered.get())["result"])
-    lines.put(b"")
-    thread.join()
-    return found
-
-
-def _server(sets: list[str]) -> WorkspaceServer:
-    return server(Workspace, tools=sets, allow_write=True)
-
-
-def serve(
-    workspace: Path | None,
-    sets: Sequence[str],
-    *,
-    allow_write: bool = False,
-    max_tokens: int = USUAL_TOKENS,
-    roots: Sequence[Path] = (),
-) -> None:
-    """Serve until the input ends."""
-    if find_spec("mcp") is None:  # before anything is answered
-        raise missing("mcp", "mcp", "Serving MCP")
-    wire = EarlyStdio(EarlyAnswers(sets, allow_write=allow_write))
-    import anyio
-
-    from kbkit.mcp.server import server
-
-    opened: list[Workspace] = []
-
-    def open_workspace() -> Workspace:
-        from kbkit.workspace import Workspace
-
-        opened.append(Workspace(workspace))
-        return opened[0]
-
-    made = server(
-        open_workspace, tools=sets, allow_write=allow_write, max_tokens=max_tokens, roots=roots
-    )
-    try:
-        wire.hand_over()
-        anyio.run(made.run_on, wire.stdin, wire.stdout)
-    finally:
-        for each in opened:
-            each.close()

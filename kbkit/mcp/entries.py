@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from kbkit import replies
 from kbkit.errors import KbkitError
-from kbkit.mcp.core import Cursor, Limit, MaxTokens, Score
+from kbkit.mcp.arguments import Cursor, Limit, MaxTokens, Score
 from kbkit.mcp.tools import Tools, result
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kbkit import replies
-from kbkit.mcp.core import Cursor, MaxTokens
+from kbkit.mcp.arguments import Cursor, MaxTokens
 from kbkit.mcp.tools import Tools, result
 
 if TYPE_CHECKING:

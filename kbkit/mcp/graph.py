@@ -9,7 +9,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from kbkit import replies
-from kbkit.mcp.core import Cursor, KbName, Limit, MaxTokens
+from kbkit.mcp.arguments import Cursor, Limit, MaxTokens
+from kbkit.mcp.core import KbName
 from kbkit.mcp.tools import Tools, result
 
 EndName = Annotated[

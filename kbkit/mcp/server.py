@@ -40,7 +40,7 @@ from pydantic import AnyUrl, ValidationError
 
 from kbkit import __version__, replies
 from kbkit.mcp import collections, core, entries, files, graph, memory, resources, skills
-from kbkit.mcp.core import USUAL_TOKENS, check_sets
+from kbkit.mcp.options import USUAL_TOKENS, check_sets
 from kbkit.mcp.resources import Page, Resources, current_page, usage
 from kbkit.mcp.skills import Skills
 from kbkit.mcp.tools import (

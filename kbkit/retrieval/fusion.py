@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from kbkit.errors import PostprocessorError
 from kbkit.models import Hit, ScoreParts
-from kbkit.plugins import is_there, open_class, safe_message
 from kbkit.recipes import PostprocessorSpec
+from kbkit.third_party import is_there, open_class, safe_message
 
 if TYPE_CHECKING:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor

@@ -13,7 +13,8 @@ from kbkit.errors import WorkspaceError
 from kbkit.stores.catalog import reading, runs
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.knowledge_bases import BUILT_IN
-from kbkit.stores.chroma.connection import ChromaAddress, ChromaServer
+from kbkit.stores.chroma.address import ChromaAddress
+from kbkit.stores.chroma.server import ChromaServer
 from kbkit.stores.chroma.store import ChromaStore
 from kbkit.stores.copier import copy_folder
 from kbkit.stores.graph_tables import GraphTables

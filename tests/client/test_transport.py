@@ -200,7 +200,7 @@ def test_the_client_loads_values_errors_httpx_and_pydantic_only():
     rooms = {name.split(".")[1] for name in loaded if name.startswith("kbkit.")}
     assert rooms <= {
         "arguments",
-        "plots",
+        "base_plots",
         "client",
         "entries",
         "errors",

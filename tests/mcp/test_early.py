@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from kbkit.mcp.core import SET_NAMES
-from kbkit.mcp.early import ENVELOPE, EarlyAnswers, answers
+from kbkit.mcp.early import EarlyAnswers
+from kbkit.mcp.manifest import ENVELOPE, answers
+from kbkit.mcp.options import SET_NAMES
 from kbkit.mcp.server import server
 from tests.mcp.agents import parameters
 

@@ -7,7 +7,8 @@ import threading
 import anyio
 import pytest
 
-from kbkit.mcp.early import ENVELOPE, text_of, text_to
+from kbkit.mcp.early import text_of, text_to
+from kbkit.mcp.manifest import ENVELOPE
 from kbkit.mcp.server import server
 
 

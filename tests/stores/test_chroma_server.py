@@ -16,7 +16,8 @@ from kbkit.config import Settings
 from kbkit.errors import ConfigError, StoreUnreachableError
 from kbkit.models import SourceDocument
 from kbkit.recipes import KnowledgeBaseSpec, StorageSpec
-from kbkit.stores.chroma.connection import ChromaAddress, ChromaServer
+from kbkit.stores.chroma.address import ChromaAddress
+from kbkit.stores.chroma.server import ChromaServer
 from kbkit.stores.stores import StoresAddress
 from kbkit.stores.vector_store import VectorPayload
 from tests.chroma import proxy

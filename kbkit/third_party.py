@@ -1,0 +1,110 @@
+"""Third-party classes that a recipe names by import path.
+
+A recipe is trusted: what it names is imported and run. Keys never show in messages.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from kbkit.errors import KbkitError
+from kbkit.models.documents import variable, variables
+
+T = TypeVar("T")
+
+SECRET_NAME = re.compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
+"""Names of arguments and variables whose values are secret."""
+
+_SECRET_VALUE = re.compile(r"\b(?:sk|pk|hf|gsk|pa)[-_][\w*-]{4,}|(?i:bearer)\s+\S+")
+_IN_ADDRESS = re.compile(
+    r"(?<=://)[^\s/@]+@|(?<=[?&;])[^\s=&#?]*(?:key|token|secret|password|"
+    r"signature)[^\s=&#]*=[^\s&#]+",
+    re.IGNORECASE,
+)
+_MIN_SECRET = 6  # shorter values would blot out ordinary words
+
+
+def open_class(
+    path: str,
+    arguments: Mapping[str, Any],
+    parent: type[T],
+    *,
+    kind: str,
+    name: str,
+    error: type[KbkitError],
+    install: str,
+    check: str,
+) -> T:
+    arguments = {key: _given(name, key, value, error) for key, value in arguments.items()}
+    module_name, _, class_name = path.replace(":", ".").rpartition(".")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as problem:  # importing runs a third party's code
+        raise error(
+            f"{name}: cannot import {module_name} ({safe_message(problem, arguments)}); {install}"
+        ) from problem
+    found = getattr(module, class_name, None)
+    if not (isinstance(found, type) and issubclass(found, parent)):
+        raise error(
+            f"{name}: {class_name} in {module_name} is not a {kind}; name a class that derives "
+            f"from {parent.__name__}"
+        )
+    try:
+        return found(**arguments)
+    # Constructors check keys, read files, open connections. "from None" since a traceback of
+    # theirs may show a key.
+    except Exception as problem:
+        raise error(
+            f"{name}: cannot be opened ({safe_message(problem, arguments)}); check {check}"
+        ) from None
+
+
+def is_there(path: str) -> bool:
+    """Whether the module of a class for `open_class` is installed; imports nothing."""
+    module_name, _, _ = path.replace(":", ".").rpartition(".")
+    name, places = "", None
+    for part in module_name.split("."):
+        name = f"{name}.{part}".lstrip(".")
+        if loaded := sys.modules.get(name):
+            places = getattr(loaded, "__path__", ())
+            continue
+        finders = (finder.find_spec(name, places) for finder in sys.meta_path)
+        spec = next(filter(None, finders), None)
+        if spec is None:
+            return False
+        places = spec.submodule_search_locations or ()
+    return True
+
+
+def _given(name: str, key: str, value: Any, error: type[KbkitError]) -> Any:
+    if not (referred := variable(value)):
+        return value
+    if referred not in os.environ:
+        raise error(f"{name}: {key}: the environment has no {referred}; set it")
+    return os.environ[referred]
+
+
+def without_secrets(text: str) -> str:
+    for secret in _secrets({}):
+        text = text.replace(secret, "***")
+    return _IN_ADDRESS.sub("***", _SECRET_VALUE.sub("***", text))
+
+
+def safe_message(error: Exception, arguments: Mapping[str, Any]) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    for secret in _secrets(arguments):
+        text = text.replace(secret, "***")
+    return _SECRET_VALUE.sub("***", text)[:300]
+
+
+def _secrets(arguments: Mapping[str, Any]) -> list[str]:
+    """Values that must not show in messages: from the arguments and from the environment."""
+    values = {os.environ.get(name, "") for name in variables(arguments)}
+    values |= {str(value) for name, value in arguments.items() if SECRET_NAME.search(name)}
+    values |= {value for name, value in os.environ.items() if SECRET_NAME.search(name)}
+    return sorted((value for value in values if len(value) >= _MIN_SECRET), key=len, reverse=True)
