@@ -2,7 +2,8 @@
 #   make demo     build the quickstart knowledge base and its site, offline
 #   make test     venv, lint, tests and browser, one after the other
 #   make venv     install kbkit and the tools of development, in the versions of constraints.txt
-#   make lint     lint, types, layers, unit tests of the JavaScript
+#   make lint     lint, types, layers, words, size, unit tests of the JavaScript
+#   make size     lines of code and docstrings by room; fails above the budget
 #   make tests    the tests that need no browser
 #   make browser  the tests that need Chromium
 #   make postgres tests of stores, ingest and retrieval again, with catalogs on a PostgreSQL server
@@ -36,7 +37,7 @@ DEV := .venv/.dev-installed
 NODE_MODULES := tests/js/node_modules/.package-lock.json
 
 .DELETE_ON_ERROR:
-.PHONY: demo test venv tests browser postgres latest lock lint types javascript workflows coverage lowest core dist sbom audit bench soak publish \
+.PHONY: demo test venv tests browser postgres latest lock lint size types javascript workflows coverage lowest core dist sbom audit bench soak publish \
 	site notebooks lab clean
 
 demo: $(RUN)
@@ -79,8 +80,13 @@ lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/python tests/prose.py
+	$(BIN)/python tests/size.py > /dev/null
 	@$(MAKE) --no-print-directory workflows
 	@$(MAKE) --no-print-directory -j 2 types javascript
+
+size: $(DEV)
+	$(BIN)/python tests/size.py
 
 types: $(DEV)
 	$(BIN)/mypy

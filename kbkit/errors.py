@@ -10,7 +10,7 @@
     │   ├── ImpossibleError       arguments are right, and contradict each other or how things are
     │   │                         (a ConflictError, too)
     │   ├── RecipeError           a recipe file is wrong; names file, line and field
-    │   ├── TrustError            a recipe asks for what whoever builds it has to agree to
+    │   ├── TrustError            a recipe asks for what its builder has to agree to
     │   └── MissingExtraError     what needs a package that is not installed
     ├── InvalidNameError          a knowledge base name is malformed
     ├── NotFoundError             a knowledge base, document, chunk or file is not there

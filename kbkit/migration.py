@@ -25,7 +25,7 @@ def migrate(
     each table is read once more from where it is now, and compared by its rows and their digest.
     Nobody can write to the source meanwhile, and nobody can open the destination before all of
     that is done. The source stays as it was. A migration that was interrupted or killed goes on
-    where it was when it is called again; if the source was changed since, it begins anew.
+    where it was when it is called again; if the source was changed since, it starts again.
 
     Pictures of documents come along. To a folder, files and entries do too, and the index of
     vectors is made; with a server, they stay in the folder of the workspace, which is still the one

@@ -201,7 +201,7 @@ def waiting_for_end() -> Iterator[Callable[[], None]]:
 def end_with_input() -> None:
     """End this process when its standard input ends.
 
-    Whoever starts a server from a program keeps a pipe to it open; the system closes that when the
+    A program that starts a server keeps a pipe to it open; the system closes that when the
     program is gone, however it ended. Nothing is made of what comes.
     """
     if sys.stdin is not None and sys.stdin.isatty():

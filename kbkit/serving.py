@@ -1,8 +1,8 @@
 """Serve the dashboard of a workspace with Voilà, for people without notebooks.
 
-Each visitor gets a kernel of their own, which works in the workspace with the rights of whoever
-serves it. So a token is always asked for, whatever the address: on loopback, too, there may be
-other people's programs, and pages of the web that a browser shows can reach it.
+Each visitor gets a kernel, which works in the workspace with the rights of the person who serves
+it. So a token is always required, on loopback too: other people's programs and web pages in a
+browser can reach it.
 """
 
 from __future__ import annotations

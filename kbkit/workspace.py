@@ -352,7 +352,7 @@ class Workspace(WorkspaceSearches):
         """Empty the trash (of all kinds), and make the workspace smaller.
 
         Nothing that was deleted can be brought back after that. A document whose source still has
-        it stays away, all the same. Pictures that no document shows any more go too, unless a
+        it stays away anyway. Pictures that no document shows any more go too, unless a
         source is being read meanwhile.
 
         Raises:

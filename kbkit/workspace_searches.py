@@ -109,7 +109,7 @@ class WorkspaceSearches(ABC):
         """Collect passages that answer a question, as one text and as pieces with sources.
 
         Passages of the search without what they repeat, what is known of the entities that the
-        question names (their relations, and where they are told of), the entries that fit it, the
+        question names (their relations, and where they are mentioned), the entries that fit it, the
         best-rated first, and the root folders of the files, each between marks that no document
         can have foreseen, numbered, with title, headings, address, day of fetching and
         state. Tokens are counted by the tokenizer of the static embedder (that of Llama 2), which

@@ -1,7 +1,7 @@
 """Annotates passages by a language model of llama-index.
 
 What it answers is kept by a hash of what it was asked about: so each passage is paid for once,
-whatever stops the work, and however often names that come and go have it annotated anew.
+whatever stops the work, and however often names that come and go have it annotated again.
 """
 
 from __future__ import annotations
@@ -328,7 +328,7 @@ class LlmAnnotator:
         """Annotate passages; see `kbkit.annotation.base.Annotator`.
 
         A passage that the model fails at has one annotation, of its text alone and without a
-        frame; it is asked about again when that is made anew.
+        frame; it is asked about again when the annotation is renewed.
         """
         said = self._known(passages)
         left = [passage for passage in passages if self._key(passage) not in said]
@@ -366,7 +366,7 @@ class LlmAnnotator:
     def _ask_about(self, batch: Sequence[Passage]) -> dict[str, list[Any]]:
         """Return the usable statements of a batch, by passage.
 
-        What is wrong with an answer is told the model once. Where nothing can be used, halves are
+        The model hears once what is wrong with an answer. Where nothing can be used, halves are
         asked about, since one passage may be what it fails at.
         """
         found, problem = self._answers(batch)

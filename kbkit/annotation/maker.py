@@ -3,7 +3,7 @@
 Which names stand in a chunk depends on all documents: a name that a new one defines may stand in
 old ones. So chunks are annotated that have no annotation by the annotator, and those in which a
 name stands that came or went since the last time. What is stored is what annotating all of them
-anew would give.
+from scratch would give.
 """
 
 from __future__ import annotations

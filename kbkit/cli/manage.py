@@ -340,7 +340,7 @@ def annotate(
 
 @contextmanager
 def _new_workspace(context: typer.Context) -> Iterator[Workspace]:
-    """The workspace; its folder goes again if it was made for this and nothing came of it."""
+    """The workspace; a folder created for this is removed if it stays empty."""
     before = workspace_folder(context)
     there = before.exists()
     workspace = open_workspace(context)

@@ -151,7 +151,7 @@ def _asked(draft: Draft, *, named: bool, free: bool) -> Draft:
 
     Args:
         draft: What was seen.
-        named: Its name is said already.
+        named: Whether its name was printed before.
         free: Any name will do; else not one whose file exists.
     """
     from kbkit.recipe_drafts import check_free

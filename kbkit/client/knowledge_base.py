@@ -170,7 +170,7 @@ class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
 
     @property
     def id(self) -> str:
-        """Identifies it for ever."""
+        """Permanent id."""
         return self.info().id
 
     @property
@@ -225,7 +225,7 @@ class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
         self.plot = AsyncPlots(self.documents, self.chunks, self.ratings)
 
     async def id(self) -> str:
-        """Identifies it for ever."""
+        """Permanent id."""
         return (await self.info()).id
 
     async def spec(self) -> KnowledgeBaseSpec:

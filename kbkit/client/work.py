@@ -39,7 +39,7 @@ def worked(
 ) -> Steps[T | None]:
     """Ask for work that may take long, and wait for its end.
 
-    Somebody who watches is told by server-sent events how far it is.
+    Server-sent events report its progress.
     """
     found: Any = yield replace(request, read=_reads_work(kind))
     if not isinstance(found, Job):

@@ -109,8 +109,7 @@ class RemoteWorkspace(WorkspaceCalls[RemoteKnowledgeBase], Blocking):
 class AsyncWorkspace(WorkspaceCalls[AsyncKnowledgeBase], Awaited):
     """Workspace on a server, awaited.
 
-    ``workspace["name"]`` asks nothing: whether there is one of that name is told by what is asked
-    of it.
+    ``workspace["name"]`` sends no request; the first call of the knowledge base does.
 
     ::
 

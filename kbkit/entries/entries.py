@@ -56,7 +56,7 @@ class Entries:
     """Reusable solutions, each a folder with a ``skill.yaml``; ``workspace.entries``.
 
     Any editor and git may change them too. Several processes may read, write and vote at once:
-    whoever reads sees what was or what is, and no vote is lost.
+    readers see the old or the new state, and no vote is lost.
     """
 
     def __init__(
@@ -364,9 +364,9 @@ class Entries:
     ) -> EntrySyncReport:
         """Import changes made outside kbkit, and write votes of searches.
 
-        Opening a workspace does that too, and so does `kbkit watch` all the while. A folder whose
-        ``skill.yaml`` cannot be read is told of, and stays as it is; what was known of it stays
-        too. What a merge in git left of two people's votes is put together.
+        Opening a workspace does that too, and `kbkit watch` all the time. A folder whose
+        ``skill.yaml`` cannot be read is reported and left alone; its last known state
+        stays. Votes on both sides of a git merge are combined.
 
         Args:
             on_progress: Called as entries are stored; by default notebooks show a bar.

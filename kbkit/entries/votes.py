@@ -370,7 +370,7 @@ def united(text: str) -> str:
     """Resolve a merge conflict in a text's votes, if there is one.
 
     What git leaves with its marks and what its driver ``union`` leaves is put together: all votes
-    of both sides, each once, average and number counted anew. Of two times of the last change the
+    of both sides, each once, average and number counted again. Of two times of the last change the
     later one is kept, since two edits of other lines leave two.
     """
     if any(_MARKER.fullmatch(line) and line.startswith("<") for line in _lines(text)):

@@ -2,7 +2,7 @@
 
 ::
 
-    facts, manifest, report  what an export is told, remembers, and did
+    facts, manifest, report  inputs, memory and result of an export
     files                    files that it writes
     pages/                   Markdown pages, their links and order, and files for programs
     index/                   the search index that browsers read

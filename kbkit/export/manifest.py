@@ -107,7 +107,7 @@ class Manifest:
     def top(self) -> list[dict[str, Any]]:
         """Return the pages that a theme's navigation shows.
 
-        A theme renders all of its navigation anew in every page.
+        A theme renders all of its navigation in every page.
         """
         paths = [item["path"] for item in self.nav]
         behind = paths.index(_ABOUT) if _ABOUT in paths else len(paths)

@@ -2,7 +2,7 @@
 
 A fixed set of settings is tried on all queries once. What is proposed is the mean of the best
 sixteenth of them: the mean of many good settings is less of an accident than the best one. How
-good such a choice is, is told by queries that had no part in it: in turn each fifth of the
+good such a choice is, is measured with queries that had no part in it: in turn each fifth of the
 queries is held out, a choice is made by the others, and both it and the present settings answer
 those held out; five ways of dividing the queries are averaged. Of several knowledge bases each is
 held out whole in turn, and answered by what the others choose. Only where the choice wins there

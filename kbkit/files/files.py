@@ -37,7 +37,7 @@ class Files:
 
     They lie in a plain folder, which any editor and any other tool may use too. A path is text
     with forward slashes, from the root (``"notes/today.md"``); it never leads out of the folder.
-    Several processes may read and write at once: whoever reads sees what was or what is, never a
+    Several processes may read and write at once: readers see the old or the new state, never a
     part, and no write is lost.
     """
 
@@ -313,7 +313,7 @@ class Files:
         """Import changes made outside kbkit, for search.
 
         Opening a workspace does that too, and so does `kbkit watch` all the while. What did not
-        change is told by size and times; what may have, by what it holds.
+        change is known by size and times; what may have, by content.
 
         Args:
             on_progress: Called as files are stored; by default notebooks show a bar.

@@ -1,7 +1,7 @@
 """Keep the index of files level with the disk: every file is a document.
 
 What is stored of a file is noted behind it with how the file was then, so that whatever is killed
-in between is done again, and what did not change is told by its size and times. Documents go in
+in between is done again, and size and times tell what did not change. Documents go in
 as those of any other source do.
 """
 

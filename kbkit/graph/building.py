@@ -1,8 +1,8 @@
 """Build the graph of a knowledge base, and update it after a refresh.
 
-A chunk is read again when the names in it, or those that its document defines, are others than
-when it was read: so a refresh reads what changed, and what is stored is what reading all anew would
-give. Which names stand together is counted anew each time, since any change may change it.
+A chunk is read again when the names in it, or those that its document defines, have changed since.
+So a refresh reads only what changed, and gives the same as reading everything. Co-occurrence is
+counted each time, since any change may change it.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ Named = str | Target | Entity
 class Editing:
     """Entities and relations, made, changed, merged and deleted by hand; every rebuild keeps that.
 
-    Whoever changes something that others may change too hands over the state that was seen, and
+    A caller that changes something shared passes the state that it saw, and
     gets a `ConflictError` if it is another one now.
     """
 

@@ -97,7 +97,7 @@ class DocumentNames:
     def topics(self, anchor: str, heading_path: Sequence[str]) -> list[str]:
         """Return implicit subjects of sentences: definitions here or above, but no terms.
 
-        Under *Prerequisites*, *This module requires* is said of the module.
+        Under *Prerequisites*, *This module requires* concerns the module.
         """
         owners = [known for known in self.owners(anchor, heading_path) if not self._is_term(known)]
         if owners:

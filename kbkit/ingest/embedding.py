@@ -288,7 +288,7 @@ def embedded_texts(
 def texts_of_source(source: Source, document: Document, chunk: Chunk) -> tuple[str, ...]:
     """Return the texts behind a chunk's vector, for another embedder.
 
-    Where its annotations have changed since, it is of what they say now; it is made anew then.
+    Where its annotations have changed since, it is of what they say now, and is computed again.
     """
     own = embedded_texts(CHUNK, document, chunk, ())
     if hash_of(own) == source.embed_hash:

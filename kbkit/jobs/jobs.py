@@ -202,7 +202,7 @@ class Jobs:
             self._ended(transaction, job_id, state, result=result, problem=problem)
 
     def _ended(self, transaction: Transaction, job_id: str, state: JobState, **came: Any) -> None:
-        """Record the end of a job; uploaded files stay for whoever resumes it."""
+        """Record the end of a job; uploaded files stay so that it can be resumed."""
         job_table.end(transaction, job_id, state, **came)
         if state.ended:
             forget_uploads(self._workspace, job_table.arguments_of(transaction, job_id))

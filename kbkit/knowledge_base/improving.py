@@ -97,7 +97,7 @@ class Improving:
     def _improve_few(self) -> None:
         """Do it now.
 
-        Nobody is told what is left, so that it is not counted: that would take as long as the
+        The rest is not reported, so it is not counted: that would take as long as the
         knowledge base is large.
         """
         found = self._make_cards(False, None, lambda: False)

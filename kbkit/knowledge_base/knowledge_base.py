@@ -110,7 +110,7 @@ class KnowledgeBase(Searches):
 
     @property
     def id(self) -> str:
-        """Identifies it for ever."""
+        """Permanent id."""
         return self._handle.id
 
     @property

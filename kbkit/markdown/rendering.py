@@ -3,7 +3,7 @@
 Why not the Markdown renderer of MkDocs: it passes raw HTML through, takes attributes from the
 text (``{: onclick=... }``) and reads lists and fences otherwise than the CommonMark that
 documents are kept in. Here raw HTML is text, nothing is fetched from third parties (images become
-links to them), and what comes out passes nh3 all the same.
+links to them), and the result passes nh3 anyway.
 """
 
 from __future__ import annotations

@@ -18,5 +18,5 @@ declares each tool as a function, `Tools.read` or `Tools.write` around it::
 Its parameters, their types and notes become the schema of its arguments, the ``TypedDict`` that of
 its values, and the docstring, one honest sentence, is what a model reads of it: each word is paid
 for whenever a session begins. What it raises of `kbkit.errors` becomes the answer, as an error.
-After a change, ``python site/_generate.py`` writes what is said of the tools anew.
+After a change, ``python site/_generate.py`` updates the descriptions of the tools.
 """

@@ -40,7 +40,7 @@ class Caller(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalCaller:
-    """Whoever started the server on this machine; may use all its tools."""
+    """The person who started the server on this machine; may use all its tools."""
 
     scopes: Collection[str] = ("read", "write", "admin")
     kbs: Collection[str] | None = None

@@ -131,7 +131,7 @@ class License(Value):
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> License:
-        """Read a license from a document's metadata, whoever wrote them."""
+        """Read a license from a document's metadata, which anybody may have written."""
         license_, url, attribution = (metadata.get(key) for key in KEYS)
         if isinstance(license_, Mapping):
             url = url or license_.get("url")

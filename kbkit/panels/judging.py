@@ -46,7 +46,7 @@ class JudgePanel(Panel):
 
     Passages come from every mode of search, and some from further down, in an order that tells
     nothing of that. Keys 1 to 5 judge and move on, arrows move, 0 or Backspace takes back, s skips,
-    n and p change the query. What is said is kept at once, as ratings; who comes back goes on where
+    n and p change the query. Judgements are stored at once, as ratings; a new panel goes on where
     they were.
 
     Attributes:

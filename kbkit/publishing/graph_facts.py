@@ -1,8 +1,8 @@
 """The part of the graph that is published with a knowledge base.
 
-What other knowledge bases say stays with them: of an entity only names and documents are told that
-this one has, and a description only if a person or one of its own documents gives it. Who made
-what, notes of relations, and questions that people asked are left out.
+Only this knowledge base's names and documents of an entity are published, and its description only
+if a person or one of these documents gives it. Left out are authors, notes of relations, and
+questions that people asked.
 """
 
 from __future__ import annotations

@@ -338,7 +338,7 @@ def demands(recipe: Recipe) -> list[str]:
 
     Paths outside of the recipe's folder, private addresses, a folder to write to, and code that is
     run: packages that are imported, plugins, and models of third parties, which may send text
-    elsewhere. A recipe that was made in Python asks for nothing: whoever made it said all this.
+    elsewhere. A recipe that was made in Python asks for nothing: its author wrote all this.
     """
     if recipe.path == Path():
         return []

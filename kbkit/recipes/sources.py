@@ -75,7 +75,7 @@ class CrawlSource(WebSpec):
     concurrency: int = Field(default=4, ge=1, le=32)
     """Requests to the host at once."""
     queries: int = Field(default=200, ge=0)
-    """Maximum number of different queries (`?page=2`) of one page; more look like an endless
+    """Maximum number of queries (`?page=2`) of one page; more look like an endless
     site."""
 
 

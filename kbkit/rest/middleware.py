@@ -270,7 +270,7 @@ class _Exchange:
     async def _end(self) -> Message:
         """Return the message after the body: the client has disconnected.
 
-        A stream of events that has no end is told so, too, when the server is to end.
+        Endless streams of events hear of the server's shutdown too.
         """
         while True:
             with anyio.move_on_after(_LOOK_SECONDS):

@@ -21,7 +21,7 @@ class ServerSettings:
         public_url: Public address, if it differs (a proxy's).
         allow_origins: Origins of web pages that may use it; by default only its own.
         max_body: Bytes of the longest request.
-        rate: Requests a second of one caller, in the long run; 0 for any number.
+        rate: Average requests a second of one caller; 0 for any number.
         burst: Requests that a caller may make at once.
         body_seconds: Seconds for a request's body.
         tools: Tool sets of MCP; empty turns MCP off.

@@ -39,7 +39,7 @@ _MADE_BY: Mapping[EncoderTarget, str] = {
 _CHANGED = 0.2
 """Share of the chunks that came or went after which an encoder is fitted again."""
 _LOCAL = ("static", "onnx")
-"""Local embedders, which embed single words for free."""
+"""Local embedders, which embed single words at no cost."""
 _REMOTE = ("llama-index",)
 """Remote embedders, for which an encoder is kept ready."""
 

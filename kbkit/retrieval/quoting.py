@@ -142,7 +142,7 @@ def count_line_tokens(text: str) -> int:
 
 
 _NEW_SHARE = 0.2
-"""Share of the phrases of a hit that those before it must not have, lest it be a repeat."""
+"""Share of the phrases of a hit that those before it must not have, or it counts as a repeat."""
 _PHRASE = 4
 """Words of a phrase."""
 _GAP = 2

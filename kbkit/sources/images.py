@@ -1,7 +1,7 @@
 """Pictures of documents: validation and limits.
 
 A picture is what its bytes are, whatever its name says. It is bounded in bytes and in pixels, and
-an SVG is drawn anew from elements and attributes that draw, so that it can neither run scripts nor
+an SVG is rebuilt from elements and attributes that draw, so that it can neither run scripts nor
 fetch anything, even where somebody opens it by itself.
 """
 

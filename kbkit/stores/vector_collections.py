@@ -1,6 +1,6 @@
 """The open vector collections of a workspace.
 
-Whether each holds what the catalog says it does, and what to do if not: it is made anew.
+Whether each holds what the catalog says it does, and what to do if not: it is rebuilt.
 `kbkit.stores.vector_index` says when.
 """
 
@@ -54,7 +54,7 @@ _knowledge_mutex = threading.Lock()
 class VectorCollections:
     """Collections of a store, and their state.
 
-    Whoever calls a method that changes them has the lock between processes, and the mutex.
+    Callers of methods that change them hold the lock between processes, and the mutex.
     """
 
     def __init__(self, store: VectorStore, database: Database) -> None:

@@ -162,7 +162,7 @@ class VectorIndex:
         """Compare the index with the catalog; return the differences in words.
 
         Each id and each vector is looked at, unless files of the store are not as they were left:
-        opening them would drop what `rebuild` makes anew.
+        opening them would drop what `rebuild` restores.
         """
         with self._writing():
             damage = self._store.damage()

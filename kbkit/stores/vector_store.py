@@ -46,7 +46,7 @@ class VectorStore(Protocol):
 
     What it holds is derived from the catalog: it may lose all of it. Calls come one at a time.
     Whatever goes wrong is a `kbkit.errors.WorkspaceError`; opening afresh, or making the
-    collection anew, is what is tried then. Where neither would help, since a server is away, it is
+    collection again, is what is tried then. Where neither would help, since a server is away, it is
     a `kbkit.errors.StoreUnreachableError`.
     """
 

@@ -203,6 +203,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "delete_kb_documents": {"ids": ["x"]},
 }
 """What a call of a tool needs beside the knowledge base."""
+CLIENT = httpx.Client(timeout=30)
+"""Shared: a client loads the certificates of this machine, which takes longer than a request."""
 SCOPES = ("read", "write", "admin")
 HUSH = "quicksilver"
 """What nobody reads who may not."""
@@ -310,9 +312,8 @@ class Served:
             "/api/knowledge/trash",
         ):
             query = {}
-        return httpx.request(
-            route.method, self.url + place, params=query, headers=headers, timeout=30, **sent
-        )
+        place = self.url + place
+        return CLIENT.request(route.method, place, params=query, headers=headers, **sent)
 
     @staticmethod
     def body(route: Permission, names: dict[str, str]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ it can be fetched, and where nothing can be fetched (``file://``) be loaded as a
   parts the subjects of each shard from those before.
 - ``s/N``: neighbouring subjects, and the chunks that speak of them.
 
-Terms, texts and subjects fill their shards up to a number of bytes: files cost whoever writes,
+Terms, texts and subjects fill their shards up to a number of bytes: files cost the writer,
 copies and serves them, and bytes that it does not need cost a query.
 
 Beside them ``stem`` is a script with the stemmer of the knowledge base's language.

@@ -140,7 +140,7 @@ class IndexReport:
 def write_index(content: IndexContent, directory: Path, state: str = "") -> IndexReport:
     """Write an index into the folder of an export, in place of the one before.
 
-    The folder's name says what it holds, so that browsers may keep its files for ever; nothing is
+    The folder's name says what it holds, so that browsers may cache its files; nothing is
     written where nothing has changed.
     """
     top = directory / FOLDER

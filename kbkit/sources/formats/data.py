@@ -1,6 +1,6 @@
 """JSON and YAML: a heading for each top-level key, values in fences.
 
-JSON is written anew, indented. YAML stays as it was written, comments and all: only the places of
+JSON is written again, indented. YAML stays as it was written, comments and all: only the places of
 its keys are asked for, so that aliases are never expanded.
 """
 

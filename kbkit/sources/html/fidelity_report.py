@@ -138,8 +138,8 @@ def fidelity(
 
     The measure is written apart from the converter: words of the main content, headings with level
     and text, their anchors, terms, code blocks byte for byte, table rows with their cells in order,
-    cells, links; and the share of what was written that is not content. What is content is told
-    from what the pages of a folder have in common, from landmarks, headings and links.
+    cells, links; and the share of the written text that is not content. What the pages of a
+    folder have in common, landmarks, headings and links tell what is content.
 
     Args:
         place: An HTML file, a folder of them (read as one site), or the address of a page.

@@ -14,6 +14,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import TracebackType
 from typing import Self
 from urllib.parse import urljoin, urlsplit
@@ -31,12 +32,17 @@ LOCATION = "kbkit-location"
 """Name under which a response has its ``Location``, so that httpx makes no request of it."""
 
 
+@cache
+def _ssl_context() -> ssl.SSLContext:
+    return httpx.create_ssl_context(trust_env=False)  # loads all certificates of this machine
+
+
 class GuardedTransport(httpx.BaseTransport):
     """An httpx transport on a connection pool whose backend checks addresses."""
 
     def __init__(self, backend: GuardedBackend, connections: int) -> None:
         self._pool = httpcore.ConnectionPool(
-            ssl_context=httpx.create_ssl_context(trust_env=False),
+            ssl_context=_ssl_context(),
             max_connections=connections,
             max_keepalive_connections=connections,
             keepalive_expiry=15.0,

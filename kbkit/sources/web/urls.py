@@ -179,7 +179,7 @@ class Scope:
     def refusal(self, url: str) -> str:
         """Return the reason why an address in scope is not followed, or ``""``.
 
-        Endless sites are told by their addresses: very deep ones, folders that repeat, one page
+        Endless sites show in their addresses: very deep ones, folders that repeat, one page
         with ever more queries, and calendars. Counts what it sees, so ask once an address.
         """
         if not self.contains(url):

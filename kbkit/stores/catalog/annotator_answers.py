@@ -1,6 +1,6 @@
 """Stored answers of annotating language models. Functions of the caller's transaction.
 
-An answer was paid for: it stays when annotations are made anew, or a chunk goes and comes again.
+An answer was paid for: it stays when annotations are renewed, or a chunk goes and comes again.
 """
 
 from __future__ import annotations

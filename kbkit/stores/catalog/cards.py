@@ -1,6 +1,6 @@
 """Document summaries with vectors. Functions of the caller's transaction.
 
-A card goes when its document is stored anew, and is made again behind the ingest. Vectors are kept
+A card goes when its document is stored again, and is made again behind the ingest. Vectors are kept
 by what was embedded, those of a model beside the static ones that serve until the model has
 embedded all; ``knowledge_bases.card_embedder`` says which of them are searched.
 """

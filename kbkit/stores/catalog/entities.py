@@ -1,7 +1,7 @@
 """Entities: named subjects, and edits by people. Functions of a transaction.
 
 What documents say of an entity is a row that a rebuild of the graph may change; what a person made
-or changed has ``by_hand``, and stays. Whoever changes one says by ``expected`` what state was seen.
+or changed has ``by_hand``, and stays. A caller passes the state that it saw as ``expected``.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def put_votes(transaction: Transaction, kb_id: str, entry_id: str, now: Sequence
     """Replace an entry's votes in the log with those of its folder.
 
     New votes are appended. Where others are gone, or came in between since two people's were
-    merged, all are written anew, since the last of a rater is what counts in search.
+    merged, all are written again, since the last of a rater is what counts in search.
     """
     known = votes(transaction, kb_id, entry_id)
     if known == list(now):

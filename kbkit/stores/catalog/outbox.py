@@ -1,6 +1,6 @@
 """Changes that the vector index has yet to take over. Functions of the caller's transaction.
 
-Whoever changes chunks notes it here in the same transaction, so that the index can be brought
+A change of chunks is noted here in the same transaction, so that the index can be brought
 level whatever happens in between.
 """
 

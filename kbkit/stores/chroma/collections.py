@@ -327,7 +327,7 @@ class FolderChecksums:
     def _files(self) -> list[str]:
         """Paths in the folder of all files that are Chroma's, and read.
 
-        Those of a graph that was never saved are written anew each time it is opened.
+        Those of a graph that was never saved are written each time it is opened.
         """
         saved = {path.parent for path in self.folder.glob(f"*/{_SAVED}")}
         return [

@@ -1,7 +1,7 @@
 """A connection to a Chroma server, with timeouts.
 
-``chromadb.HttpClient`` waits for a silent server for ever, and each one that is made leaves things
-behind in its process. So the object that it hands all calls to is used by itself.
+``chromadb.HttpClient`` has no timeouts and leaks memory. So the object to which it passes all calls
+is used directly.
 """
 
 from __future__ import annotations

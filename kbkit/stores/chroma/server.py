@@ -1,8 +1,8 @@
 """Vectors on a Chroma server or in Chroma Cloud.
 
-All who use the server see what others wrote. A server that does not answer is told from a
+All who use the server see what others wrote. A server that does not answer is distinguished from a
 collection that is not as it should be: the first comes back with all that it held, the second is
-made anew from the catalog.
+rebuilt from the catalog.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each two neighbouring numbers of a vector are rounded to one of sixteen pairs (product quantisation:
 Jégou, Douze and Schmid, 2011), which faiss scans in registers (André, Kermarrec and Le Scouarnec,
-2015). What it finds near is only where to look: whoever asks scores it anew by the vectors
+2015). What it finds near is only where to look: callers score it again by the vectors
 themselves. Codes lie in a file beside the segment's, which is made of the vectors again where it is
 missing. Without faiss there are none, and Chroma answers.
 """

@@ -1,9 +1,8 @@
 """Snapshots in memory, and their updates.
 
 The catalog is the truth and FTS5 and Chroma can answer by themselves; a snapshot answers in less
-time. It is never behind: it serves searches of the catalog's version that it was made of, and no
-other. It is kept in segments, of which files are mapped: a change adds a small one, and whoever
-made it, the next process maps it.
+time. It serves only searches of its own version of the catalog, so it is never behind. It
+consists of segments in mapped files: a change adds a small one, which other processes map.
 """
 
 from __future__ import annotations
