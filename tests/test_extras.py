@@ -101,7 +101,7 @@ ABILITIES = {
         "Serving the dashboard needs voila",
     ),
     "__import__('kbkit.server').server": ("server", "Serving a workspace needs fastapi"),
-    "__import__('kbkit.mcp.early').mcp.stdio.serve(None, ['core'])": (
+    "__import__('kbkit.mcp.stdio').mcp.stdio.serve(None, ['core'])": (
         "mcp",
         "Serving MCP needs mcp",
     ),
