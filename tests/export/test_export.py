@@ -11,7 +11,7 @@ from filelock import FileLock
 
 from kbkit.errors import ConflictError, ExportError
 from kbkit.export import Facts, export_pages
-from kbkit.export.facts import ExampleQuestion, Related
+from kbkit.export.facts import ExampleQuestion, Related, SourceFacts
 from kbkit.export.manifest import MANIFEST, Manifest
 from kbkit.models import DocumentState, DocumentType
 from kbkit.recipes import SiteSpec
@@ -93,8 +93,12 @@ def test_the_home_page_shows_questions_and_what_sections_begin_with(tmp_path, do
         ExampleQuestion("Where *is* it?\n", ("https://h/none", "https://h/b/1", "https://h/b/2")),
         ExampleQuestion("Who knows?", ("https://h/none",)),
     ]
-    export_pages(info(), [*pages, front], tmp_path, SITE, facts=Facts(questions=asked))
+    read = [SourceFacts("crawl", "https://h/", day=day) for day in ("2026-11-26", "2026-11-25")]
+    export_pages(
+        info(), [*pages, front], tmp_path, SITE, facts=Facts(questions=asked, sources=read)
+    )
     home = (tmp_path / "index.md").read_text("utf-8")
+    assert "\n15 documents, last refreshed 2026-11-26: [by type" in home
     assert "\n\nWhat it is\n" in home  # where nobody said what the knowledge base is
     question = "- Where \\*is\\* it? → [b 1](pages/h/b/1.md), [b 2](pages/h/b/2.md)\n"
     assert f"## Questions that it answers\n\n{question}\n## " in home

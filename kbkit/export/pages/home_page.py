@@ -135,6 +135,8 @@ def _other_sections(outline: Outline) -> list[str]:
 def _end(outline: Outline) -> list[str]:
     """List further links."""
     documents = pluralize(len(outline.entries))
+    day = max((source.day for source in outline.facts.sources), default="")
+    documents += f", last refreshed {day}" if day else ""
     graph = f"[knowledge graph]({GRAPH}) · " if outline.facts.graph is not None else ""
     return [
         "---",
