@@ -71,7 +71,7 @@ def test_the_dashboard_judges_measures_and_reads_into_a_served_workspace(lab: No
     launcher.get_by_role("textbox").fill("how to keep a kiln dry")
     launcher.get_by_role("button", name="Judge").click()
     passage = launcher.locator(".kbkit-judge-passage")
-    passage.get_by_role("heading").wait_for()  # before, a key finds nothing to judge
+    passage.locator("h4").wait_for()  # before, a key finds nothing to judge
     passage.click()
     lab.keys("5")
     launcher.get_by_role("status").filter(has_text="Passage 2 of").wait_for()
