@@ -1,4 +1,4 @@
-"""Weights that were chosen without the set they are measured on, and what each leg brings.
+"""Weights that were chosen without the set they are measured on, and what each retriever brings.
 
 The candidates of all questions are fetched once (`kbkit.feedback.candidate_cache`, which ranks as
 search does; that is checked). For each set in turn, weights are chosen that do well on the others,
@@ -142,8 +142,8 @@ def held_out(names: Sequence[str]) -> Iterator[list[str]]:
     yield ["# Weights by the set that was left out, nDCG@10", "", *table(head, rows)]
 
 
-def legs(names: Sequence[str]) -> Iterator[list[str]]:
-    """What each leg brings: nDCG@10 without it, by search itself."""
+def retrievers(names: Sequence[str]) -> Iterator[list[str]]:
+    """What each retriever brings: nDCG@10 without it, by search itself."""
     default = RetrievalSpec()
     without = [
         name
@@ -181,10 +181,10 @@ def legs(names: Sequence[str]) -> Iterator[list[str]]:
         rows.append([label, *cells, mean])
     if there:
         head = ["nDCG@10", *map(_shown, there), "mean of manuals"]
-        yield ["# What each leg brings", "", *table(head, rows)]
+        yield ["# What each retriever brings", "", *table(head, rows)]
 
 
-TABLES = {"held-out": held_out, "legs": legs}
+TABLES = {"held-out": held_out, "retrievers": retrievers}
 
 
 def _sets(names: Sequence[str]) -> Iterator[Corpus]:

@@ -1,13 +1,13 @@
-"""What decided kbkit's choices: weights by the set left out, legs, chunk size, heading path.
+"""What decided kbkit's choices: weights by the set left out, retrievers, chunk size, heading path.
 
-``held-out`` chooses weights without the set they are measured on, ``legs`` shows what each leg of
-search brings (`_held_out.py`), both on all sets of `quality.py`, whose knowledge bases they share.
+``held-out`` chooses weights without the set they are measured on, ``retrievers`` shows what each
+retriever brings (`_held_out.py`), both on all sets of `quality.py`, which share knowledge bases.
 For the other choices one at a time is exchanged in the product and all else left alone: nDCG@10 of
 pages, and the share of wanted passages that the first 4,000 characters of the hits hold
 (`_materials.py`); static vectors, or with ``--minilm`` those of MiniLM.
 
 Run from the project's root: ``python benchmarks/choices.py [CHOICE ...] [--sets=SET,SET]
-[--minilm]``. Takes about an hour on an idle core, ``held-out`` and ``legs`` a quarter of it.
+[--minilm]``. Takes about an hour on an idle core, ``held-out`` and ``retrievers`` a quarter of it.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _ranks(scores: Scores) -> Scores:
 
 
 def normalisations(bench: Bench) -> Iterator[Row]:
-    """How scores of both legs are made comparable."""
+    """How scores of both retrievers are made comparable."""
     kb = bench.built("normalisation")
 
     def fused_by(cosine: Callable[[Scores], Scores], bm25: Callable[[Scores], Scores]) -> Any:
@@ -165,7 +165,7 @@ def normalisations(bench: Bench) -> Iterator[Row]:
         "from the least possible (cosine -1) to the best": (lambda x: x + 1, same, None),
         "from the worst candidate to the best": (_least, _least, None),
         "by ranks, 1 / (60 + rank)": (_ranks, _ranks, None),
-        "by ranks, both legs alike": (_ranks, _ranks, 0.5),
+        "by ranks, both retrievers alike": (_ranks, _ranks, 0.5),
     }
     for label, (cosine, bm25, weight) in ways.items():
         settings: Settings = {} if weight is None else {"dense_weight": weight}

@@ -1,4 +1,4 @@
-"""How long a context takes beside its legs, which run at once: at most 1.3 times the slower one.
+"""How long a context takes beside its finders, which run at once: at most 1.3 times the slower one.
 
 Questions are put to the search, to the graph, and to both with all that makes a context of them, in
 one run, in turn, so that other work on the machine meets all three alike: half of the questions to
@@ -88,7 +88,7 @@ def main() -> None:
         "search, ms",
         "graph, ms",
         "context, ms",
-        "context by the slower leg",
+        "context by the slower finder",
         "the same, asked again",
     ]
     report("context", ["Medians, 3 passages and 5 entities at most:", "", *table(head, rows)])

@@ -1,6 +1,6 @@
 """The fitted query encoder beside the models that it stands in for.
 
-nDCG@10 on SciFact and Cranfield of ``../shared/eval``, each abstract one chunk, the dense leg
+nDCG@10 on SciFact and Cranfield of ``../shared/eval``, each abstract one chunk, the dense retriever
 alone and kbkit's fusion; cosines and BM25 of all chunks, so that nothing depends on an index.
 The model's own term vectors as a prior are shown for the smaller collection only, and for a part
 of it: they cost an embedding a term, and are meant for few chunks.
@@ -138,7 +138,7 @@ def ndcg(scores: NDArray[np.float64], grades: Mapping[int, float]) -> float:
 def quality(
     collection: Collection, lexical: Lexical, vectors: Matrix, queries: Matrix, spec: RetrievalSpec
 ) -> tuple[float, float]:
-    """nDCG@10 in per cent: the dense leg, and kbkit's fusion with the weights of `spec`."""
+    """nDCG@10 in per cent: the dense retriever, and kbkit's fusion with the weights of `spec`."""
     weights = Weights(
         spec.dense_weight,
         spec.document_weight,

@@ -1,9 +1,10 @@
-"""How well kbkit finds what answers a question, set by set, beside its legs and its peers.
+"""How well kbkit finds what answers a question, set by set, beside its retrievers and its peers.
 
 nDCG@10, Hit@1 and MRR@10 with 95 % intervals, and paired randomisation tests against kbkit without
-the legs of documents and, with ``--compare``, against what another checkout wrote. Sets: pages of
-manuals, an API reference, a policy, a FAQ, an operations manual, objects of packages, abstracts,
-passages (`_corpora.py`; ``benchmarks/questions/README.md``). Peers get the same extracted text.
+the retrievers of documents and, with ``--compare``, against what another checkout wrote. Sets:
+pages of manuals, an API reference, a policy, a FAQ, an operations manual, objects of packages,
+abstracts, passages (`_corpora.py`; ``benchmarks/questions/README.md``). Peers get the same
+extracted text.
 
     python benchmarks/quality.py [--sets=SET,SET] [--peers[=PEER,PEER]] [--compare=FILE]
         [--out=FILE] [--fetch] [--rebuild] [--minilm] [--tables]

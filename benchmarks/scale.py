@@ -187,7 +187,7 @@ def in_processes(folder: Path, name: str, number: int) -> list[float]:
 
 
 def recall(kb: kbkit.KnowledgeBase, asked: list[str]) -> list[float]:
-    """Which share of the hundred chunks nearest to each question the dense leg finds."""
+    """Which share of the hundred chunks nearest to each question the dense retriever finds."""
     handle = handle_of(kb)
     row, stores = handle.row(), handle.stores
     snapshot = stores.snapshots.renew(kb.id)

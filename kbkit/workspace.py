@@ -30,7 +30,7 @@ from kbkit.models import (
 )
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, check_name, parse_embedding
-from kbkit.retrieval.context import Leg
+from kbkit.retrieval.context import Finder
 from kbkit.stores.catalog import knowledge_bases, trash
 from kbkit.stores.catalog.commitments import JOURNAL
 from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES
@@ -180,20 +180,20 @@ class Workspace(WorkspaceSearches):
             )
         return found
 
-    def _legs(self, query: str, kbs: Container[str], *, all_kbs: bool) -> Mapping[str, Leg]:
-        legs: dict[str, Leg] = {}
+    def _finders(self, query: str, kbs: Container[str], *, all_kbs: bool) -> Mapping[str, Finder]:
+        finders: dict[str, Finder] = {}
         if self._stores.other_home():
-            return legs  # what is told of them is found like all else
+            return finders  # what is told of them is found like all else
         most = self._resources.settings.max_entries
         if most and ENTRIES in kbs:
             from kbkit.entries import entries
 
-            legs["entries"] = lambda: entries.findings(self.entries, query, most)
+            finders["entries"] = lambda: entries.findings(self.entries, query, most)
         if all_kbs and FILES in kbs:
             from kbkit.files import files
 
-            legs["files"] = lambda: files.root_folders(self.files)
-        return legs
+            finders["files"] = lambda: files.root_folders(self.files)
+        return finders
 
     def __getitem__(self, name: str) -> KnowledgeBase:
         changes = self._stores.database.changes()  # before looking, lest one be missed

@@ -11,7 +11,7 @@ from kbkit.errors import ConfigError, NotFoundError
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
 from kbkit.models import About, Answer, Context, Filters, Hits, Mode, Subject, SubjectKind
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.context import MIN_TOKENS, SOUGHT, Findings, Leg, build
+from kbkit.retrieval.context import MIN_TOKENS, SOUGHT, Finder, Findings, build
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import ask, search
@@ -44,7 +44,7 @@ class WorkspaceSearches(ABC):
         """The knowledge base of that name."""
 
     @abstractmethod
-    def _legs(self, query: str, kbs: Container[str], *, all_kbs: bool) -> Mapping[str, Leg]:
+    def _finders(self, query: str, kbs: Container[str], *, all_kbs: bool) -> Mapping[str, Finder]:
         """Return further retrievers of a context, beside passages and the graph."""
 
     def search(
@@ -138,17 +138,17 @@ class WorkspaceSearches(ABC):
             hits = search(list(retrievers.values()), asked)
             return Findings(hits.hits, notes=hits.notes)
 
-        legs: dict[str, Leg] = {}
+        finders: dict[str, Finder] = {}
         at_hand: list[str] = []
         if settings.max_entities and asked.filters == Filters():
             from kbkit.graph.facts import EntityFacts
 
             facts = EntityFacts(self._stores.database, retrievers, settings.max_entities)
-            legs["graph"] = lambda: facts.find(asked.text)
+            finders["graph"] = lambda: facts.find(asked.text)
             at_hand += ["graph"] if facts.is_at_hand() else []
         if asked.filters == Filters():
-            legs |= self._legs(asked.text, retrievers, all_kbs=kbs is None)
-        return build(query, find, legs, wanted, most, at_hand=at_hand)
+            finders |= self._finders(asked.text, retrievers, all_kbs=kbs is None)
+        return build(query, find, finders, wanted, most, at_hand=at_hand)
 
     def subjects(
         self,

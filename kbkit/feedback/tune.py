@@ -45,8 +45,8 @@ RATING_RANGES = {"learned_weight": (0.0, 4.0), "rating_weight": (0.0, 0.5)}
 """Weights tuned if ratings affect some query."""
 GRAPH_RANGES = {"graph_weight": (0.0, 1.0)}
 """Weights tuned if the graph does."""
-_LEGS = ("card_weight", "page_weight", "learned_weight", "graph_weight")
-"""Weights of legs that bring candidates of their own."""
+_RETRIEVER_WEIGHTS = ("card_weight", "page_weight", "learned_weight", "graph_weight")
+"""Weights of retrievers that bring candidates of their own."""
 _TRIED = 256
 _BEST = 16
 _FOLDS = 5
@@ -72,7 +72,7 @@ def tune(
             )
     with progress_bar(on_progress) as report:
         caches = [
-            CandidateCache.fetch(each, queries, _with_all_legs(each.spec.retrieval), report)
+            CandidateCache.fetch(each, queries, _with_all_retrievers(each.spec.retrieval), report)
             for each, queries in asked
         ]
         ranges = RANGES | {
@@ -196,8 +196,8 @@ def _points(ranges: Mapping[str, tuple[float, float]]) -> Values:
     return np.asarray(qmc.scale(sequence, low, high), np.float64)
 
 
-def _with_all_legs(retrieval: RetrievalSpec) -> RetrievalSpec:
-    """Settings by which each leg finds candidates: a leg without weight is not even asked."""
+def _with_all_retrievers(retrieval: RetrievalSpec) -> RetrievalSpec:
+    """Settings by which each retriever finds candidates; one without weight is skipped."""
     fields = RetrievalSpec.model_fields
-    silent = [name for name in _LEGS if not getattr(retrieval, name)]
+    silent = [name for name in _RETRIEVER_WEIGHTS if not getattr(retrieval, name)]
     return retrieval.model_copy(update={name: fields[name].default or 1.0 for name in silent})

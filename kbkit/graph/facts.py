@@ -43,7 +43,7 @@ class _Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EntityFacts:
-    """A leg of context: entities that a question names, their relations, where they are defined.
+    """A finder of context: entities that a question names, their relations, where they are defined.
 
     Attributes:
         retrievers: Retrievers by name of their knowledge base.

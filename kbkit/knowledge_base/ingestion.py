@@ -315,5 +315,5 @@ class Ingestion:
         return report if report.interrupted else self.taken(report)
 
     def taken(self, report: IngestReport) -> IngestReport:
-        """The report of documents that are stored now, once all legs of a search find them."""
+        """The report of stored documents, once all retrievers find them."""
         return self._with_encoder(self._carded(report, None, lambda: False, wait=False))

@@ -47,7 +47,7 @@ from kbkit.publishing.index_vectors import (
 )
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts, length_norms
-from kbkit.retrieval.candidates.base import Candidates, merge_legs, top_indices
+from kbkit.retrieval.candidates.base import Candidates, merge_candidates, top_indices
 from kbkit.retrieval.candidates.documents import DocumentScores
 from kbkit.retrieval.ranking import CandidatePool, rank
 from kbkit.text import analyzer
@@ -205,7 +205,7 @@ class PublishedIndex:
             float(scores.max(initial=0.0)),
             mask=mask,
         )
-        chosen, ranked = merge_legs(dense, lexical, size, best)
+        chosen, ranked = merge_candidates(dense, lexical, size, best)
         whole = max(1, len(asked))
         counts: list[dict[str, int]] = [{} for _ in chosen]
         title, heading = np.zeros(len(chosen)), np.zeros(len(chosen))

@@ -187,7 +187,7 @@ class RetrievalSpec(Spec):
     """Chunks whose vectors are more alike than this (cosine) are near duplicates: only the best
     of them stays in its place, the others count half. 1 leaves all in place."""
     candidates: int = Field(default=100, ge=1, le=10_000)
-    """Chunks that each leg hands to the reranking."""
+    """Chunks that each retriever hands to the reranking."""
     query_encoder: Literal["model", "fitted"] = "model"
     """Embedder of queries: the model of the chunks, or a table of term vectors fitted to them,
     which needs no model, network or key."""

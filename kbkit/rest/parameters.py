@@ -255,7 +255,7 @@ SearchMode = Annotated[
         description="`hybrid`, `dense` (by meaning only) or `lexical` (by words only).",
     ),
 ]
-"""Field: which legs of a search take part."""
+"""Field: which retrievers of a search take part."""
 GraphWeight = Annotated[
     Any,
     _told(

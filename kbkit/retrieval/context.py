@@ -77,22 +77,24 @@ class Findings:
     notes: tuple[str, ...] = ()
 
 
-Leg: TypeAlias = Callable[[], Findings]
+Finder: TypeAlias = Callable[[], Findings]
 """Finds something for a question; called in a thread of its own, unless it is at hand."""
 
 
-def gather(search: Leg, others: Mapping[str, Leg], at_hand: Container[str] = ()) -> list[Findings]:
-    """Run all retrievers at once, and collect their results."""
+def gather(
+    search: Finder, others: Mapping[str, Finder], at_hand: Container[str] = ()
+) -> list[Findings]:
+    """Run all finders at once, and collect their results."""
 
-    def find(name: str, leg: Leg) -> Findings:
+    def find(name: str, finder: Finder) -> Findings:
         try:
-            return leg()
+            return finder()
         except KbkitError as error:
             return Findings(notes=(f"{name}: {error}",))
 
     begun = {
-        name: _threads().submit(find, name, leg)
-        for name, leg in others.items()
+        name: _threads().submit(find, name, finder)
+        for name, finder in others.items()
         if name not in at_hand
     }
     try:
@@ -101,10 +103,10 @@ def gather(search: Leg, others: Mapping[str, Leg], at_hand: Container[str] = ())
         return [
             hits,
             *(
-                find(name, leg)
+                find(name, finder)
                 if name not in begun or begun[name].cancel()
                 else begun[name].result()
-                for name, leg in others.items()
+                for name, finder in others.items()
             ),
         ]
     finally:  # none is at work in what its caller closes next
@@ -118,8 +120,8 @@ def _threads() -> ThreadPoolExecutor:
 
 def build(
     query: str,
-    search: Leg,
-    others: Mapping[str, Leg],
+    search: Finder,
+    others: Mapping[str, Finder],
     limit: int,
     tokens: int,
     *,

@@ -169,7 +169,7 @@ def normalise(scores: Scores) -> Scores:
 
     Negative scores count as 0 and the best one becomes 1, so that what a score of 0 means
     (nothing in common) does not move with the worst candidate. The best chunk of the whole
-    knowledge base is among the candidates of its leg, so their number does not matter either.
+    knowledge base is among the candidates of its retriever, so their number does not matter either.
     This is the theoretical-minimum, observed-maximum normalisation of Bruch, Gai and Ingber,
     "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
     """

@@ -24,7 +24,7 @@ from kbkit.retrieval.fusion import (
 )
 
 _WEIGHTS = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}
-"""Dense weights of the modes that use one leg."""
+"""Dense weights of the modes that use one retriever."""
 
 
 _FEW_DOCUMENTS = 10
@@ -186,7 +186,7 @@ def _fill_up(
     parts = [slice(0, count) for count in counts]
     each = Weights.of_each(weights, counts)
     fused = fuse(_features(pools, parts), replace(each, document=0.0))
-    # Legs give their chunks in order until nothing is in common; what documents say would let
+    # Retrievers give their chunks in order until nothing is in common; what documents say would let
     # those behind in, as many as are asked for.
     common, turns, start = np.asarray(fused.dense + fused.lexical > 0), [], 0
     for which, pool in enumerate(pools):

@@ -117,7 +117,7 @@ def check(folder):
         assert {chunk.document_id for chunk in chunks} == documents.keys()
         for chunk in chunks:
             assert documents[chunk.document_id].content[chunk.start : chunk.end] == chunk.text
-        for document in documents.values():  # found by both legs, whatever Chroma was told
+        for document in documents.values():  # found by both retrievers, whatever Chroma was told
             for mode in ("lexical", "dense"):
                 hits = kb.search(f"more about {document.title}", limit=10, mode=mode)
                 assert hits

@@ -24,7 +24,7 @@ from kbkit.feedback.tune import (
     _choice,
     _Corpus,
     _points,
-    _with_all_legs,
+    _with_all_retrievers,
 )
 from kbkit.feedback.tune_report import TuneReport
 from kbkit.knowledge_base import handle_of
@@ -218,11 +218,11 @@ def test_legs_that_have_no_weight_are_tried_too(base, judged):
     tasks = evaluation_set(handle_of(base), judged)
     features = CandidateCache.fetch(handle_of(base), tasks, alone).features
     assert not features.page.any()
-    asked = _with_all_legs(alone)
+    asked = _with_all_retrievers(alone)
     assert asked.candidates == 7
     assert asked.card_weight == RetrievalSpec().card_weight
     assert CandidateCache.fetch(handle_of(base), tasks, asked).features.page.any()
-    assert _with_all_legs(RetrievalSpec(page_weight=0.1)).page_weight == 0.1
+    assert _with_all_retrievers(RetrievalSpec(page_weight=0.1)).page_weight == 0.1
 
 
 def test_too_few_queries_are_refused(base, judged):

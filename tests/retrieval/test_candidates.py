@@ -223,7 +223,7 @@ def test_the_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch)
     there = found.document_ids[: found.ranked]
     assert best[0] <= set(there)
     more = set(there) - best[0]
-    assert len(more) <= 5  # three by their words, and the best chunk of each leg
+    assert len(more) <= 5  # three by their words, and the best chunk of each retriever
     assert len(holding & set(there)) >= min(3, len(holding))
     page = found.pages.bm25()
     assert (page > 0).tolist() == [known in holding for known in found.document_ids]

@@ -54,7 +54,7 @@ def workspace(tmp_path_factory):
 
 @pytest.fixture
 def by_catalog(workspace, monkeypatch):
-    """Runs a search without snapshots; what the legs read then is counted.
+    """Runs a search without snapshots; what the retrievers read then is counted.
 
     Chroma's graph is another one each time and may lead to a chunk from nowhere: that it names
     nearly all is one thing to check, and that the same chunks are ranked alike is another.

@@ -86,8 +86,8 @@ def made_hit(
 
 
 def context_of(*hits, tokens=2000, limit=10, notes=(), facts=()):
-    legs = {"graph": lambda: Findings(facts=facts)}
-    return build("how", lambda: Findings(hits, notes=tuple(notes)), legs, limit, tokens)
+    finders = {"graph": lambda: Findings(facts=facts)}
+    return build("how", lambda: Findings(hits, notes=tuple(notes)), finders, limit, tokens)
 
 
 def quotes(context):
@@ -315,7 +315,7 @@ def test_the_last_piece_is_cut_and_what_does_not_fit_is_left_out():
 def test_legs_run_at_once_and_one_that_fails_leaves_a_note():
     meeting = threading.Barrier(3, timeout=20)
 
-    def leg(text):
+    def finder(text):
         def find():
             meeting.wait()  # nobody comes here alone
             return Findings([made_hit(text, document=text)])
@@ -326,7 +326,7 @@ def test_legs_run_at_once_and_one_that_fails_leaves_a_note():
         meeting.wait()
         raise SourceError("the map is lost")
 
-    context = build("how", leg("Search."), {"graph": leg("Graph."), "map": failing}, 5, 500)
+    context = build("how", finder("Search."), {"graph": finder("Graph."), "map": failing}, 5, 500)
     assert [piece.text for piece in context.pieces] == ["Search.", "Graph."]
     assert context.notes == ("map: the map is lost",)
     assert quotes(context)["note"] == "map: the map is lost"
@@ -337,11 +337,11 @@ def test_legs_run_at_once_and_one_that_fails_leaves_a_note():
 def test_a_leg_that_is_at_hand_needs_no_thread():
     ran: list[threading.Thread] = []
 
-    def leg():
+    def finder():
         ran.append(threading.current_thread())
         return Findings([made_hit("Graph.")])
 
-    context = build("how", Findings, {"graph": leg}, 5, 500, at_hand=["graph"])
+    context = build("how", Findings, {"graph": finder}, 5, 500, at_hand=["graph"])
     assert [piece.text for piece in context.pieces] == ["Graph."]
     assert ran == [threading.current_thread()]
 

@@ -1,4 +1,4 @@
-"""Filters let through what they say, on both legs, however odd the URIs are."""
+"""Filters let through what they say, on both retrievers, however odd the URIs are."""
 
 import json
 import os

@@ -151,7 +151,7 @@ def test_without_weights_documents_are_chunks_alone(odd):
         assert all(hit.parts.card == hit.parts.page == 0 for hit in hits)
         asked = Query.of(query, retrieval=alone, limit=1)
         pool = handle.retriever.pool(asked)
-        assert pool.candidates.ranked <= 2  # the best of either leg of chunks
+        assert pool.candidates.ranked <= 2  # the best of either retriever of chunks
         assert not pool.columns["card"].any()
         assert not pool.columns["page"].any()
         whole = handle.retriever.pool(Query.of(query, limit=1))

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from kbkit.retrieval.candidates import graph as leg
+from kbkit.retrieval.candidates import graph as retriever
 from kbkit.retrieval.query import entities_in
 from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable, Related
 from kbkit.stores.catalog.subjects import entity_id
@@ -72,7 +72,7 @@ def test_the_strongest_relations_of_what_is_named_count_half_together():
     relations = [Related(n, 0, "is", n, 1.0 if n < 10 else 0.5) for n in range(1, 10)]
     relations += [Related(10, 10, "of", 0, 0.5), Related(11, 0, "is", 11, 0.1)]
     graph = table(names, relations)
-    weights = leg._entities(entities_in("`pool`", graph, lambda word: 1), graph, 100)
+    weights = retriever._entities(entities_in("`pool`", graph, lambda word: 1), graph, 100)
     whole = math.log(1 + (100 - 3 + 0.5) / 3.5)
     assert weights[0] == pytest.approx(whole)
     assert weights[1] == pytest.approx(0.5 * whole / 9.5)

@@ -103,7 +103,7 @@ def test_a_ranking_holds_once_what_has_anything_in_common_and_descends(rows, ran
 @given(rows, st.integers(1, 30), some_settings)
 def test_a_longer_list_begins_like_a_shorter_one(rows, ranked, chosen):
     """With fewer of those that fill up, too, as there are where fewer are wanted."""
-    rows = [(1.0, 50.0, "a", 0), *rows]  # the best of each leg is always ranked
+    rows = [(1.0, 50.0, "a", 0), *rows]  # the best of each retriever is always ranked
     ranked = min(ranked, len(rows))
     whole = rank([pool(*rows, ranked=ranked)], 10**6, retrieval=chosen)
     begun = [(place.row, place.parts.total) for place in whole]
@@ -231,16 +231,16 @@ def test_settings_are_those_given_or_of_the_first_pool():
 
 
 @pytest.mark.parametrize(
-    ("leg", "weight", "silent"),
+    ("retriever", "weight", "silent"),
     [("card", "card_weight", Mode.LEXICAL), ("page", "page_weight", Mode.DENSE)],
 )
-def test_what_the_document_says_decides_between_like_chunks(leg, weight, silent):
+def test_what_the_document_says_decides_between_like_chunks(retriever, weight, silent):
     rows = [(0.5, 5.0, "a"), (0.5, 5.0, "b"), (0.0, 0.0, "c")]
-    made = pool(*rows, **{leg: [0.1, 0.4, 0.2]})
+    made = pool(*rows, **{retriever: [0.1, 0.4, 0.2]})
     ranked = rank([made], 9)
     assert order(ranked) == [1, 0, 2]  # a document alone is a reason, too
-    part = getattr(ranked[0].parts, leg)
-    assert part == pytest.approx(getattr(ranked[1].parts, leg) * 4)
+    part = getattr(ranked[0].parts, retriever)
+    assert part == pytest.approx(getattr(ranked[1].parts, retriever) * 4)
     assert part > 0
     assert order(rank([made], 9, silent)) == [0, 1]
     assert order(rank([made], 9, retrieval=FREE.model_copy(update={weight: 0}))) == [0, 1]

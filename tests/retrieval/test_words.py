@@ -1,4 +1,4 @@
-"""The leg of words finds what scoring every chunk finds, however much of it is left out."""
+"""The retriever of words finds what scoring every chunk finds, however much of it is left out."""
 
 from types import SimpleNamespace
 
@@ -70,8 +70,8 @@ def test_the_best_are_those_of_scoring_all_to_the_last_digit(seed):
     statistics = statistics_of(chunks, postings)
     mask = rng.random(CHUNKS) < rng.choice([0.01, 0.3]) if seed % 3 == 0 else None
     most = int(rng.choice([1, 10, 100, CHUNKS]))
-    leg = ChunkWords(chunks, postings, statistics, mask)
-    rows, scores = leg.best(most)
+    retriever = ChunkWords(chunks, postings, statistics, mask)
+    rows, scores = retriever.best(most)
     every = of_all(chunks, postings, statistics, mask)
     matching = np.flatnonzero(every)
     expected = matching[top_indices(every[matching], most)]
@@ -91,8 +91,8 @@ def test_postings_of_a_frequent_term_are_left_out_beside_rare_ones(monkeypatch):
         "impacts",
         lambda counts, *rest: (scored.append(len(counts)), impacts(counts, *rest))[1],
     )
-    leg = ChunkWords(chunks, postings, statistics_of(chunks, postings))
-    assert len(leg.best(10)[0]) == 10
+    retriever = ChunkWords(chunks, postings, statistics_of(chunks, postings))
+    assert len(retriever.best(10)[0]) == 10
     assert sum(scored) < len(postings["t1"][0]) / 4
 
 

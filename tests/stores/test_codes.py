@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kbkit.retrieval.candidates import snapshot as leg
+from kbkit.retrieval.candidates import snapshot as retriever
 from kbkit.retrieval.candidates.base import cosines
 from kbkit.retrieval.candidates.snapshot import SnapshotCorpus
 from kbkit.stores.snapshots import codes
@@ -64,7 +64,7 @@ def files(tmp_path):
 def made(files, monkeypatch):
     """Two segments with codes, of which rows have gone, and a small one without."""
     monkeypatch.setattr(codes, "MIN", 2_000)
-    monkeypatch.setattr(leg, "_SCAN_LIMIT", 0)
+    monkeypatch.setattr(retriever, "_SCAN_LIMIT", 0)
     rng = np.random.default_rng(5)
     vectors = rng.normal(size=(6_300, DIMENSIONS)) * np.linspace(2, 0.2, DIMENSIONS)
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
@@ -97,7 +97,7 @@ def queries(number=20):
 
 def test_codes_find_what_a_scan_finds(made, monkeypatch):
     assert is_coded(made)
-    monkeypatch.setattr(leg, "_FEW", 100)
+    monkeypatch.setattr(retriever, "_FEW", 100)
     masks = [None, np.arange(len(made)) % 3 == 0]
     shares = []
     for mask in masks:

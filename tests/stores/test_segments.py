@@ -19,7 +19,7 @@ TERMS = ("a", "b", "c", "dd", "none")
 
 
 def read(found):
-    """All that legs can read of a snapshot, by chunk."""
+    """All that retrievers can read of a snapshot, by chunk."""
     rows = np.arange(len(found))
     titles, headings = zip(*(found.coverage(rows, [term]) for term in TERMS), strict=True)
     holding = found.holding(TERMS)

@@ -70,19 +70,19 @@ class Documents {
   /**
    * The best chunk of each of the documents that are best as a whole.
    *
-   * @param {ArrayLike<number>[]} legs  scores of all documents
+   * @param {ArrayLike<number>[]} lists  scores of all documents
    * @param {ArrayLike<number>} lexical  BM25 of all chunks
    * @param {(row: number) => number} cosine  of a chunk
    * @param {((row: number) => boolean) | null} allowed
    */
-  best(legs, lexical, cosine, allowed) {
+  best(lists, lexical, cosine, allowed) {
     const open = new Uint8Array(this.lengths.length);
     for (let row = 0; row < this.owners.length; row++) {
       if (!allowed || allowed(row)) open[this.owners[row]] = 1;
     }
     /** @type {Set<number>} */
     const chosen = new Set();
-    for (const scores of legs) {
+    for (const scores of lists) {
       const there = byScore(scores).filter((owner) => open[owner] && scores[owner] > 0);
       for (const owner of there.slice(0, BEST)) chosen.add(owner);
     }

@@ -41,14 +41,14 @@ class QueryGraph:
 
 @dataclass(frozen=True, slots=True)
 class EncodedQuery:
-    """A query as both legs of one knowledge base read it.
+    """A query as both retrievers of one knowledge base read it.
 
     Attributes:
         terms: Analyzer terms of the query, each once.
         language: Language of the analyzer.
         vector: Query vector; ``None`` without dense retrieval.
-        mode: Which legs take part.
-        size: Candidates of each leg that are ranked.
+        mode: Which retrievers take part.
+        size: Candidates of each retriever that are ranked.
         limit: Requested hits, which may be more.
         filters: What a document must be.
         text: The question.
@@ -220,24 +220,26 @@ def lowest_of_best(scores: NDArray[np.floating[Any]], most: int) -> Any:
     return np.partition(scores, place)[place] if len(scores) else 0.0
 
 
-def merge_legs(dense: Rows, found: Rows, size: int, others: Rows | None = None) -> tuple[Rows, int]:
-    """The candidates of both legs, each once: first the ``size`` best of either, then the rest.
+def merge_candidates(
+    dense: Rows, found: Rows, size: int, others: Rows | None = None
+) -> tuple[Rows, int]:
+    """Merge the candidates of both retrievers: the ``size`` best of either, then the rest.
 
-    The legs take turns with the rest, so that a longer list begins like a shorter one. A leg may
-    name a chunk again. ``others`` stand with the best.
+    The rest alternates, so that a longer list begins like a shorter one. ``others`` are among the
+    best. A retriever may name a chunk again.
     """
-    legs = [list(dict.fromkeys(leg.tolist())) for leg in (dense, found)]
+    first, second = (list(dict.fromkeys(rows.tolist())) for rows in (dense, found))
     more = () if others is None else others.tolist()
-    ranked = sorted({*legs[0][:size], *legs[1][:size], *more})
+    ranked = sorted({*first[:size], *second[:size], *more})
     there = {*ranked, None}
-    turns = chain.from_iterable(zip_longest(legs[0][size:], legs[1][size:]))
+    turns = chain.from_iterable(zip_longest(first[size:], second[size:]))
     rest = [row for row in dict.fromkeys(turns) if row not in there]
     return np.array(ranked + rest, np.int64), len(ranked)
 
 
 Found = TypeVar("Found")
 _MAX = 8
-"""Threads: two legs of each of the few searches that compute at once."""
+"""Threads: two retrievers of each of the few searches that compute at once."""
 
 
 def beside(find: Callable[[], Found], *, worth: bool) -> Callable[[], Found]:
@@ -247,4 +249,4 @@ def beside(find: Callable[[], Found], *, worth: bool) -> Callable[[], Found]:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_MAX, thread_name_prefix="kbkit-legs")
+    return ThreadPoolExecutor(_MAX, thread_name_prefix="kbkit-retrievers")

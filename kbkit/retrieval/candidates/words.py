@@ -25,7 +25,7 @@ from kbkit.retrieval.candidates.base import (
     Rows,
     beside,
     lowest_of_best,
-    merge_legs,
+    merge_candidates,
     top_indices,
 )
 from kbkit.retrieval.candidates.documents import (
@@ -180,7 +180,7 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
     ]
     if graph is not None:
         others.append(graph.rows(mask))
-    chosen, ranked = merge_legs(dense, found, size, np.concatenate(others))
+    chosen, ranked = merge_candidates(dense, found, size, np.concatenate(others))
     owners = chunks.owners[chosen]
     title, heading = corpus.coverage(chosen, query.terms)
     return Candidates(

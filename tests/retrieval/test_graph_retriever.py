@@ -1,4 +1,4 @@
-"""The leg of the graph: what a query names, what that relates to, and what good pages link to."""
+"""The graph retriever: names in a query, what they relate to, and links of good pages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fill(kb):
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
-    with kbkit.open(tmp_path_factory.mktemp("leg")) as opened:
+    with kbkit.open(tmp_path_factory.mktemp("retriever")) as opened:
         fill(opened.create("pools"))
         opened.graph.relate("open_pool", "ends_with", "drain_all", weight=0.9)
         yield opened
