@@ -124,19 +124,19 @@ def setting_values(
     A variable of the environment wins over the file, and the file over the default.
     """
     variables = os.environ if environment is None else environment
-    path, told = None, dict[str, str]()
+    path, values = None, dict[str, str]()
     if environment is None or folder is not None:
-        path, told = _project_file((folder or Path.cwd()).absolute())
+        path, values = _project_file((folder or Path.cwd()).absolute())
     found = []
     for name, setting in _SETTINGS.items():
         read: Any = None
-        if path is not None and name in told:  # what is wrong there is told, whatever wins
-            read, origin = setting.read(f"{path}: {name}={told[name]}", told[name]), str(path)
+        if path is not None and name in values:  # what is wrong there is told, whatever wins
+            read, origin = setting.read(f"{path}: {name}={values[name]}", values[name]), str(path)
             if isinstance(read, Path):
                 read = path.parent / read
         if text := variables.get(setting.variable):
             read, origin = setting.read(f"{setting.variable}={text}", text), setting.variable
-        elif name in told:
+        elif name in values:
             pass
         elif other := next((each for each in setting.others if variables.get(each)), ""):
             read, origin = variables[other], other
@@ -165,9 +165,9 @@ def _project_file(folder: Path) -> tuple[Path | None, dict[str, str]]:
     for place in (folder, *folder.parents):
         for name in FILES:
             path = place / name
-            told = _table(path) if _is_own(path) else None
-            if told is not None:
-                return path, told
+            table = _table(path) if _is_own(path) else None
+            if table is not None:
+                return path, table
         if (place / ".git").exists() or place == home:
             break
     return None, {}

@@ -172,10 +172,10 @@ class ClusterWorkers:
     def look(self) -> dict[str, str]:
         scheduler = self._client.scheduler
         assert scheduler is not None
-        told = self._client.sync(scheduler.identity, callback_timeout=_ANSWER)
+        identity = self._client.sync(scheduler.identity, callback_timeout=_ANSWER)
         before, self._known = self._known, {}
         unfit: dict[str, str] = {}
-        for worker, each in told["workers"].items():
+        for worker, each in identity["workers"].items():
             known = before.get(worker) or self._examined(worker)
             if known is not None:
                 self._known[worker] = known
@@ -185,7 +185,7 @@ class ClusterWorkers:
             if reason := self._reason(known):
                 unfit[worker] = reason
         became = {worker: unfit[worker] for worker in unfit.keys() - self.unfit.keys()}
-        self.fit, self.unfit = frozenset(told["workers"].keys() - unfit.keys()), unfit
+        self.fit, self.unfit = frozenset(identity["workers"].keys() - unfit.keys()), unfit
         self.faulty = {worker: each.fault for worker, each in self._known.items() if each.fault}
         return became
 

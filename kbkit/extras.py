@@ -55,8 +55,8 @@ def whole(ability: str) -> Iterator[None]:
         package = (error.name or "").partition(".")[0]
         if package == "kbkit":
             raise  # a fault of ours
-        said = f"{ability} needs {package}, which comes with all of kbkit: pip install kbkit"
-        raise MissingExtraError(said) from error
+        message = f"{ability} needs {package}, which comes with all of kbkit: pip install kbkit"
+        raise MissingExtraError(message) from error
 
 
 def missing(name: Extra, package: str, ability: str) -> MissingExtraError:

@@ -157,7 +157,7 @@ def _told(response: Any, *names: str) -> int:
     usage = raw.get("usage") if isinstance(raw, Mapping) else getattr(raw, "usage", None)
     for holder in (getattr(response, "additional_kwargs", None), usage):
         for name in names:
-            told = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
-            if isinstance(told, int) and told > 0:
-                return told
+            value = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
+            if isinstance(value, int) and value > 0:
+                return value
     return 0

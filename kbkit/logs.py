@@ -25,10 +25,10 @@ class _Plain(logging.Formatter):
     """A line a record, for a person."""
 
     def format(self, record: logging.LogRecord) -> str:
-        said = record.getMessage()
+        message = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
-            said += f" ({type(record.exc_info[1]).__name__}: {record.exc_info[1]})"
-        return f"kbkit: {plain(without_secrets(said))[:_MAX]}"
+            message += f" ({type(record.exc_info[1]).__name__}: {record.exc_info[1]})"
+        return f"kbkit: {plain(without_secrets(message))[:_MAX]}"
 
 
 class _Json(logging.Formatter):

@@ -184,11 +184,11 @@ def ending_signals() -> list[signal.Signals]:
 @contextlib.contextmanager
 def waiting_for_end() -> Iterator[Callable[[], None]]:
     """Wait for an ending signal in the main thread; see `ending_signals`."""
-    told = threading.Event()
-    before = {number: signal.signal(number, lambda *_: told.set()) for number in ending_signals()}
+    ended = threading.Event()
+    before = {number: signal.signal(number, lambda *_: ended.set()) for number in ending_signals()}
 
     def wait() -> None:
-        while not told.wait(_LOOK_SECONDS):  # Windows would not hear of an interrupt meanwhile
+        while not ended.wait(_LOOK_SECONDS):  # Windows would not hear of an interrupt meanwhile
             pass
 
     try:

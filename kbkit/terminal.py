@@ -270,17 +270,19 @@ def _repeats(description: str, snippet: str) -> bool:
 def print_figures(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; names in the first column get their own line if the terminal is narrow."""
     lines = [tuple(map(plain, row)) for row in (header, *rows)]
-    told = [row for row in lines if any(row[2:])]  # others say in words why they have no figures
-    widths = [len(max(column, key=len)) for column in zip(*told, strict=True)]
+    with_figures = [
+        row for row in lines if any(row[2:])
+    ]  # others say in words why they have no figures
+    widths = [len(max(column, key=len)) for column in zip(*with_figures, strict=True)]
     widths[0] = max(len(row[0]) for row in lines)
-    words = [any(map(_WORD.match, column)) for column in zip(*told[1:], strict=True)]
+    words = [any(map(_WORD.match, column)) for column in zip(*with_figures[1:], strict=True)]
     sides = ["<" if worded else ">" for worded in words[1:]] or [">"] * (len(header) - 1)
     figures = [
         "".join(
             f"  {cell:{side}{width}}"
             for cell, width, side in zip(row[1:], widths[1:], sides, strict=True)
         )
-        if row in told
+        if row in with_figures
         else f"  {row[1]}"
         for row in lines
     ]

@@ -468,11 +468,11 @@ class Workspace(WorkspaceSearches):
             NotFoundError: There is no such knowledge base.
             VersionConflictError: It was changed since.
         """
-        said = " ".join(check_text("description", description).split())
+        text = " ".join(check_text("description", description).split())
         with self._stores.database.write() as transaction:
             row = knowledge_bases.get(transaction, name)
             row.check_revision(if_match)
-            knowledge_bases.update(transaction, row.id, description=said, config=row.config)
+            knowledge_bases.update(transaction, row.id, description=text, config=row.config)
             knowledge_bases.touch(transaction, row.id)
         return self[name]
 

@@ -39,9 +39,9 @@ class Doctor:
         """Check everything, what others derive from first."""
         database = self.stores.database
         with database.read() as transaction:
-            told = [*database.faults(), *inspection.unreadable(transaction)]
-        self._tell("catalog", "", told, _RESTORE)
-        if told:
+            faults = [*database.faults(), *inspection.unreadable(transaction)]
+        self._tell("catalog", "", faults, _RESTORE)
+        if faults:
             return Health(tuple(self._findings))
         with database.read() as transaction:
             names = knowledge_bases.names(transaction)
@@ -98,8 +98,8 @@ class Doctor:
     def _index(self, row: KnowledgeBaseRow) -> None:
         vectors = self.stores.vectors
         try:
-            told = vectors.faults(row.id)
-            self._tell("index", row.name, told, mend=lambda: vectors.rebuild(row.id))
+            faults = vectors.faults(row.id)
+            self._tell("index", row.name, faults, mend=lambda: vectors.rebuild(row.id))
         except KbkitError as error:
             self._tell("index", row.name, [str(error)], "mend that; nothing is lost")
 
@@ -134,10 +134,10 @@ class Doctor:
             if not (self.stores.folder / part).is_dir():
                 continue
             try:
-                told = [str(problem) for problem in skipped()]
+                lines = [str(problem) for problem in skipped()]
             except KbkitError as error:
-                told = [str(error)]
-            self._tell(part, "", told, "mend the file, or move it out of the folder")
+                lines = [str(error)]
+            self._tell(part, "", lines, "mend the file, or move it out of the folder")
 
 
 def rebuild(stores: Stores, names: Iterable[str]) -> list[str]:

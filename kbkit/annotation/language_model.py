@@ -194,8 +194,8 @@ def annotations_of(
         own |= {name: None for one in related for name in (one.source, one.target)}
         entities.append(own)
         relations.append(tuple(related))
-    told = {name for own in entities for name in own}
-    entities[0] |= {m.name: None for m in standing if m.name not in told}
+    named = {name for own in entities for name in own}
+    entities[0] |= {m.name: None for m in standing if m.name not in named}
     return [
         Annotation(
             text=text[start:end],
@@ -243,8 +243,8 @@ def _shown(passage: Passage) -> str:
 def _problems(error: ValidationError | RecursionError) -> str:
     if isinstance(error, RecursionError):
         return "is nested too deeply"
-    told = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:3]]
-    return plain("; ".join(told))[:300]
+    errors = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:3]]
+    return plain("; ".join(errors))[:300]
 
 
 def _clean(statement: _Statement) -> dict[str, Any]:
@@ -330,13 +330,16 @@ class LlmAnnotator:
         A passage that the model fails at has one annotation, of its text alone and without a
         frame; it is asked about again when the annotation is renewed.
         """
-        said = self._known(passages)
-        left = [passage for passage in passages if self._key(passage) not in said]
+        answers = self._known(passages)
+        left = [passage for passage in passages if self._key(passage) not in answers]
         for batch in _batches(left, self._spec.batch_size):
-            said |= self._ask_about(batch)
+            answers |= self._ask_about(batch)
         return [
             annotations_of(
-                passage, said.get(self._key(passage)) or bare(passage), gazetteer, self.fingerprint
+                passage,
+                answers.get(self._key(passage)) or bare(passage),
+                gazetteer,
+                self.fingerprint,
             )
             for passage in passages
         ]
@@ -396,18 +399,18 @@ class LlmAnnotator:
         for _ in range(2):
             wanted = [number for number in range(1, len(batch) + 1) if number not in found]
             try:
-                said = self._ask(*given)
+                answers = self._ask(*given)
             except AnswerError as error:
                 return found, str(error)
-            more, wrong = read(said.text, wanted)
+            more, wrong = read(answers.text, wanted)
             found |= more
             left = [str(number) for number in wanted if number not in more]
             if not left:
                 break
-            problem, told = wrong[0], "\n".join(wrong[:_MAX_TOLD])
+            problem, details = wrong[0], "\n".join(wrong[:_MAX_TOLD])
             given += [
-                said.text[:_BATCH_LENGTH] or "(nothing)",
-                f"That was not as asked:\n{told}\n"
+                answers.text[:_BATCH_LENGTH] or "(nothing)",
+                f"That was not as asked:\n{details}\n"
                 f"Give one JSON object as described, of passages {', '.join(left)} only.",
             ]
         return found, problem
@@ -415,7 +418,7 @@ class LlmAnnotator:
     def _ask(self, *given: str) -> Said:
         self._requests += 1
         try:
-            said = retry(
+            answers = retry(
                 lambda: ask(self._llm, TASK, *given, timeout=self._spec.timeout), self._wait
             )
         except AnswerError:
@@ -423,9 +426,9 @@ class LlmAnnotator:
         except Exception as error:  # a model may raise anything
             reason = safe_message(error, self._spec.arguments)
             raise AnswerError(reason, answered=False) from None
-        self._sent += said.input_tokens
-        self._answered += said.output_tokens
-        return said
+        self._sent += answers.input_tokens
+        self._answered += answers.output_tokens
+        return answers
 
     def _key(self, passage: Passage) -> str:
         chunk = passage.chunk

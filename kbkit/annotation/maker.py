@@ -124,10 +124,10 @@ class AnnotationMaker:
         passages = [Passage(chunk, document) for chunk, document in found.values()]
         annotator = self.annotator.fingerprint
         nothing = Annotation("", "")  # so that it is not asked again
-        said = self.annotator.annotate(passages, gazetteer)
+        answers = self.annotator.annotate(passages, gazetteer)
         made = {
             seq: [replace(annotation, annotator=annotator) for annotation in each or (nothing,)]
-            for seq, each in zip(found, said, strict=True)
+            for seq, each in zip(found, answers, strict=True)
         }
         kept, seqs = 0, list(made)
         for start in range(0, len(seqs), _WRITTEN):

@@ -136,9 +136,9 @@ def _candidates(words: str, path: tuple[str, ...]) -> Iterator[Mark]:
     if is_term(words) and len(words.split()) <= 4 and not (words.islower() and words.isalpha()):
         kind = EntityType.NAME if is_single(words) else EntityType.TERM
         for part in names_in_term(words):
-            told = type_of_word(part, path) or kind
-            known = told is EntityType.FLAG
-            yield Mark(1, Name(part, told)) if known else candidate(part, told)
+            kind_of_part = type_of_word(part, path) or kind
+            known = kind_of_part is EntityType.FLAG
+            yield Mark(1, Name(part, kind_of_part)) if known else candidate(part, kind_of_part)
 
 
 def of_spans(text: str, path: tuple[str, ...]) -> Iterator[Mark]:
@@ -320,8 +320,8 @@ def _of_heading(
 ) -> Iterator[Mark]:
     title = split_anchor(block.title)[0]
     text = NUMBER.sub("", heading_text(title)) or heading_text(title)
-    if told := list(_of_anchor(text, anchor)):
-        yield from told
+    if from_anchor := list(_of_anchor(text, anchor)):
+        yield from from_anchor
         return
     signed = signature(text)
     if glossary and block.level > 1 and is_phrase(text) and len(text) > 1:
@@ -375,12 +375,12 @@ def _of_anchor(text: str, anchor: str) -> Iterator[Mark]:
 
 def _named_of(found: re.Match[str], title: str, anchor: str) -> str:
     name = found["name"]
-    told = (
+    names_before = (
         title.lstrip("Tthe ")[:1] in "\"'“‘`"
         or looks_like_code(name)
         or (anchor.lower() == name.lower() and not found[0].endswith("s"))
     )
-    return "" if not told or name.lower() in _NAMELESS else name
+    return "" if not names_before or name.lower() in _NAMELESS else name
 
 
 def _of_index(content: str) -> Iterator[Mark]:

@@ -176,8 +176,8 @@ def _platforms() -> tuple[AhoCorasick, list[str]]:
 
 
 def contexts_of(text: str, path: Sequence[str]) -> tuple[str, ...]:
-    said = "\n".join((*path, text))
-    found = dict.fromkeys((*_versions(said), *_platforms_in(said)))
+    whole_text = "\n".join((*path, text))
+    found = dict.fromkeys((*_versions(whole_text), *_platforms_in(whole_text)))
     kept = list(found)[: _MAX_CONTEXTS - 1]
     if len(path) > 1:
         leaf = _PREFIX.sub("", path[-1])

@@ -313,8 +313,8 @@ def _scores(text: str, sentences: list[Sentence], path: Sequence[str]) -> dict[F
     length = 1 + _DILUTION * (len(sentences) - 1)
     for frame in Frame:
         weights = sorted((one.weights[frame] for one in sentences), reverse=True)[:_TELLING]
-        said = sum(weight * _FADING**rank for rank, weight in enumerate(weights))
-        scores[frame] = (said + 0.3 * sentences[0].weights[frame]) / length
+        total = sum(weight * _FADING**rank for rank, weight in enumerate(weights))
+        scores[frame] = (total + 0.3 * sentences[0].weights[frame]) / length
     leaf = path[-1] if path else ""
     changes = any(_RELEASES.search(title) for title in path)
     steps = sum(sentence.item == 2 for sentence in sentences)

@@ -116,13 +116,13 @@ class BundleReader:
         return b"".join(self.blocks(name))
 
     def blocks(self, name: str) -> Iterator[bytes]:
-        said, digest, size = self.manifest.members[name], hashlib.sha256(), 0
+        member, digest, size = self.manifest.members[name], hashlib.sha256(), 0
         try:
             with self._zip.open(self._about[name]) as stream:
                 while block := stream.read(_BLOCK):
                     digest.update(block)
                     size += len(block)
-                    if size > said.bytes:
+                    if size > member.bytes:
                         break
                     yield block
         except (
@@ -134,7 +134,7 @@ class BundleReader:
             RuntimeError,
         ) as error:
             raise self._bad(f"{name}: cannot be read ({error})") from None
-        if (size, digest.hexdigest()) != (said.bytes, said.sha256):
+        if (size, digest.hexdigest()) != (member.bytes, member.sha256):
             raise self._bad(f"{name}: differs from the manifest (size or SHA-256)")
 
     def _listed(self) -> dict[str, zipfile.ZipInfo]:
@@ -169,11 +169,11 @@ class BundleReader:
 
     def _parsed(self) -> Manifest:
         try:
-            said = json.loads(self.manifest_bytes)
-            made = said.get("format")
+            values = json.loads(self.manifest_bytes)
+            made = values.get("format")
             if isinstance(made, int) and made > FORMAT:
                 raise BundleError(
-                    f"{self.path}: made by a newer kbkit ({str(said.get('kbkit'))[:20]}, format "
+                    f"{self.path}: made by a newer kbkit ({str(values.get('kbkit'))[:20]}, format "
                     f"{made}; this one reads up to {FORMAT}); upgrade kbkit; nothing was changed"
                 )
             return Manifest.model_validate_json(self.manifest_bytes)
@@ -187,8 +187,8 @@ class BundleReader:
             raise self._bad(f"lacks {ascii(min(missing))[:100]}")
         if unknown := there - self.manifest.members.keys():
             raise self._bad(f"{min(unknown)}: the manifest does not name it")
-        for name, said in self.manifest.members.items():
-            if self._about[name].file_size != said.bytes:
+        for name, member in self.manifest.members.items():
+            if self._about[name].file_size != member.bytes:
                 raise self._bad(f"{name}: differs from the manifest (size or SHA-256)")
             for _ in self.blocks(name):
                 pass
@@ -269,12 +269,12 @@ def verify(envelope: bytes | None, manifest: bytes, key_file: str | Path) -> Non
 
 def _signatures(envelope: bytes, manifest: bytes) -> list[bytes]:
     try:
-        said = json.loads(envelope)
-        if said["payloadType"] != PAYLOAD_TYPE:
+        values = json.loads(envelope)
+        if values["payloadType"] != PAYLOAD_TYPE:
             return []
-        if base64.b64decode(said["payload"], validate=True) != manifest:
+        if base64.b64decode(values["payload"], validate=True) != manifest:
             return []
-        return [base64.b64decode(each["sig"], validate=True) for each in said["signatures"]]
+        return [base64.b64decode(each["sig"], validate=True) for each in values["signatures"]]
     except (ValueError, TypeError, KeyError, RecursionError):
         return []
 

@@ -79,11 +79,11 @@ class Placement:
                         self.kept.append(f"{folder}/{name}")
             journal = self.stores.folder / commitments.JOURNAL
             members = self.bundle.manifest.members
-            said = {name: members[name].sha256 for name in self.placed}
+            digests = {name: members[name].sha256 for name in self.placed}
             try:
                 if self.placed:
                     draft = journal.with_suffix(".part")
-                    draft.write_text(json.dumps({"token": self._token, "files": said}))
+                    draft.write_text(json.dumps({"token": self._token, "files": digests}))
                     draft.replace(journal)
                 yield
                 if self.placed:
@@ -120,8 +120,8 @@ class Placement:
         path = self.stores.folder / folder / name
         if path.is_symlink() or not path.is_file():
             return False
-        said = self.bundle.manifest.members[f"{folder}/{name}"].sha256
-        return hashlib.sha256(path.read_bytes()).hexdigest() == said
+        digest = self.bundle.manifest.members[f"{folder}/{name}"].sha256
+        return hashlib.sha256(path.read_bytes()).hexdigest() == digest
 
 
 def settle(stores: Stores) -> None:
@@ -131,8 +131,8 @@ def settle(stores: Stores) -> None:
     """
     journal = stores.folder / commitments.JOURNAL
     try:
-        said = json.loads(journal.read_text(encoding="utf-8"))
-        token, files = str(said["token"]), dict(said["files"])
+        record = json.loads(journal.read_text(encoding="utf-8"))
+        token, files = str(record["token"]), dict(record["files"])
     except FileNotFoundError:
         return
     except (OSError, ValueError, TypeError, KeyError):
@@ -228,22 +228,22 @@ def restore_bundle(
 
 def _check(bundle: BundleReader, name: str, trust: bool) -> None:
     """Check that a bundle's knowledge bases may be stored."""
-    told = bundle.manifest
-    if told.revision > bundled.REVISION:
+    manifest = bundle.manifest
+    if manifest.revision > bundled.REVISION:
         raise BundleError(
-            f"{bundle.path}: made by a newer kbkit ({told.kbkit[:20]}, catalog revision "
-            f"{told.revision[:20]}, and this one knows {bundled.REVISION}); upgrade kbkit; nothing "
-            "was changed"
+            f"{bundle.path}: made by a newer kbkit ({manifest.kbkit[:20]}, catalog revision "
+            f"{manifest.revision[:20]}, and this one knows {bundled.REVISION}); upgrade kbkit; "
+            "nothing was changed"
         )
-    if told.revision != bundled.REVISION:
+    if manifest.revision != bundled.REVISION:
         raise BundleError(
-            f"{bundle.path}: made by an older kbkit ({told.kbkit[:20]}); restore it with that one, "
-            "and open the workspace with this one; nothing was changed"
+            f"{bundle.path}: made by an older kbkit ({manifest.kbkit[:20]}); restore it with that "
+            "one, and open the workspace with this one; nothing was changed"
         )
-    if name and len(told.knowledge_bases) != 1:
+    if name and len(manifest.knowledge_bases) != 1:
         raise ImpossibleError(
-            f"{bundle.path}: holds {len(told.knowledge_bases)} knowledge bases, and a name can be "
-            "given to one"
+            f"{bundle.path}: holds {len(manifest.knowledge_bases)} knowledge bases, and a name can "
+            "be given to one"
         )
     names = []
     for row in bundle.rows("knowledge_bases"):
@@ -262,7 +262,7 @@ def _check(bundle: BundleReader, name: str, trust: bool) -> None:
                 "code or ask services; nothing was changed; restore it with --trust if you trust "
                 "who made it, or with --verify and their key"
             )
-    if sorted(map(str, names)) != sorted(told.knowledge_bases):
+    if sorted(map(str, names)) != sorted(manifest.knowledge_bases):
         raise BundleError(
             f"{bundle.path}: holds other knowledge bases than it says; nothing was changed"
         )

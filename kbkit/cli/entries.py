@@ -171,14 +171,14 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Create an entry; asks if no title is given."""
-    said = _said(description, prompt, prompt_file, readme_file, tag, category, status)
+    values = _said(description, prompt, prompt_file, readme_file, tag, category, status)
     if title is None:
         if not sys.stdin.isatty():
             raise typer.BadParameter("give a title: kbkit entries add TITLE")
-        title, asked = _ask({}, said)
-        said |= asked
+        title, asked = _ask({}, values)
+        values |= asked
     with open_workspace(context) as workspace:
-        entry = workspace.entries.create(title, slug=slug, files=_files(code, artifact), **said)
+        entry = workspace.entries.create(title, slug=slug, files=_files(code, artifact), **values)
     _tell(entry, "wrote", as_json)
 
 
@@ -204,13 +204,13 @@ def edit(
     as_json: AsJson = False,
 ) -> None:
     """Change an entry; asks if nothing is given."""
-    said = _said(description, prompt, prompt_file, readme_file, tag, category, status)
+    values = _said(description, prompt, prompt_file, readme_file, tag, category, status)
     if title is not None:
-        said["title"] = title
+        values["title"] = title
     files: dict[str, bytes | None] = {**_files(code, artifact), **dict.fromkeys(remove or [])}
     with open_workspace(context) as workspace:
         found = workspace.entries.read(slug)
-        if not said and not files and not to:
+        if not values and not files and not to:
             if not sys.stdin.isatty():
                 raise typer.BadParameter("give a change, such as --title or --prompt-file")
             was = {
@@ -221,10 +221,10 @@ def edit(
                 "status": found.status.value,
             }
             new, asked = _ask(was, {"prompt": None})
-            said = {"title": new, **{key: each for key, each in asked.items() if key != "prompt"}}
+            values = {"title": new, **{key: each for key, each in asked.items() if key != "prompt"}}
         entry = found
-        if said or files:
-            entry = workspace.entries.update(slug, files=files, if_match=if_match, **said)
+        if values or files:
+            entry = workspace.entries.update(slug, files=files, if_match=if_match, **values)
         if to:
             entry = workspace.entries.rename(slug, to=to)
     _tell(entry, "changed", as_json)
@@ -398,7 +398,7 @@ def _said(
             sys.stdin.buffer.read() if str(prompt_file) == "-" else _read(prompt_file), prompt_file
         )
     readme = None if readme_file is None else _text(_read(readme_file), readme_file)
-    said = {
+    values = {
         "description": description,
         "prompt": prompt,
         "readme": readme,
@@ -406,7 +406,7 @@ def _said(
         "category": category,
         "status": status,
     }
-    return {key: value for key, value in said.items() if value is not None}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def _ask(was: Mapping[str, str], said: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

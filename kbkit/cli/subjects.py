@@ -87,8 +87,8 @@ def about(
     for chunk in found.chunks:
         place = plain(" > ".join(filter(None, (chunk.title, chunk.section))))
         kind = f" ({chunk.frame.value})" if chunk.frame else ""
-        said = textwrap.shorten(plain(chunk.statement), MAX_STATEMENT_LENGTH, placeholder=" …")
-        typer.echo(f"\n{place}{kind}\n    {said}")
+        statement = textwrap.shorten(plain(chunk.statement), MAX_STATEMENT_LENGTH, placeholder=" …")
+        typer.echo(f"\n{place}{kind}\n    {statement}")
     if found.entities:
         typer.echo(f"\nbeside it: {', '.join(plain(each.name) for each in found.entities)}")
 

@@ -174,8 +174,8 @@ class RemoteHandle(Blocking):
     @call
     def _revision(self) -> Request[tuple[tuple[int, ...], str]]:
         def read(response: httpx.Response) -> tuple[tuple[int, ...], str]:
-            told = response.json()
-            return tuple(told["revision"]), told["site"]
+            answer = response.json()
+            return tuple(answer["revision"]), answer["site"]
 
         return Request("GET", _at(self._base, "revision"), read)
 

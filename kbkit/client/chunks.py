@@ -68,8 +68,8 @@ class ChunksCalls(CollectionCalls[Chunk]):
         def read(response: httpx.Response) -> pd.DataFrame:
             from kbkit.frames import places_frame
 
-            told = response.json()
-            return places_frame(told["places"], tuple(told["variance"]), told["chunks"])
+            answer = response.json()
+            return places_frame(answer["places"], tuple(answer["variance"]), answer["chunks"])
 
         return Request("GET", f"{self._at}/map", read, {"limit": limit, "seed": seed})
 
@@ -147,8 +147,8 @@ class RatingsCalls(CollectionCalls[Rating]):
         """Average and number of the ratings of a chunk or a document; ``None`` without any."""
 
         def read(response: httpx.Response) -> RatingTotal | None:
-            told: Any = response.json()["total"]
-            return None if told is None else from_dict(RatingTotal, told)
+            total: Any = response.json()["total"]
+            return None if total is None else from_dict(RatingTotal, total)
 
         return Request("GET", _target(self._base.name, target), read)
 

@@ -39,8 +39,8 @@ def reads_part(kind: type[T]) -> Callable[[httpx.Response], Part[T]]:
     """Reads a part of a list of value objects."""
 
     def read(response: httpx.Response) -> Part[T]:
-        told = response.json()
-        return Part([from_dict(kind, each) for each in told["data"]], told["next_cursor"])
+        answer = response.json()
+        return Part([from_dict(kind, each) for each in answer["data"]], answer["next_cursor"])
 
     return read
 

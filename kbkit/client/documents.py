@@ -236,8 +236,8 @@ class AsyncDocuments(DocumentsCalls, AsyncCollection[Document]):
 
 def conditions(filters: Filters | Mapping[str, Any] | None) -> dict[str, Any]:
     """Filters as the query of an address."""
-    told: dict[str, Any] = to_json(Filters.of(filters))
-    return {name: value for name, value in told.items() if value not in ("", [], None)}
+    values: dict[str, Any] = to_json(Filters.of(filters))
+    return {name: value for name, value in values.items() if value not in ("", [], None)}
 
 
 def _checked(metadata: Mapping[str, Any] | None) -> Any:

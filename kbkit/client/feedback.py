@@ -63,12 +63,12 @@ class FeedbackCalls:
         from kbkit.feedback.evaluation_report import Evaluation, compare
 
         other = against if isinstance(against, Evaluation) else None
-        told = {
+        body = {
             **_ground_truth(questions),
             **given(mode=mode, retrieval=_settings(retrieval), k=k, improve=wait),
             **({} if other is not None else given(against=_settings(against))),
         }
-        request = asking(self._base.name, "evaluate", told, on_progress)
+        request = asking(self._base.name, "evaluate", body, on_progress)
         found = yield from worked(Evaluation, request, on_progress=on_progress)
         if found is None:
             raise _ended("evaluation")
@@ -89,11 +89,11 @@ class FeedbackCalls:
         from kbkit.feedback.tune_report import TuneReport
 
         more = [{"kb": kb.name, **_ground_truth(known)} for kb, known in (others or {}).items()]
-        told = {
+        body = {
             **_ground_truth(questions),
             **given(others=more, keep=keep, seed=seed, improve=wait),
         }
-        request = asking(self._base.name, "tune", told, on_progress)
+        request = asking(self._base.name, "tune", body, on_progress)
         found = yield from worked(TuneReport, request, on_progress=on_progress)
         if found is None:
             raise _ended("tuning")

@@ -362,8 +362,8 @@ def _json(properties: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _whole(response: httpx.Response) -> tuple[list[Relation], Labels]:
-    told = response.json()
-    labels = {_target(node["id"]): (node["name"], node["type"]) for node in told["nodes"]}
+    answer = response.json()
+    labels = {_target(node["id"]): (node["name"], node["type"]) for node in answer["nodes"]}
     relations = [
         Relation(
             edge["id"],
@@ -375,7 +375,7 @@ def _whole(response: httpx.Response) -> tuple[list[Relation], Labels]:
             edge["made_by"],
             note=edge["note"],
         )
-        for edge in told["edges"]
+        for edge in answer["edges"]
     ]
     return relations, labels
 

@@ -65,7 +65,7 @@ def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
     name = _name(root, base)
     files: list[tuple[str, bytes]] = []
     left_out: list[tuple[str, str]] = []
-    told = {**source, "path": name or "."}
+    values = {**source, "path": name or "."}
     size, sent = 0, False
     for path in found:
         inside = PurePosixPath(name, path.relative_to(root).as_posix()).as_posix()
@@ -78,12 +78,12 @@ def batches(source: Mapping[str, Any], base: Path) -> Iterator[UploadBatch]:
             left_out.append((inside, f"cannot be read ({error.strerror})"))
             continue
         if files and (size + len(data) > _BATCH_BYTES or len(files) == _BATCH_FILES):
-            yield UploadBatch(told, files, left_out)
+            yield UploadBatch(values, files, left_out)
             files, left_out, size, sent = [], [], 0, True
         files.append((inside, data))
         size += len(data)
     if files or left_out or not sent:
-        yield UploadBatch(told, files, left_out)
+        yield UploadBatch(values, files, left_out)
 
 
 def _found(path: str, base: Path) -> tuple[Path, list[Path]]:
@@ -167,8 +167,8 @@ def _described(values: Mapping[str, Any]) -> AnySource:
 
 def _document(document: SourceDocument) -> dict[str, Any]:
     """A document as JSON; a server takes no pictures with it."""
-    told: dict[str, Any] = to_json(replace(document, images={}))
-    return told
+    values: dict[str, Any] = to_json(replace(document, images={}))
+    return values
 
 
 _LONG = 120.0

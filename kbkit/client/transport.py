@@ -217,15 +217,15 @@ def error_of(response: httpx.Response) -> KbkitError:
     """The error that an answer tells."""
     status = response.status_code
     try:
-        told = response.json()
-        detail, name = str(told["detail"]), str(told["error"])
+        answer = response.json()
+        detail, name = str(answer["detail"]), str(answer["error"])
     except (ValueError, KeyError, TypeError):
         kind = _OF_STATUS.get(status, ServerError)
         return _made(kind, f"{response.request.url}: {status} {response.reason_phrase}", {})
     kind = getattr(errors, name, ServerError)
     if not (isinstance(kind, type) and issubclass(kind, KbkitError)):
         kind = ServerError
-    attributes = told.get("attributes")
+    attributes = answer.get("attributes")
     return _made(kind, detail, attributes if isinstance(attributes, dict) else {})
 
 

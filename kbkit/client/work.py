@@ -79,9 +79,9 @@ class _Watch:
             self.job = from_dict(Job, json.loads(event))
             far = self.job.progress
             if self._on_progress is not None and far is not None and not self.ends:
-                told = Progress(far.stage, far.done, far.total, far.message, far.so_far)
+                progress = Progress(far.stage, far.done, far.total, far.message, far.so_far)
                 try:
-                    self._on_progress(told)
+                    self._on_progress(progress)
                 except BaseException as error:
                     self.error, self.ends = error, True
         if not self.ends and self._stop is not None:
@@ -94,9 +94,9 @@ def asking(
 ) -> Request[Any]:
     """Asks for work on a knowledge base, whose answer may be sent for twice."""
     path = url(f"{KNOWLEDGE}/bases/{{}}/{work}", kb)
-    told = {**body, "wait": on_progress is None}
+    sent = {**body, "wait": on_progress is None}
     headers = {"Idempotency-Key": uuid4().hex}
-    return Request("POST", path, reads_nothing, json=told, headers=headers, timeout=60.0)
+    return Request("POST", path, reads_nothing, json=sent, headers=headers, timeout=60.0)
 
 
 def _reads_work(kind: type[T]) -> Callable[[httpx.Response], T | Job]:
@@ -107,12 +107,12 @@ def _reads_work(kind: type[T]) -> Callable[[httpx.Response], T | Job]:
 
 
 def _error_of(job: Job) -> KbkitError:
-    told = job.problem
-    kind: Any = getattr(errors, told.error, ServerError) if told else ServerError
+    problem = job.problem
+    kind: Any = getattr(errors, problem.error, ServerError) if problem else ServerError
     if not (isinstance(kind, type) and issubclass(kind, KbkitError)):
         kind = ServerError
     error: KbkitError = kind.__new__(kind)
-    Exception.__init__(error, told.detail if told else "the job failed")
+    Exception.__init__(error, problem.detail if problem else "the job failed")
     return error
 
 

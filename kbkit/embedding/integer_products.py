@@ -57,9 +57,9 @@ def _pool() -> Any:
     file = FileDescriptorProto(name="kbkit/onnx.proto", package="kbkit", syntax="proto2")
     for name, fields in _MESSAGES.items():
         kept = file.message_type.add(name=name)
-        for field, (number, said) in fields.items():
-            label = "LABEL_REPEATED" if said.endswith("*") else "LABEL_OPTIONAL"
-            kind = said.rstrip("*")
+        for field, (number, value) in fields.items():
+            label = "LABEL_REPEATED" if value.endswith("*") else "LABEL_OPTIONAL"
+            kind = value.rstrip("*")
             added = kept.field.add(name=field, number=number, label=label)
             if kind in _MESSAGES:
                 added.type, added.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".kbkit.{kind}"
@@ -84,12 +84,15 @@ def tensors(model: memoryview) -> dict[str, NDArray[Any]]:
         if number != _MESSAGES["Graph"]["initializer"][0]:
             continue
         fields = list(_fields(value))
-        said = dict(fields)
-        if said.get(numbers["data_type"]) in _DTYPES and numbers["raw_data"] in said:
+        known_fields = dict(fields)
+        if (
+            known_fields.get(numbers["data_type"]) in _DTYPES
+            and numbers["raw_data"] in known_fields
+        ):
             shape = [length for field, length in fields if field == numbers["dims"]]
-            kind = _DTYPES[said[numbers["data_type"]]]
-            values = np.frombuffer(said[numbers["raw_data"]], kind).reshape(shape)
-            found[str(said[numbers["name"]], "utf-8")] = values
+            kind = _DTYPES[known_fields[numbers["data_type"]]]
+            values = np.frombuffer(known_fields[numbers["raw_data"]], kind).reshape(shape)
+            found[str(known_fields[numbers["name"]], "utf-8")] = values
     return found
 
 

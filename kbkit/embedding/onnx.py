@@ -68,8 +68,8 @@ class _Options:
     @classmethod
     def of(cls, spec: OnnxEmbedding, config: ModelConfig) -> _Options:
         def first(name: str, default: Any) -> Any:
-            told = (getattr(spec, name), getattr(config, name))
-            return next((value for value in told if value is not None), default)
+            pair = (getattr(spec, name), getattr(config, name))
+            return next((value for value in pair if value is not None), default)
 
         return cls(
             first("pooling", "mean"),
@@ -222,12 +222,12 @@ def _preset_files(name: str) -> _Files:
     model, folder = fetched_model(name)
     config = read_config(folder)
     if preset := PRESETS.get(name):
-        said = {
+        inputs = {
             prefix: getattr(preset, prefix)
             for prefix in ("query_prefix", "passage_prefix")
             if getattr(config, prefix) is None
         }
-        config = replace(config, **said)
+        config = replace(config, **inputs)
     return _Files(model, _tokenizer_beside(model), config)
 
 

@@ -272,12 +272,12 @@ def read_config(folder: Path) -> ModelConfig:
     transformer = _read(folder / "config.json")
     sentence = _read(folder / "sentence_bert_config.json")
     tokenizer = _read(folder / "tokenizer_config.json")
-    told = _read(folder / "config_sentence_transformers.json")
+    values = _read(folder / "config_sentence_transformers.json")
     modules: dict[str, str] = {}
     if (folder / MODULES).is_file():
         modules = module_folders(_load(folder / MODULES), str(folder / MODULES))
     pooling = folder / modules.get("Pooling", "1_Pooling") / "config.json"
-    prompts = told.get("prompts")
+    prompts = values.get("prompts")
     prompts = prompts if isinstance(prompts, Mapping) else {}
     lengths = (
         sentence.get("max_seq_length"),
@@ -302,10 +302,10 @@ def _prompt(prompts: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 
 
 def _pooling(path: Path) -> Pooling | None:
-    told = _read(path)
-    modes = {name for name, value in told.items() if name.startswith("pooling_mode_") and value}
-    if isinstance(told.get("pooling_mode"), str):
-        modes = {f"pooling_mode_{told['pooling_mode']}"}
+    values = _read(path)
+    modes = {name for name, value in values.items() if name.startswith("pooling_mode_") and value}
+    if isinstance(values.get("pooling_mode"), str):
+        modes = {f"pooling_mode_{values['pooling_mode']}"}
     if not modes:
         return None
     if modes <= {"pooling_mode_mean_tokens", "pooling_mode_mean"}:
@@ -320,8 +320,8 @@ def _pooling(path: Path) -> Pooling | None:
 
 
 def _dense(folder: Path) -> DenseLayer:
-    told = _read(folder / "config.json")
-    activation = str(told.get("activation_function", "")).rpartition(".")[2].lower()
+    values = _read(folder / "config.json")
+    activation = str(values.get("activation_function", "")).rpartition(".")[2].lower()
     if activation not in _ACTIVATIONS:
         raise EmbedderError(
             f"{folder / 'config.json'}: has the activation {activation[:60]!r}, which kbkit cannot "

@@ -167,9 +167,9 @@ class Hub:
         url = f"{self._url}/api/models/{self.repository}/revision/{asked}?blobs=true"
         response = self._get(url, f"{self.repository} at {revision}")
         try:
-            told = json.loads(response.body)
-            commit = str(told["sha"])
-            siblings = told["siblings"]
+            answer = json.loads(response.body)
+            commit = str(answer["sha"])
+            siblings = answer["siblings"]
             files = [_file(entry) for entry in siblings]
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise EmbedderError(
@@ -327,8 +327,8 @@ class _Download:
     def is_here(self) -> bool:
         """Whether the same files are installed unchanged."""
         known = self._locked_files
-        told = known.get(self._model, {}).get("sha256")
-        if self.lock.get("model") != self._model or self.choice.sha256 not in ("", told):
+        digest = known.get(self._model, {}).get("sha256")
+        if self.lock.get("model") != self._model or self.choice.sha256 not in ("", digest):
             return False
         return all(
             (self.folder / name).is_file() and sha256(self.folder / name) == each["sha256"]

@@ -87,14 +87,14 @@ def _front_matter(stored: StoredEntry, title: str, metadata: Mapping[str, str]) 
     skill = stored.skill
     extra = {key: _line(value) for key, value in skill.extra.items() if isinstance(value, str)}
     compatibility = extra.get("compatibility", "")[:MAX_COMPATIBILITY_LENGTH].strip()
-    said = {
+    front = {
         "name": stored.slug,
         "description": _cut(_line(skill.description) or title, MAX_DESCRIPTION_LENGTH),
         "license": extra.get("license", ""),
         "compatibility": compatibility,
         "allowed-tools": extra.get("allowed-tools", ""),
     }
-    lines = [f"{key}: {_quoted(value)}" for key, value in said.items() if value]
+    lines = [f"{key}: {_quoted(value)}" for key, value in front.items() if value]
     lines.append("metadata:")
     lines += [f"  {scalar(key)}: {_quoted(value)}" for key, value in metadata.items()]
     return "\n".join(["---", *lines, "---", "", ""])

@@ -155,8 +155,8 @@ def checked(**said: Any) -> dict[str, Any]:
 def _tags(tags: Any) -> tuple[str, ...]:
     if isinstance(tags, str) or not isinstance(tags, Sequence):
         raise ConfigError(f"tags={tags!r}: give a list of words, such as ['logs', 'python']")
-    said = (" ".join(check_text("tags", each).split()).removeprefix("#") for each in tags)
-    found = tuple(dict.fromkeys(each[:MAX_TITLE_LENGTH] for each in said if each))
+    cleaned = (" ".join(check_text("tags", each).split()).removeprefix("#") for each in tags)
+    found = tuple(dict.fromkeys(each[:MAX_TITLE_LENGTH] for each in cleaned if each))
     if len(found) > MAX_TAGS:
         raise ConfigError(f"tags: more than {MAX_TAGS}")
     return found

@@ -178,7 +178,7 @@ class Entries:
             InvalidPathError: The slug or a path is invalid.
             PathExistsError: The slug is taken.
         """
-        said = checked(
+        cleaned = checked(
             title=title,
             description=description,
             tags=tags,
@@ -198,17 +198,17 @@ class Entries:
                 if (self.path.is_dir())
                 else set()
             )
-            made = slug or slug_of(said["title"], there)
+            made = slug or slug_of(cleaned["title"], there)
             ids = self._index.ids().values()
             now = datetime.now(UTC)
-            values = {key: value for key, value in said.items() if key not in _TEXTS}
+            values = {key: value for key, value in cleaned.items() if key not in _TEXTS}
             values |= {
                 "id": unique(made, ids),
                 "source": EntrySource.MANUAL.value,
                 "created_at": now,
                 "updated_at": now,
             }
-            texts = {name: said[key].encode() for key, name in _TEXTS.items() if said[key]}
+            texts = {name: cleaned[key].encode() for key, name in _TEXTS.items() if cleaned[key]}
             self._store.place(made, {NAME: new_skill(values).encode(), **texts, **others})
         return self._levelled(made)
 
@@ -255,19 +255,19 @@ class Entries:
             "prompt": prompt,
             "readme": readme,
         }
-        said = checked(**{key: value for key, value in given.items() if value is not None})
+        changes = checked(**{key: value for key, value in given.items() if value is not None})
         others = checked_files(files or {})
         with self._store.locked():
             stored = self._store.read_entry(slug)
             if if_match is not None:
                 _check_version(stored, if_match)
-            texts = {name: said[key].encode() for key, name in _TEXTS.items() if key in said}
+            texts = {name: changes[key].encode() for key, name in _TEXTS.items() if key in changes}
             new: dict[str, bytes | None] = {**texts, **others}
             for path, data in new.items():
                 if data is None and path not in stored.files:
                     raise MissingPathError(f"{slug}/{path}: there is nothing")
             written = {path: data for path, data in new.items() if stored.files.get(path) != data}
-            values = {key: value for key, value in said.items() if key not in _TEXTS}
+            values = {key: value for key, value in changes.items() if key not in _TEXTS}
             text = edited(stored.skill.text, values)
             if written or text != stored.skill.text:
                 text = edited(text, {"updated_at": datetime.now(UTC)})

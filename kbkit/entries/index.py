@@ -93,12 +93,12 @@ class EntryIndex:
                 report = self._level(known, given, on_progress, stop)
             known = self.records()
         problems = {slug: each.problem for slug, each in known.items() if each.problem}
-        told = [Problem(slug, why) for slug, why in sorted({**skipped, **problems}.items())]
+        reported = [Problem(slug, why) for slug, why in sorted({**skipped, **problems}.items())]
         return EntrySyncReport(
             report.added,
             report.updated,
             report.removed,
-            tuple(told),
+            tuple(reported),
             synced=sum(not each.problem for each in known.values()),
         )
 
@@ -257,8 +257,8 @@ class EntryIndex:
         found: dict[str, str] = {}
         # of a folder and a copy of it, the one that was there before is meant
         for slug in sorted(read, key=lambda each: (each not in known and each not in moved, each)):
-            said = read[slug].skill.id or slug
-            found[slug] = said if said not in taken else unique(slug, taken)
+            entry_id = read[slug].skill.id or slug
+            found[slug] = entry_id if entry_id not in taken else unique(slug, taken)
             taken.add(found[slug])
         return found
 

@@ -385,8 +385,8 @@ class EntryLookup:
 
     def _lines(self, record: EntryRecord) -> tuple[str, ...]:
         rating = EntryRating(record.average, record.votes)
-        said = f" {rating.average:g} ({pluralize(rating.count, 'vote')})"
-        votes = said if rating.count else ""
+        rated = f" {rating.average:g} ({pluralize(rating.count, 'vote')})"
+        votes = rated if rating.count else ""
         title = cut(one_line(record.title), _TITLE_TOKENS)
         head = f"{title} ({record.slug}) {rating.stars}{votes}".strip()
         files = [

@@ -138,8 +138,8 @@ def _tags(found: YamlMapping) -> tuple[str, ...]:
         raise found.fault(("tags",), "must be a list of words")
     if len(value) > MAX_TAGS:
         raise found.fault(("tags",), f"has more than {MAX_TAGS}")
-    said = (str(each).strip() for each in value if each is not None)
-    return tuple(dict.fromkeys(each[:MAX_TITLE_LENGTH] for each in said if each))
+    texts = (str(each).strip() for each in value if each is not None)
+    return tuple(dict.fromkeys(each[:MAX_TITLE_LENGTH] for each in texts if each))
 
 
 def _choice(found: YamlMapping, key: str, default: _Choice) -> _Choice:

@@ -62,7 +62,7 @@ class StoredEntry(NamedTuple):
     @property
     def version(self) -> str:
         skill = self.skill
-        said = [
+        parts = [
             skill.id,
             skill.title,
             skill.description,
@@ -74,7 +74,7 @@ class StoredEntry(NamedTuple):
             skill.extra,
         ]
         found = hashlib.blake2b(
-            json.dumps(said, sort_keys=True, default=str).encode("utf-8", "surrogatepass"),
+            json.dumps(parts, sort_keys=True, default=str).encode("utf-8", "surrogatepass"),
             digest_size=8,
         )
         for path in sorted(self.files):

@@ -206,11 +206,11 @@ def rating_of(found: YamlMapping) -> EntryRating:
 def _vote(found: YamlMapping, value: Any, path: Path) -> Vote:
     if not isinstance(value, dict):
         raise found.fault(path, "is to hold score, timestamp and rater")
-    score, rater, said = (value.get(name) for name in ("score", "rater", "timestamp"))
+    score, rater, time = (value.get(name) for name in ("score", "rater", "timestamp"))
     if isinstance(score, bool) or not isinstance(score, int) or not 1 <= score <= 5:
         raise found.fault((*path, "score"), "must be an integer from 1 to 5")
     try:
-        return Vote(read_time(said), "" if rater is None else str(rater), score)
+        return Vote(read_time(time), "" if rater is None else str(rater), score)
     except ValueError:
         raise found.fault(
             (*path, "timestamp"), "must be a time such as 2026-01-31T12:00:00Z"
@@ -256,14 +256,14 @@ def with_rating(text: str, rating: EntryRating) -> str:
 
 
 def _agrees(found: YamlMapping, rating: EntryRating) -> bool:
-    said = found.values.get(KEY)
-    if said is None:
+    votes = found.values.get(KEY)
+    if votes is None:
         return not rating.count
     return (
-        isinstance(said, dict)
-        and said.get("average") == rating.average
-        and said.get("count") == rating.count
-        and len(said.get("votes") or ()) == rating.count
+        isinstance(votes, dict)
+        and votes.get("average") == rating.average
+        and votes.get("count") == rating.count
+        and len(votes.get("votes") or ()) == rating.count
     )
 
 
@@ -388,11 +388,11 @@ def united(text: str) -> str:
 
 
 def _with_last_update(text: str) -> str:
-    said = list(_UPDATED.finditer(text))
-    if len(said) < 2:
+    times = list(_UPDATED.finditer(text))
+    if len(times) < 2:
         return text
-    last = max(said, key=lambda each: each[1].strip("'\""))
-    for each in reversed(said):
+    last = max(times, key=lambda each: each[1].strip("'\""))
+    for each in reversed(times):
         if each is not last:
             text = text[: each.start()] + text[each.end() :]
     return text

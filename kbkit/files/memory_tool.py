@@ -236,8 +236,8 @@ class MemoryTool:
             known = self._commands.get(str(given.get("command")))
             if known is None:
                 names = ", ".join(self._commands)
-                said = given.get("command")
-                raise _RefusedError(f"Error: Unknown command: {said}. It is one of {names}")
+                name = given.get("command")
+                raise _RefusedError(f"Error: Unknown command: {name}. It is one of {names}")
             return MemoryAnswer(known(given))
         except _RefusedError as refused:
             return MemoryAnswer(str(refused), is_error=True)

@@ -73,13 +73,13 @@ class ShownKnowledgeBases:
             row = knowledge_bases.get(transaction, parts[1])
             page = self._folder(row).pages[path]
             document = reading.get_document(transaction, row.id, page.uri)
-        said = {
+        texts = {
             "title": document.title,
             "source": document.uri,
             "tags": list(document.tags) or None,
             "fetched": f"{document.fetched_at:%Y-%m-%d}",
         }
-        head = front_matter({name: value for name, value in said.items() if value})
+        head = front_matter({name: value for name, value in texts.items() if value})
         return f"{head}\n{document.content}"
 
     def root(self) -> FileInfo:

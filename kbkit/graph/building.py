@@ -215,8 +215,8 @@ def _look(database: Database, kb_id: str) -> _State:
         for document, names in state.defined.items()
     }
     for document, links in state.links.items():
-        told = "\n".join(f"[[{name}]] {end}" for name, end in sorted(links.items()))
-        of_documents[document] = f"{of_documents.get(document, '')}\n{told}"
+        written = "\n".join(f"[[{name}]] {end}" for name, end in sorted(links.items()))
+        of_documents[document] = f"{of_documents.get(document, '')}\n{written}"
     for place in state.places:
         text = "\n".join(
             (

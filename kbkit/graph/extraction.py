@@ -179,10 +179,10 @@ def facts_of(
                 WEIGHTS["defined_in"],
             )
             yield from _containing(section, owner, document)
-    for told in section.stated:
-        ends = entity_id(told.source), entity_id(told.target)
+    for statement in section.stated:
+        ends = entity_id(statement.source), entity_id(statement.target)
         if ends[0] != ends[1] and all(known in section.entities for known in ends):
-            yield _fact(section, ends[0], told.name, ends[1], "stated")
+            yield _fact(section, ends[0], statement.name, ends[1], "stated")
     text = _FENCE.sub(" ", section.text)
     names = SectionNames(section.entities)
     links = list(links_of(text))

@@ -74,8 +74,8 @@ class EntityFacts:
         order = sorted(found, key=lambda known: (-lengths[known], rarity[known], known))
         chosen = [found[known] for known in order[: _SPARE * self.limit]]
         facts = [_fact(of, place) for of, place in zip(chosen, self._defined(chosen), strict=True)]
-        told = [fact for fact in facts if fact.hit is not None or len(fact.lines) > 1]
-        return Findings(facts=told[: self.limit])
+        informative = [fact for fact in facts if fact.hit is not None or len(fact.lines) > 1]
+        return Findings(facts=informative[: self.limit])
 
     def _defined(self, chosen: Sequence[Sequence[_Known]]) -> Iterator[Hit | None]:
         places = [
@@ -88,14 +88,14 @@ class EntityFacts:
         ]
         there = self.database.chunks(sorted({seq for each in places for seq, _ in each}))
         for of, each in zip(chosen, places, strict=True):
-            told = [(kb, *there[seq]) for seq, kb in each if seq in there]
-            told = [
+            pairs = [(kb, *there[seq]) for seq, kb in each if seq in there]
+            pairs = [
                 (kb, chunk, document)
-                for kb, chunk, document in told
+                for kb, chunk, document in pairs
                 if document.state is not DocumentState.GONE
             ]
             called = {name for known in of for name in (known.entity.name, *known.entity.aliases)}
-            best = min(told, key=lambda place: _distance(place[1], called), default=None)
+            best = min(pairs, key=lambda place: _distance(place[1], called), default=None)
             yield None if best is None else _hit(*best)
 
 
@@ -132,12 +132,12 @@ def _defined(
 def _fact(of: Sequence[_Known], place: Hit | None) -> Fact:
     entity = of[0].entity
     found = "" if place is None else _beginning(place.chunk.text)
-    said = next((each.entity.description for each in of if each.entity.description), found)
+    description = next((each.entity.description for each in of if each.entity.description), found)
     aliases = dict.fromkeys(name for each in of for name in each.entity.aliases)
     lines = {
         "entity: ": f"{entity.name} ({entity.type})" if entity.type else entity.name,
         "also: ": ", ".join(list(aliases)[:RELATIONS]),
-        SAID: said,
+        SAID: description,
         "relations: ": "; ".join(_relations(of)),
     }
     shown = tuple(f"{name}{value}" for name, value in lines.items() if value)

@@ -51,8 +51,8 @@ def card_text(
     parts = dict.fromkeys(each for each in names if each.casefold() != name.casefold())
     if not description and not parts:
         description = _first_text(content, found.blocks)[:DESCRIPTION_LENGTH]
-    said = ". ".join(filter(None, (name.rstrip("."), description)))
-    return " ".join(filter(None, (said, "; ".join(parts))))[:LENGTH].rstrip()
+    sentence = ". ".join(filter(None, (name.rstrip("."), description)))
+    return " ".join(filter(None, (sentence, "; ".join(parts))))[:LENGTH].rstrip()
 
 
 def expanded_text(title: str, card: str, questions: Sequence[str]) -> str:
@@ -142,10 +142,10 @@ class CardMaker:
         while True:
             with self.database.read() as transaction:
                 found = cards.outdated(transaction, self.kb_id, least, _BATCH)
-                said = expansions.of(transaction, [document.id for document in found])
+                expanded = expansions.of(transaction, [document.id for document in found])
             if not found:
                 return written
-            made = {each.id: _card(each, said.get(each.id)) for each in found}
+            made = {each.id: _card(each, expanded.get(each.id)) for each in found}
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
                 put = cards.put(transaction, self.kb_id, REVISION, made)

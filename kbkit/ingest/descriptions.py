@@ -77,9 +77,9 @@ def describe_missing(database: Database, kb_id: str) -> None:
             found = reading.undescribed(transaction, kb_id, _BATCH)
         if not found:
             return
-        said = {known.id: _description(known, known.metadata) for known in found}
+        descriptions = {known.id: _description(known, known.metadata) for known in found}
         with database.write() as transaction:
-            writing.describe_documents(transaction, kb_id, said)
+            writing.describe_documents(transaction, kb_id, descriptions)
 
 
 def correct_shared(database: Database, kb_id: str) -> None:
@@ -99,8 +99,8 @@ def correct_shared(database: Database, kb_id: str) -> None:
     for start in range(0, len(shared), _BATCH):
         with database.write() as transaction:
             found = reading.documents_of(transaction, shared[start : start + _BATCH])
-            said = {known.id: _description(known, {}) for known in found}
-            writing.describe_documents(transaction, kb_id, said)
+            descriptions = {known.id: _description(known, {}) for known in found}
+            writing.describe_documents(transaction, kb_id, descriptions)
 
 
 def _description(document: Document, metadata: Mapping[str, Any]) -> Description:

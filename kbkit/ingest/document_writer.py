@@ -124,10 +124,10 @@ class DocumentWriter(Batch):
             expected = entry.origin.expected if stored is None else stored.content_hash
             if expected is not None and expected != hashed:
                 continue
-            said = Labels() if known is None else known.labels
-            labels = entry.origin.labels or said
+            old_labels = Labels() if known is None else known.labels
+            labels = entry.origin.labels or old_labels
             document = self._document(known_as, entry, labels)
-            if (hashed, said) == (document.content_hash, labels):
+            if (hashed, old_labels) == (document.content_hash, labels):
                 same.append((document, entry.origin))
             else:
                 new.append((document, replace(entry.origin, labels=labels)))

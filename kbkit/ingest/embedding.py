@@ -236,8 +236,8 @@ class RunCounters:
         scores, self.scores = sorted(self.scores), []
         if reason := poor_site(self.fidelity(before) if scores else {}):
             worst = ", ".join(uri for _, uri in scores[:_WORST])
-            said = f"{reason} ({len(scores):,} pages measured; worst: {worst})"
-            self.warnings.append(Problem(place, said))
+            message = f"{reason} ({len(scores):,} pages measured; worst: {worst})"
+            self.warnings.append(Problem(place, message))
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -275,14 +275,14 @@ def embedded_texts(
     text: str, document: Document, chunk: Chunk, statements: Sequence[str]
 ) -> tuple[str, ...]:
     own = embedded_text(document.title, chunk.heading_path, chunk.text)
-    said = tuple(
+    facts = tuple(
         dict.fromkeys(
             embedded_text(document.title, chunk.heading_path, each) for each in statements if each
         )
     )
-    if text == CHUNK or not said:
+    if text == CHUNK or not facts:
         return (own,)
-    return said if text == "normalized" else (own, *said)
+    return facts if text == "normalized" else (own, *facts)
 
 
 def texts_of_source(source: Source, document: Document, chunk: Chunk) -> tuple[str, ...]:

@@ -143,9 +143,9 @@ def bundle_of(workspace: Workspace, caller: Caller, archive: str) -> Path:
 
 def _is_for(caller: Caller, place: Path) -> bool:
     with zipfile.ZipFile(place) as packed:
-        said = json.loads(packed.read(MANIFEST))
-    names = said["knowledge_bases"]
-    return not said["whole"] and caller.visible(names) == names
+        manifest = json.loads(packed.read(MANIFEST))
+    names = manifest["knowledge_bases"]
+    return not manifest["whole"] and caller.visible(names) == names
 
 
 def restore(

@@ -161,13 +161,13 @@ class Jobs:
             self._end(job_id, JobState.CANCELLED)
             return
         if job.attempts > ATTEMPTS:
-            said = f"its server ended {ATTEMPTS} times while it was running; start it again"
-            self._end(job_id, JobState.FAILED, problem=JobError("ServerError", said))
+            message = f"its server ended {ATTEMPTS} times while it was running; start it again"
+            self._end(job_id, JobState.FAILED, problem=JobError("ServerError", message))
             return
         task = self._tasks.get(job.kind)
         if task is None:
-            said = f"this server knows no jobs of the kind {job.kind!r}"
-            self._end(job_id, JobState.FAILED, problem=JobError("ConfigError", said))
+            message = f"this server knows no jobs of the kind {job.kind!r}"
+            self._end(job_id, JobState.FAILED, problem=JobError("ConfigError", message))
             return
         watch = _Watch(self, job_id)
         try:

@@ -177,8 +177,8 @@ def _result(kb: KnowledgeBase, report: IngestReport) -> Mapping[str, Any]:
         if known in kb.documents:
             documents.append(DocumentInfo.of(kb.documents[known], len(kb.chunks.of(known))))
     chunks = sum(document.chunks for document in documents)
-    told: Mapping[str, Any] = to_json(ImportReport(tuple(documents), chunks, report))
-    return told
+    values: Mapping[str, Any] = to_json(ImportReport(tuple(documents), chunks, report))
+    return values
 
 
 def _problems(report: IngestReport) -> str:

@@ -21,8 +21,8 @@ def doctor(
     on_progress: OnProgress,
     stop: Callable[[], bool],
 ) -> Mapping[str, Any]:
-    told: Mapping[str, Any] = to_json(workspace.doctor())
-    return told
+    values: Mapping[str, Any] = to_json(workspace.doctor())
+    return values
 
 
 def evaluate(
@@ -56,8 +56,8 @@ def evaluated(
         wait=arguments.get("improve", False),
         on_progress=on_progress,
     )
-    told: Mapping[str, Any] = to_json(found.to_dict())
-    return told
+    values: Mapping[str, Any] = to_json(found.to_dict())
+    return values
 
 
 def tune(
@@ -85,8 +85,8 @@ def tune(
         )
     except Stopped:
         return {}
-    told: Mapping[str, Any] = to_json(report.to_dict())
-    return told
+    values: Mapping[str, Any] = to_json(report.to_dict())
+    return values
 
 
 def _ground_truth(arguments: Mapping[str, Any]) -> list[Question] | Judgements | None:

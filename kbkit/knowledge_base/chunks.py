@@ -206,9 +206,9 @@ def _write(place: str | Path, rows: Iterable[Row], columns: Mapping[str, str]) -
     write = {".jsonl": _write_lines, ".parquet": _write_parquet}.get(path.suffix.lower())
     if write is None:
         raise ConfigError(f"{place}: name a file that ends with .jsonl or .parquet")
-    told = ({name: row.get(name) for name in columns} for row in rows)
+    selected = ({name: row.get(name) for name in columns} for row in rows)
     with _draft(path) as stream:
-        return write(stream, told, columns)
+        return write(stream, selected, columns)
 
 
 @contextmanager
@@ -230,8 +230,8 @@ def _write_lines(stream: IO[bytes], rows: Iterable[Row], columns: Mapping[str, s
     count = 0
     for row in rows:
         count += 1
-        told = {name: value for name, value in row.items() if value is not None}
-        stream.write(json.dumps(told, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+        values = {name: value for name, value in row.items() if value is not None}
+        stream.write(json.dumps(values, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
     return count
 
 

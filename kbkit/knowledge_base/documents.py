@@ -86,10 +86,10 @@ class Documents(DocumentCollection):
             metadata=check_json("metadata", dict(metadata or {})),
         )
         with self._database.read() as transaction:
-            said = writing.labels(transaction, self._handle.id, document.uri)
+            own_labels = writing.labels(transaction, self._handle.id, document.uri)
         labels = Labels(
-            said.document_type if document_type is None else None,
-            said.tags if tags is None else None,
+            own_labels.document_type if document_type is None else None,
+            own_labels.tags if tags is None else None,
         )
         added = self._put(document, Origin(labels=labels))
         assert added is not None
@@ -270,11 +270,11 @@ class Documents(DocumentCollection):
 
     def _origin(self, old: Document, given: Labels, stored: Document | None) -> Origin:
         with self._database.read() as transaction:
-            said = writing.labels(transaction, self._handle.id, old.uri)
+            own_labels = writing.labels(transaction, self._handle.id, old.uri)
             source_id, run_id = writing.origin(transaction, old.id)
         labels = Labels(
-            given.document_type or said.document_type,
-            said.tags if given.tags is None else given.tags,
+            given.document_type or own_labels.document_type,
+            own_labels.tags if given.tags is None else given.tags,
         )
         return Origin(source_id, run_id, labels=labels, stored=stored, expected=old.content_hash)
 

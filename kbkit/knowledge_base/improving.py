@@ -209,7 +209,7 @@ class Improving:
         texts: list[str] = []
         with database.read() as transaction:
             left, chunks = cards.counts(transaction, row.id, model.fingerprint)[1], 0
-            said = list(cards.lacking(transaction, row.id, model.fingerprint).values())
+            lacking = list(cards.lacking(transaction, row.id, model.fingerprint).values())
             if embedder.fingerprint != row.embedder:
                 find = (transaction, row.id, embedder.fingerprint)
                 chunks = pending_vectors.count_without(*find)
@@ -220,7 +220,7 @@ class Improving:
                 some = _some(statement_vectors.lacking(transaction, row.id, spec.text, chunks))
             for chunk, document in reading.get_chunks(transaction, some).values():
                 texts.append(embedded_text(document.title, chunk.heading_path, chunk.text))
-        seconds = left * _seconds(model, _some(said)) + chunks * _seconds(embedder, texts)
+        seconds = left * _seconds(model, _some(lacking)) + chunks * _seconds(embedder, texts)
         numbers = left * model.dimensions + chunks * embedder.dimensions
         running = self.left.running
         return Improvement(left, chunks, round(seconds, 3), round(4e-6 * numbers, 1), running)

@@ -143,11 +143,11 @@ def without_anchors(text: str) -> str:
     parts = []
     end = 0
     for block in blocks(text):
-        said = text[block.start : block.end]
-        bare = text_anchor(block, said)[0]
+        source = text[block.start : block.end]
+        bare = text_anchor(block, source)[0]
         if block.kind is Kind.HEADING and split_anchor(block.title)[1]:
-            bare = _ANCHOR.sub("", said, count=1)
-        if bare != said:
+            bare = _ANCHOR.sub("", source, count=1)
+        if bare != source:
             parts.append(text[end : block.start])
             parts.append(bare)
             end = block.end
@@ -235,10 +235,10 @@ def opening_words(markdown: str, *, from_top: bool = False) -> str:
                 return ""
             heading = heading or _shortened(inline_text(title))
             continue
-        said, anchor = text_anchor(block, text[block.start : block.end])
+        source, anchor = text_anchor(block, text[block.start : block.end])
         if anchor and not first and not heading:
             return ""
-        for line in _lines(block, said):
+        for line in _lines(block, source):
             words = _shortened(line)
             if len(words.split()) >= _ENOUGH or len(words) > MAX_LENGTH // 2:
                 return words

@@ -167,8 +167,8 @@ def add(tools: Tools) -> None:
     ) -> Annotated[CallToolResult, DroppedCollection]:
         """Move a collection to the trash, from which a person can restore it."""
         tools.workspace.delete(_own(tools, collection_name))
-        said = f"{collection_name} is in the trash; a person can bring it back."
-        return result(replies.Reply(said, {"collection_name": collection_name}))
+        message = f"{collection_name} is in the trash; a person can bring it back."
+        return result(replies.Reply(message, {"collection_name": collection_name}))
 
     @tools.write(destructive=True, idempotent=False)
     def delete_kb_documents(
@@ -186,8 +186,10 @@ def add(tools: Tools) -> None:
 
         kb = tools.workspace[_own(tools, collection_name)]
         deleted = delete_together(kb.documents, ids)
-        said = f"{deleted} of {collection_name} in the trash."
-        return result(replies.Reply(said, {"collection_name": collection_name, "deleted": deleted}))
+        message = f"{deleted} of {collection_name} in the trash."
+        return result(
+            replies.Reply(message, {"collection_name": collection_name, "deleted": deleted})
+        )
 
 
 def _created(

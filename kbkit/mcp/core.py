@@ -208,5 +208,7 @@ def _document(tools: Tools, name: str, kb_name: str) -> tuple[str, Document, str
                 missing.append(error)
     if len(kbs) == 1:
         raise missing[0]
-    said = f"no knowledge base has a document of the source {name[:200]!r}; take one from a search"
-    raise NotFoundError(said)
+    message = (
+        f"no knowledge base has a document of the source {name[:200]!r}; take one from a search"
+    )
+    raise NotFoundError(message)

@@ -123,8 +123,8 @@ def add(tools: Tools) -> None:
     def kb_delete(*, path: FilePath) -> Annotated[CallToolResult, WrittenFile]:
         """Move a file or a folder to the trash, from which a person can restore it."""
         deleted = tools.workspace.files.delete(path)
-        said = f"{deleted.path} is in the trash."
-        return result(replies.Reply(said, {"path": deleted.path, "version": ""}))
+        message = f"{deleted.path} is in the trash."
+        return result(replies.Reply(message, {"path": deleted.path, "version": ""}))
 
 
 def _below(tree: FileTree) -> Iterator[FileInfo]:

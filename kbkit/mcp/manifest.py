@@ -50,7 +50,7 @@ def manifest() -> str:
     initialized["serverInfo"]["version"] = ""
     for found in (discovered, listed):
         found["_meta"][f"{_META}serverInfo"]["version"] = ""
-    said = {
+    values = {
         "versions": list(HANDSHAKE_PROTOCOL_VERSIONS),
         "modern": list(MODERN_PROTOCOL_VERSIONS),
         "initialize": initialized,
@@ -58,7 +58,7 @@ def manifest() -> str:
         "list": listed,
         "tools": tools,
     }
-    return json.dumps(said, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
 
 
 def answers(

@@ -67,8 +67,8 @@ def add(tools: Tools) -> None:
             "old_path": old_path,
             "new_path": new_path,
         }
-        said = {name: value for name, value in given.items() if value is not None}
-        answer = tools.workspace.files.memory_tool().handle(said)
+        values = {name: value for name, value in given.items() if value is not None}
+        answer = tools.workspace.files.memory_tool().handle(values)
         if answer.is_error:
             raise ToolError(str(answer))
         return result(

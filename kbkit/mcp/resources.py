@@ -191,8 +191,8 @@ def _read_cursor(cursor: str) -> tuple[str, str | None]:
         if not isinstance(name, str) or not isinstance(after, str | None):
             raise ValueError("no cursor")
     except (ValueError, TypeError, binascii.Error, RecursionError):
-        said = "cursor: is not from a list; leave it out to start again"
-        raise MCPError(code=INVALID_PARAMS, message=said) from None
+        message = "cursor: is not from a list; leave it out to start again"
+        raise MCPError(code=INVALID_PARAMS, message=message) from None
     return name, after
 
 

@@ -97,8 +97,8 @@ def _fault(error: Exception) -> ErrorData:
     )
     if "json_invalid" in kinds:
         return ErrorData(code=PARSE_ERROR, message="the line is not JSON; send one message a line")
-    said = 'the line is no message of JSON-RPC 2.0: {"jsonrpc": "2.0", "id": ..., "method": ...}'
-    return ErrorData(code=INVALID_REQUEST, message=said)
+    message = 'the line is no message of JSON-RPC 2.0: {"jsonrpc": "2.0", "id": ..., "method": ...}'
+    return ErrorData(code=INVALID_REQUEST, message=message)
 
 
 def _add_files(tools: Tools) -> None:
@@ -162,8 +162,8 @@ class WorkspaceServer(MCPServer[Any]):
         page = Page(str((ctx.params or {}).get("cursor") or ""))
         current_page.set(page)
         if page.cursor and ctx.method in _WHOLE_LISTS:
-            said = f"cursor: {ctx.method} gives all at once, and no cursor; leave it out"
-            raise MCPError(code=INVALID_PARAMS, message=said)
+            message = f"cursor: {ctx.method} gives all at once, and no cursor; leave it out"
+            raise MCPError(code=INVALID_PARAMS, message=message)
         if ctx.method.startswith(_READING) and "read" not in current_caller.get().scopes:
             raise MCPError(code=INVALID_REQUEST, message=f"{ctx.method}: needs the scope 'read'")
         try:
@@ -257,13 +257,15 @@ class WorkspaceServer(MCPServer[Any]):
         """The prompt of a name."""
         known = [prompt.name for prompt in await self.list_prompts()]
         if name not in known or arguments:
-            said = f"there is no prompt {name[:80]!r} with arguments; there is {', '.join(known)}"
-            raise MCPError(code=INVALID_PARAMS, message=said)
+            message = (
+                f"there is no prompt {name[:80]!r} with arguments; there is {', '.join(known)}"
+            )
+            raise MCPError(code=INVALID_PARAMS, message=message)
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
-            said = reason(error)
-            raise MCPError(code=INTERNAL_ERROR, message=said) from error
+            message = reason(error)
+            raise MCPError(code=INTERNAL_ERROR, message=message) from error
 
     async def _complete(
         self,

@@ -79,8 +79,8 @@ class Skills(Extension):
         self, ctx: ServerRequestContext[Any, Any], params: GetSkillParams
     ) -> dict[str, Any]:
         if not params.uri:
-            said = f"uri: is missing; give that of a skill, {SCHEME}SLUG/{FILE}"
-            raise MCPError(code=INVALID_PARAMS, message=said)
+            message = f"uri: is missing; give that of a skill, {SCHEME}SLUG/{FILE}"
+            raise MCPError(code=INVALID_PARAMS, message=message)
         try:
             slug, path = _parts(params.uri)
             if path != FILE:

@@ -170,8 +170,8 @@ def _of_object(item: Mapping[str, Any], name: str) -> SourceDocument:
         fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(part)[:40] for part in fault["loc"])
         known = ", ".join(GivenDocument.__annotations__)
-        said = f"is not known; there are {known}" if "extra" in fault["type"] else fault["msg"]
-        raise ConfigError(f"{name}.{place}: {said}") from None
+        message = f"is not known; there are {known}" if "extra" in fault["type"] else fault["msg"]
+        raise ConfigError(f"{name}.{place}: {message}") from None
     content = _clean(given.get("content", ""))
     if not content.strip():
         raise ConfigError(f"{name}.content: is missing or empty")
@@ -235,9 +235,11 @@ def store(
     """Add documents to a knowledge base, all in one moment."""
     from kbkit.knowledge_base import ingestion_of
 
-    told = _Told(work, len(documents))
-    report = ingestion_of(kb).take_whole(documents.values(), on_progress=told, stop=work.cancelled)
-    return told.ended(report)
+    progress = _Told(work, len(documents))
+    report = ingestion_of(kb).take_whole(
+        documents.values(), on_progress=progress, stop=work.cancelled
+    )
+    return progress.ended(report)
 
 
 def create(
@@ -251,16 +253,16 @@ def create(
     """Create a knowledge base together with its documents."""
     from kbkit.workspace import create_whole
 
-    told = _Told(work, len(documents))
+    progress = _Told(work, len(documents))
     report = create_whole(
         workspace,
         name,
         documents.values(),
         description=description,
-        on_progress=told,
+        on_progress=progress,
         stop=work.cancelled,
     )
-    return told.ended(report)
+    return progress.ended(report)
 
 
 class _Told:

@@ -282,11 +282,11 @@ def explained(name: str, error: ToolError, declared: Mapping[str, Declared], mos
     cause = error.__cause__
     if isinstance(cause, ValidationError):
         properties = declared[name].tool.parameters
-        said = f"{name}: " + "; ".join(
+        message = f"{name}: " + "; ".join(
             _fault(each, properties)
             for each in cause.errors(include_url=False, include_input=False, include_context=False)
         )
-        return replies.shortened(said, most)
+        return replies.shortened(message, most)
     return replies.problem_text(cause if isinstance(cause, KbkitError) else error, most)
 
 

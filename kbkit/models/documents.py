@@ -62,8 +62,8 @@ _VERSION = re.compile(rf"https?://[^/?#]*(?:/[^/?#]*)*?/({_NUMBER}|v\d{{1,3}})/"
 
 def version_of(uri: str, metadata: Mapping[str, Any]) -> str:
     """Return the version that a document is about, such as ``3.12``; ``""`` if unknown."""
-    if said := metadata.get("version"):
-        return str(said)
+    if version := metadata.get("version"):
+        return str(version)
     found = _VERSION.match(uri)
     return found[1].removeprefix("v") if found else ""
 
@@ -111,10 +111,10 @@ class SourceDocument:
 
     def __post_init__(self) -> None:
         for name in ("uri", "title", "content", "note"):
-            said = getattr(self, name)
-            if not isinstance(said, str):
-                raise ConfigError(f"SourceDocument: {name}={said!r}: give a text")
-            object.__setattr__(self, name, valid(said))
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                raise ConfigError(f"SourceDocument: {name}={value!r}: give a text")
+            object.__setattr__(self, name, valid(value))
         object.__setattr__(self, "tags", tuple(valid(str(tag)) for tag in self.tags))
         with suppress(RecursionError):  # nested too deeply to be stored, which is told then
             object.__setattr__(self, "metadata", valid_values(self.metadata))

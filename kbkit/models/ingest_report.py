@@ -93,8 +93,8 @@ class IngestReport(Value):
             ("chunks", f"{self.chunks_embedded:,} embedded, {self.chunks_removed:,} removed"),
             ("fetched", f"{self.fetched:,}"),
         ]
-        told = (("failed", self.failed), ("skipped", self.skipped), ("note", self.notes))
-        for label, problems in told:
+        kinds = (("failed", self.failed), ("skipped", self.skipped), ("note", self.notes))
+        for label, problems in kinds:
             lines += ((label, line) for line in by_reason(problems))
         if self.fidelity:
             lines.append(("read", _fidelity_line(self.fidelity)))

@@ -536,13 +536,13 @@ def latest_scores(ratings: Iterable[Rating]) -> Scores:
 def latest_of(given: Iterable[ChunkScore]) -> Scores:
     wordings: dict[str, str] = {}
     scores: Scores = {}
-    for said in given:
-        key = fold_query(said.query)
+    for each in given:
+        key = fold_query(each.query)
         if not key:
             continue
-        query = wordings.setdefault(key, " ".join(said.query.split()))
+        query = wordings.setdefault(key, " ".join(each.query.split()))
         chunks = scores.setdefault(query, {})
-        chunks.setdefault(said.chunk_id, {})[said.rater] = said.score
+        chunks.setdefault(each.chunk_id, {})[each.rater] = each.score
     return scores
 
 

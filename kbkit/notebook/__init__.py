@@ -140,10 +140,10 @@ def _write(notebook: NotebookNode, path: Path) -> None:
 
 
 def _failure(path: Path, index: int, name: str, message: str) -> str:
-    said = " ".join(_ANSI.sub("", message).split())
-    if len(said) > _MAX_LENGTH:
-        said = said[:_MAX_LENGTH] + "…"
+    line = " ".join(_ANSI.sub("", message).split())
+    if len(line) > _MAX_LENGTH:
+        line = line[:_MAX_LENGTH] + "…"
     return (
-        f"{path}: cell {index + 1} failed: {name}: {said}. Open the notebook to see it; "
+        f"{path}: cell {index + 1} failed: {name}: {line}. Open the notebook to see it; "
         "the output of earlier cells is kept there"
     )

@@ -83,18 +83,18 @@ def details(entry: Entry, rater: str) -> dict[str, Any]:
 
 
 def fields(entry: Entry) -> dict[str, str]:
-    said = {name: str(getattr(entry, name)) for name in _TEXTS}
-    return {**said, "tags": ", ".join(entry.tags), "version": entry.version}
+    texts = {name: str(getattr(entry, name)) for name in _TEXTS}
+    return {**texts, "tags": ", ".join(entry.tags), "version": entry.version}
 
 
 def values_of(message: Mapping[str, Any], *, new: bool) -> dict[str, Any]:
-    said: dict[str, Any] = {name: text_in(message, name) for name in _TEXTS}
-    if not said["title"].strip():
+    texts: dict[str, Any] = {name: text_in(message, name) for name in _TEXTS}
+    if not texts["title"].strip():
         raise ConfigError("title: is empty; describe the entry in one line")
-    said["tags"] = [tag for tag in map(str.strip, text_in(message, "tags").split(",")) if tag]
+    texts["tags"] = [tag for tag in map(str.strip, text_in(message, "tags").split(",")) if tag]
     if new:
-        said["slug"] = text_in(message, "slug").strip()
-    return said
+        texts["slug"] = text_in(message, "slug").strip()
+    return texts
 
 
 def _file(file: EntryFile) -> dict[str, Any]:
@@ -303,11 +303,11 @@ class EntriesPanel(Panel):
         values = values_of(message, new=False)
         changed = self._entries.update(slug, **values, if_match=version)
         if changed.version != before.version:
-            said = fields(before)
+            form = fields(before)
 
             def restore() -> str:
-                told = values_of(said, new=False)
-                self._entries.update(slug, **told, if_match=changed.version)
+                given_values = values_of(form, new=False)
+                self._entries.update(slug, **given_values, if_match=changed.version)
                 return f"Taken back: {before.title} as it was"
 
             self._undo.append((f"changing {before.title}", restore))

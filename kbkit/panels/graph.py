@@ -141,14 +141,14 @@ def _aliases(entity: Entity) -> list[str]:
 
 def _facts(entity: Entity) -> list[tuple[str, str]]:
     named = f"{pluralize(entity.chunks, 'passage')} of {pluralize(entity.documents)}"
-    told = [("Named in", named)]
+    lines = [("Named in", named)]
     if entity.made_by and entity.updated_at:
         who = render.plain(entity.made_by, _NAME)
-        told.append(("Changed", f"{entity.updated_at:%Y-%m-%d %H:%M} by {who}"))
+        lines.append(("Changed", f"{entity.updated_at:%Y-%m-%d %H:%M} by {who}"))
     for name, value in list(entity.properties.items())[:_MAX_PROPERTIES]:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        told.append((render.plain(name, 80), render.plain(text, _PROPERTY)))
-    return told
+        lines.append((render.plain(name, 80), render.plain(text, _PROPERTY)))
+    return lines
 
 
 def _neighbor(step: Step) -> dict[str, Any]:

@@ -81,21 +81,23 @@ class EntityMentions:
 
 
 def entity_mentions(transaction: Transaction, kb_id: str, snapshot: Snapshot) -> EntityMentions:
-    said = reading.mentions(transaction, kb_id)
-    subjects = reading.names(transaction) if said else {}
+    mentioned = reading.mentions(transaction, kb_id)
+    subjects = reading.names(transaction) if mentioned else {}
     groups: dict[str, list[str]] = {}
-    for known in said:
+    for known in mentioned:
         subject = subjects.get(known)
         if subject and subject.kind is SubjectKind.ENTITY and plain(subject.name):
             groups.setdefault(subject.root, []).append(known)
     names, aliases, documents = {}, {}, {}
     for root, held in groups.items():
-        called, *others = sorted(held, key=lambda known: (-len(said[known]), known != root, known))
-        if root in held and 2 * len(said[root]) >= len(said[called]):
+        called, *others = sorted(
+            held, key=lambda known: (-len(mentioned[known]), known != root, known)
+        )
+        if root in held and 2 * len(mentioned[root]) >= len(mentioned[called]):
             called, others = root, [known for known in held if known != root]
         names[root] = plain(subjects[called].name)
         aliases[root] = tuple(sorted({plain(subjects[known].name) for known in others}))
-        seqs = np.array(sorted({seq for known in held for seq in said[known]}), np.int64)
+        seqs = np.array(sorted({seq for known in held for seq in mentioned[known]}), np.int64)
         rows = np.minimum(np.searchsorted(snapshot.seqs, seqs), max(len(snapshot.seqs) - 1, 0))
         there = rows[snapshot.seqs[rows] == seqs] if len(snapshot.seqs) else rows[:0]
         owners, counts = np.unique(snapshot.owners[there], return_counts=True)

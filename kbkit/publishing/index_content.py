@@ -73,10 +73,10 @@ def _subjects(
     Those are the ones that the fewest other chunks name, as in
     `kbkit.stores.catalog.chunk_annotations.summaries`.
     """
-    said = reading.mentions(transaction, kb_id)
+    mentioned = reading.mentions(transaction, kb_id)
     names = reading.names(transaction)
     rows: dict[str, Integers] = {}
-    for known, found in said.items():
+    for known, found in mentioned.items():
         there = [numbers[seq] for seq in found if seq in numbers]
         if there and known in names:
             rows[known] = np.sort(np.array(there, np.int64))

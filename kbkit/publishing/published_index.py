@@ -309,7 +309,7 @@ class PublishedIndex:
     def _hit(self, row: int, score: float) -> PublishedHit:
         number = bisect_right(self._columns.texts, row) - 1
         shown = self._shard(f"x/{number}")
-        text, heading, anchor, *said = shown["x"][row - self._columns.texts[number]]
+        text, heading, anchor, *rest = shown["x"][row - self._columns.texts[number]]
         owner = int(self._columns.owners[row])
         page, title = next((page, title) for n, page, title in shown["d"] if n == owner)
         return PublishedHit(
@@ -321,8 +321,8 @@ class PublishedIndex:
             heading,
             anchor,
             text,
-            list(Frame)[said[0] - 1] if said and said[0] else None,
-            tuple(said[1:2] and said[1]),
+            list(Frame)[rest[0] - 1] if rest and rest[0] else None,
+            tuple(rest[1:2] and rest[1]),
         )
 
     def _shard(self, name: str) -> Mapping[str, Any]:

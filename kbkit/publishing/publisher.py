@@ -113,8 +113,8 @@ class StoredDocuments:
 
 
 def _labelled(document: Document) -> Document:
-    said = [document.metadata.get("category"), document.metadata.get("status")]
-    more = [each for each in said if isinstance(each, str) and each not in ("", "active")]
+    labels = [document.metadata.get("category"), document.metadata.get("status")]
+    more = [each for each in labels if isinstance(each, str) and each not in ("", "active")]
     return replace(document, tags=tuple(dict.fromkeys((*document.tags, *more))))
 
 

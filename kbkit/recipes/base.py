@@ -71,14 +71,14 @@ def find_problems(error: ValidationError, kind: Any) -> list[Problem]:
     left, items = len(items) - _MAX, items[:_MAX]
     found = [_problem(item, kind) for item in items]
     misspelt = {(problem.location[:-1], problem.meant) for problem in found if problem.meant}
-    told = [
+    lines = [
         problem
         for problem, item in zip(found, items, strict=True)
         if not (item["type"] in _OF_THE_WHOLE and any(_is_inside(p, problem) for p in found))
         and not (item["type"] == "missing" and (item["loc"][:-1], item["loc"][-1]) in misspelt)
     ]
     more = f"has {left:,} more problems; mend those above first"
-    return told if left <= 0 else [*told, Problem((), "", more)]
+    return lines if left <= 0 else [*lines, Problem((), "", more)]
 
 
 def _is_inside(one: Problem, other: Problem) -> bool:
@@ -228,10 +228,10 @@ class Spec(BaseModel):
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         schema = handler(core_schema)
-        told = meanings(cls)
+        help_texts = meanings(cls)
         for name, key in handler.resolve_ref_schema(schema).get("properties", {}).items():
-            if name in told:
-                key.setdefault("description", told[name])
+            if name in help_texts:
+                key.setdefault("description", help_texts[name])
         return schema
 
     # pydantic need not call it for the parts of a part, whose problems it collects
@@ -241,7 +241,7 @@ class Spec(BaseModel):
 @cache
 def meanings(kind: type[Spec]) -> Mapping[str, str]:
     """Return the meaning of each key of a recipe's part, from the source."""
-    told: dict[str, str] = {}
+    help_texts: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         if not issubclass(each, Spec) or each is Spec:
             continue
@@ -253,8 +253,8 @@ def meanings(kind: type[Spec]) -> Mapping[str, str]:
                     ast.AnnAssign(target=ast.Name(id=name)),
                     ast.Expr(value=ast.Constant(value=str(said))),
                 ):
-                    told[name] = inspect.cleandoc(said)
-    return told
+                    help_texts[name] = inspect.cleandoc(said)
+    return help_texts
 
 
 def check_license(stated: str) -> str:

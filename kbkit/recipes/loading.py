@@ -141,11 +141,11 @@ def parse_source(values: Mapping[str, Any]) -> AnySource:
     try:
         source: AnySource = TypeAdapter(AnySource).validate_python(values)
     except ValidationError as error:
-        told = "\n".join(map(str, find_problems(error, AnySource)))
+        lines = "\n".join(map(str, find_problems(error, AnySource)))
         if any(fault["type"] == "value_error" for fault in error.errors()):
             # no schema can say it; the others may be of forms that were not meant
-            raise ImpossibleError(told) from None
-        raise ConfigError(told) from None
+            raise ImpossibleError(lines) from None
+        raise ConfigError(lines) from None
     return source
 
 

@@ -314,8 +314,8 @@ class KnowledgeBaseSpec(VersionedSpec):
         if "text" not in embedding.model_fields_set:
             embedding = embedding.model_copy(update={"text": self.embedding.text})
         if self.retrieval.dense_weight in (_MODEL_DENSE_WEIGHT, RetrievalSpec().dense_weight):
-            told = self.retrieval.model_dump(exclude={"dense_weight"})
-            values["retrieval"] = RetrievalSpec(**told)
+            settings = self.retrieval.model_dump(exclude={"dense_weight"})
+            values["retrieval"] = RetrievalSpec(**settings)
         return KnowledgeBaseSpec(**{**values, "embedding": embedding})
 
     @field_validator("card_embedding")
@@ -340,8 +340,8 @@ class KnowledgeBaseSpec(VersionedSpec):
 
     @model_validator(mode="after")
     def _weigh_vectors(self) -> Self:
-        told = "dense_weight" in self.retrieval.model_fields_set
-        if not told and not isinstance(self.embedding, StaticEmbedding):
+        explicit = "dense_weight" in self.retrieval.model_fields_set
+        if not explicit and not isinstance(self.embedding, StaticEmbedding):
             weighed = self.retrieval.model_copy(update={"dense_weight": _MODEL_DENSE_WEIGHT})
             object.__setattr__(self, "retrieval", weighed)  # the one moment when it may change
         return self

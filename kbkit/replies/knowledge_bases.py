@@ -52,8 +52,8 @@ def usage_text(
     budget: Budget,
 ) -> str:
     quotes = Quotes()
-    said = "\n".join(f"- `{name}` {use}." for name, use in tools.items())
-    head = f"{rules}\n\n{said}\n\n{quotes.note}"
+    uses = "\n".join(f"- `{name}` {use}." for name, use in tools.items())
+    head = f"{rules}\n\n{uses}\n\n{quotes.note}"
     roots = [cut(one_line(folder), LINE_TOKENS) for folder in folders]
     named = ", ".join(f"{folder}/" for folder in roots[:_MAX_FOLDERS])
     left = len(roots) - _MAX_FOLDERS
@@ -107,16 +107,16 @@ def collection_reply(
 
 def added_reply(name: str, report: IngestReport, skipped: list[Problem]) -> Reply:
     left = [*skipped, *report.failed, *report.skipped]
-    told = [
+    left_out = [
         cut(one_line(f"{each.uri}: {each.reason}"), LINE_TOKENS) for each in left[:_MAX_SKIPPED]
     ]
     if len(left) > _MAX_SKIPPED:
-        told.append(f"and {len(left) - _MAX_SKIPPED:,} more")
+        left_out.append(f"and {len(left) - _MAX_SKIPPED:,} more")
     added = pluralize(report.new, "new document")
     text = f"{name}: {added}, {report.changed:,} changed, {report.same:,} as they were"
     text += f"; {pluralize(report.chunks_added, 'chunk')} to search now."
-    if told:
-        text += "\nLeft out:\n" + "\n".join(f"- {line}" for line in told)
+    if left_out:
+        text += "\nLeft out:\n" + "\n".join(f"- {line}" for line in left_out)
     return Reply(
         text,
         {
@@ -125,7 +125,7 @@ def added_reply(name: str, report: IngestReport, skipped: list[Problem]) -> Repl
             "changed": report.changed,
             "same": report.same,
             "chunks": report.chunks_added,
-            "left_out": told,
+            "left_out": left_out,
         },
     )
 

@@ -52,14 +52,14 @@ def search_reply(
     quotes, now = Quotes(), datetime.now(UTC)
     found = excerpts(hits, start + limit + 1)
     notes = [cut(one_line(note), LINE_TOKENS) for note in hits.notes[:_MAX_NOTES]]
-    told = [quotes.text("note", note) for note in notes]
+    noted = [quotes.text("note", note) for note in notes]
     frame = {
         "note": quotes.note,
         "results": [],
         "notes": [quotes.value(note) for note in notes],
         "next_cursor": "",
     }
-    budget.take("\n\n".join([quotes.note, *told]), frame)
+    budget.take("\n\n".join([quotes.note, *noted]), frame)
     passages = [
         _Passage(
             str(number),
@@ -86,18 +86,18 @@ def search_reply(
     end = start + len(shown)
     cursor = write_cursor(end) if shown and len(found) > end else ""
     parts = [part for part, _ in shown]
-    text = "\n\n".join([quotes.note, *parts, *told]) if parts or told else NOTHING
+    text = "\n\n".join([quotes.note, *parts, *noted]) if parts or noted else NOTHING
     results = [values for _, values in shown]
     return Reply(with_cursor(text, cursor), frame | {"results": results, "next_cursor": cursor})
 
 
 def citation_values(citation: Citation, quotes: Quotes, *, short: bool = False) -> dict[str, Any]:
-    said = source_of(citation, short=short)
-    headings = [said.pop(name) for name in ("title", "section") if name in said]
-    del said["fetched"]
+    source = source_of(citation, short=short)
+    headings = [source.pop(name) for name in ("title", "section") if name in source]
+    del source["fetched"]
     return {
         "title": quotes.value(" > ".join(headings)),
-        **said,
+        **source,
         "fetched_at": f"{citation.fetched_at:%Y-%m-%d}",
         "state": citation.state.value,
     }
@@ -121,8 +121,8 @@ class _Passage:
     ) -> tuple[str, dict[str, Any]]:
         text = self.text if length is None else cut_at(self.text, length)
         more = {"chunk_id": self.chunk_id} if self.chunk_id else {}
-        said = source_of(self.citation, short=short) | more
-        lines = "\n".join(f"{name}: {value}" for name, value in said.items())
+        source = source_of(self.citation, short=short) | more
+        lines = "\n".join(f"{name}: {value}" for name, value in source.items())
         values = citation_values(self.citation, quotes, short=short) | more
         return (
             quotes.text(self.number, f"{lines}\n\n{text}"),
@@ -207,7 +207,7 @@ def document_reply(
     source = cut(one_line(found.uri), _SOURCE_TOKENS)
     fetched = f"{found.fetched_at:%Y-%m-%d}"
     version = cut(one_line(found.version), LINE_TOKENS) or "unknown"
-    said = [
+    facts = [
         f"title: {title}",
         f"source: {source}",
         f"kb: {kb}",
@@ -217,7 +217,7 @@ def document_reply(
     return part_reply(
         found.content[begin:end],
         name="1",
-        said="\n".join(said),
+        said="\n".join(facts),
         start=start,
         budget=budget,
         first_line=found.content.count("\n", 0, begin) + 1,
@@ -266,8 +266,8 @@ def index_reply(
 
     def row(document: Document) -> tuple[str, dict[str, Any]]:
         title = cut(one_line(document.title), LINE_TOKENS).translate(_BRACKETS)
-        said = cut(one_line(document.description), LINE_TOKENS)
-        return f"- [{title}]({address(document)})" + f": {said}" * bool(said), {}
+        description = cut(one_line(document.description), LINE_TOKENS)
+        return f"- [{title}]({address(document)})" + f": {description}" * bool(description), {}
 
     return listing(
         map(row, documents),

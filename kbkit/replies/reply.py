@@ -223,7 +223,7 @@ def listing(
     frame = {**(more or {}), name: [], "next_cursor": ""}
     budget.take(f"{head}\n\n{foot}\n\n{_TOO_LONG}", frame)
     lines: list[str] = []
-    told: list[Mapping[str, Any]] = []
+    shown: list[Mapping[str, Any]] = []
     cursor = ""
     for line, values in islice(iter(rows), start, None):
         if len(lines) == limit:
@@ -231,7 +231,7 @@ def listing(
             break
         if budget.takes(line, values):
             lines.append(line)
-            told.append(values)
+            shown.append(values)
         elif lines:
             cursor = write_cursor(start + len(lines))
             break
@@ -239,4 +239,4 @@ def listing(
             lines.append(_TOO_LONG)
     parts = [head, "\n".join(lines), foot] if lines else [nothing]
     text = "\n\n".join(part for part in parts if part)
-    return Reply(with_cursor(text, cursor), frame | {name: told, "next_cursor": cursor})
+    return Reply(with_cursor(text, cursor), frame | {name: shown, "next_cursor": cursor})

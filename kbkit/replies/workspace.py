@@ -47,12 +47,12 @@ def entry_reply(entry: Entry, *, start: int, budget: Budget) -> Reply:
     paths = [cut(one_line(file.path), LINE_TOKENS) for file in entry.files]
     files = cut(", ".join(paths[:_MAX_FILES]), 2 * LINE_TOKENS)
     left = f" and {len(paths) - _MAX_FILES} more" if len(paths) > _MAX_FILES else ""
-    said = [_line(entry), f"updated: {entry.updated_at:%Y-%m-%d}"]
-    said += [f"files: {files}{left}"] if files else []
+    lines = [_line(entry), f"updated: {entry.updated_at:%Y-%m-%d}"]
+    lines += [f"files: {files}{left}"] if files else []
     return part_reply(
         entry.prompt,
         name=entry.slug,
-        said="\n".join(said),
+        said="\n".join(lines),
         start=start,
         budget=budget,
         quoted=("title",),
@@ -125,8 +125,8 @@ def memory_reply(answer: str, *, quoted: bool, start: int, budget: Budget) -> Re
         return part_reply(
             answer, name="memory", said="", values={}, start=start, budget=budget, numbered=False
         )
-    said = shortened(answer, budget.room // 2 - 40)
-    return Reply(said, {"note": "", "text": said, "next_cursor": ""})
+    text = shortened(answer, budget.room // 2 - 40)
+    return Reply(text, {"note": "", "text": text, "next_cursor": ""})
 
 
 _MAX_ALIASES = 5
@@ -157,9 +157,9 @@ def steps_reply(found: Iterable[Step], *, start: int, limit: int, budget: Budget
 def relation_reply(relation: Relation, names: Mapping[Target, str]) -> Reply:
     quotes = Quotes()
     source, target = (_short(names.get(end, end.id)) for end in (relation.source, relation.target))
-    said = f"{source} --{_short(relation.name)}--> {target}"
+    line = f"{source} --{_short(relation.name)}--> {target}"
     return Reply(
-        f"Related.\n{quotes.note}\n{quotes.value(said)}",
+        f"Related.\n{quotes.note}\n{quotes.value(line)}",
         {
             "note": quotes.note,
             "source": quotes.value(source),
@@ -173,17 +173,17 @@ def relation_reply(relation: Relation, names: Mapping[Target, str]) -> Reply:
 def about_reply(found: About, *, start: int, limit: int, budget: Budget) -> Reply:
     rows: list[tuple[str, dict[str, Any]]] = []
     for subject in found.subjects[:limit]:
-        said = f"{_short(subject.name)} ({subject.type or subject.kind.value})"
+        label = f"{_short(subject.name)} ({subject.type or subject.kind.value})"
         chunks = pluralize(subject.chunks, "passage")
         documents = pluralize(subject.documents, "document")
-        rows.append(_row("subject", said, f"in {chunks} of {documents}"))
+        rows.append(_row("subject", label, f"in {chunks} of {documents}"))
     for document in found.documents[:limit]:
         defines = " says what it is" if document.defines else ""
-        said = f"{document.title} <{document.uri}>{defines}"
-        rows.append(_row("document", said, document.description, kb=document.kb))
+        label = f"{document.title} <{document.uri}>{defines}"
+        rows.append(_row("document", label, document.description, kb=document.kb))
     for chunk in found.chunks[:limit]:
-        said = f"{chunk.title} > {chunk.section}" if chunk.section else chunk.title
-        rows.append(_row("statement", said, chunk.statement, kb=chunk.kb))
+        label = f"{chunk.title} > {chunk.section}" if chunk.section else chunk.title
+        rows.append(_row("statement", label, chunk.statement, kb=chunk.kb))
     for entity in found.entities[:limit]:
         rows.append(_row("beside", f"{entity.name} ({entity.type or entity.kind.value})", ""))
     return _quoted_listing(
@@ -233,8 +233,8 @@ _QUOTED = ("description", "said", "text")
 def _entity(entity: Entity) -> tuple[str, dict[str, Any]]:
     about, name = _short(entity.description), _short(entity.name)
     aliases = ", ".join(_short(alias) for alias in entity.aliases[:_MAX_ALIASES])
-    said = f"- {name} ({_short(entity.type)}, {pluralize(entity.chunks, 'passage')})"
-    line = said + f": {about}" * bool(about) + f"; also {aliases}" * bool(aliases)
+    head = f"- {name} ({_short(entity.type)}, {pluralize(entity.chunks, 'passage')})"
+    line = head + f": {about}" * bool(about) + f"; also {aliases}" * bool(aliases)
     return line, {
         "id": entity.id,
         "name": name,

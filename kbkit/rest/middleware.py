@@ -139,8 +139,8 @@ class Middleware:
                     raise
                 if exchange.refusal is None:
                     log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
-                    told = problem("the server failed; its log says why", 500)
-                    await told(scope, exchange.receive, exchange.send)
+                    answer = problem("the server failed; its log says why", 500)
+                    await answer(scope, exchange.receive, exchange.send)
             if exchange.refusal is not None and not exchange.started:
                 await self._refuse(exchange.refusal, scope, exchange)
 
@@ -171,9 +171,9 @@ class Middleware:
         """
         given = headers.getlist("host")
         if len(given) != 1 or not self._is_own(_name_of(given[0])):
-            said = given[0][:100] if given else ""
+            value = given[0][:100] if given else ""
             raise ForbiddenError(
-                f"Host: {said!r} is no name of this server; name it with --allow-host"
+                f"Host: {value!r} is no name of this server; name it with --allow-host"
             )
         for origin in headers.getlist("origin"):
             own = origin.partition("://")[2] == given[0] and origin.startswith("http")
@@ -366,8 +366,8 @@ async def _check(request: Request) -> None:
     try:
         json.dumps(values, ensure_ascii=False).encode()
     except (UnicodeEncodeError, RecursionError):
-        said = "a text holds half of a character (a lone surrogate); leave it out"
-        fault = {"type": "string_unicode", "loc": ("body",), "msg": said}
+        message = "a text holds half of a character (a lone surrogate); leave it out"
+        fault = {"type": "string_unicode", "loc": ("body",), "msg": message}
         raise RequestValidationError([fault]) from None
 
 
@@ -402,8 +402,8 @@ class IdempotentRequests:
             raise ReusedKeyError(
                 "Idempotency-Key: was used for another request within the last day; use a new one"
             )
-        told = {**known.headers, "Idempotency-Replayed": "true"}
-        return Response(known.body, known.status, told, known.media_type)
+        headers = {**known.headers, "Idempotency-Replayed": "true"}
+        return Response(known.body, known.status, headers, known.media_type)
 
     def _kept(self, digest: str, made: Response) -> Response:
         headers = {name: made.headers[name] for name in _KEPT_HEADERS if name in made.headers}

@@ -52,8 +52,8 @@ def describe(app: FastAPI) -> None:
 
 def _tell_problems(operation: dict[str, Any]) -> None:
     """Document kbkit's problem details instead of FastAPI's errors."""
-    told = operation.get("responses", {}).get("422")
-    if told and "application/json" in told.get("content", {}):
+    response = operation.get("responses", {}).get("422")
+    if response and "application/json" in response.get("content", {}):
         operation["responses"]["422"] = {
             "description": "Invalid request",
             "content": {
@@ -165,9 +165,9 @@ def _operation(method: str, path: str, operation: Mapping[str, Any]) -> str:
         if not named:
             lines.append(_json(content["schema"]))
     rows = "".join(
-        f"<tr><td>{html.escape(status)}</td><td>{html.escape(told.get('description', ''))}</td>"
-        f"<td>{', '.join(_names(told))}</td></tr>"
-        for status, told in sorted(operation.get("responses", {}).items())
+        f"<tr><td>{html.escape(status)}</td><td>{html.escape(response.get('description', ''))}</td>"
+        f"<td>{', '.join(_names(response))}</td></tr>"
+        for status, response in sorted(operation.get("responses", {}).items())
     )
     lines.append(f"<table><tr><th>status</th><th></th><th></th></tr>{rows}</table></details>")
     return "".join(lines)

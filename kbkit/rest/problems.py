@@ -53,12 +53,12 @@ def takes_basic(scope: Scope) -> bool:
 
 def _bearer(request: Scope, settings: ServerSettings, **said: str) -> str:
     told_of = MCP if request["path"].startswith(MCP) else ""
-    told = {
+    texts = {
         "realm": "kbkit",
         "resource_metadata": base_url(request, settings) + METADATA + told_of,
         **said,
     }
-    return "Bearer " + ", ".join(f'{name}="{text}"' for name, text in told.items() if text)
+    return "Bearer " + ", ".join(f'{name}="{text}"' for name, text in texts.items() if text)
 
 
 log = logging.getLogger("kbkit.rest")

@@ -100,8 +100,8 @@ class Page(BaseModel, Generic[T]):
 def answer(
     value: Any, status: int = 200, *, version: str = "", headers: Mapping[str, str] | None = None
 ) -> Response:
-    told = {**(headers or {}), **({"ETag": quoted(version)} if version else {})}
-    return JSONResponse(to_json(value), status, told)
+    sent = {**(headers or {}), **({"ETag": quoted(version)} if version else {})}
+    return JSONResponse(to_json(value), status, sent)
 
 
 def json_answer(body: bytes) -> Response:
@@ -135,14 +135,14 @@ def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
     schema = {"$ref": "#/components/schemas/ProblemDetails"}
     content = {MEDIA_TYPE: {"schema": schema}}
-    told: dict[int | str, dict[str, Any]] = {
+    responses: dict[int | str, dict[str, Any]] = {
         status: {"description": described[status], "content": content} for status in statuses
     }
     headers = {401: "WWW-Authenticate", 403: "WWW-Authenticate", 429: "Retry-After"}
     for status, header in headers.items():
-        if status in told:
-            told[status]["headers"] = {header: {"schema": {"type": "string"}}}
-    return told
+        if status in responses:
+            responses[status]["headers"] = {header: {"schema": {"type": "string"}}}
+    return responses
 
 
 EVERYWHERE = refused(400, 401, 403, 408, 409, 413, 429) | {
@@ -160,13 +160,15 @@ def documented(
     description: str = "",
 ) -> dict[int | str, dict[str, Any]]:
     """Document the responses of a route (its ``responses=``)."""
-    told: dict[str, Any] = {"description": description or "Done"}
+    response: dict[str, Any] = {"description": description or "Done"}
     if kind is not None:
         shape: Any = shape_of(kind) if hasattr(kind, "to_dict") else kind
-        told["model"] = Page[shape] if many else shape
+        response["model"] = Page[shape] if many else shape
     if kind in _VERSIONED and not many:
-        told["headers"] = {"ETag": {"schema": {"type": "string"}, "description": "Its version."}}
-    return {status: told, **refused(*refusals)}
+        response["headers"] = {
+            "ETag": {"schema": {"type": "string"}, "description": "Its version."}
+        }
+    return {status: response, **refused(*refusals)}
 
 
 __all__ = [

@@ -279,9 +279,12 @@ def sent(file: BinaryIO | bytes, name: str, version: str, wanted: Conditions) ->
         found = wanted.range_of(size, etag)
     except ValueError:
         opened.close()
-        told = {"Content-Range": f"bytes */{size}"}
+        range_headers = {"Content-Range": f"bytes */{size}"}
         return problem(
-            f"{name}: has {size:,} bytes, and none of those", 416, ArgumentError, headers=told
+            f"{name}: has {size:,} bytes, and none of those",
+            416,
+            ArgumentError,
+            headers=range_headers,
         )
     start, end = found or (0, size)
     if found is not None:

@@ -197,7 +197,7 @@ def _write(
         taken += count_line_tokens(parts[-1]) + _BETWEEN
         source_of = None if fact.hit is None else citation_of(fact.hit, now)
         pieces.append(ContextPiece(number, fact.kind, text, source_of, one_line(fact.name)))
-    told = Counter(piece.kind for piece in pieces[passages:])
+    counts = Counter(piece.kind for piece in pieces[passages:])
     for note in notes:
         part = fenced(mark, "note", cut(one_line(note), _NOTE_TOKENS))
         own = count_line_tokens(part) + _BETWEEN
@@ -206,7 +206,7 @@ def _write(
             taken += own
     if not parts:
         return pieces, NOTHING, count_tokens(NOTHING)
-    begun = _head(passages, told, mark)
+    begun = _head(passages, counts, mark)
     return pieces, "\n\n".join([begun, *parts]), count_tokens(begun) + taken
 
 

@@ -203,8 +203,8 @@ class QueryEncoder:
                 return QueryVector(vector, note)
         fitted = self._load(row)
         if fitted is not None:
-            said = "its fitted query encoder embedded the query"
-            return QueryVector(fitted.encode(terms), f"{row.name}: {said}, since {problem}")
+            message = "its fitted query encoder embedded the query"
+            return QueryVector(fitted.encode(terms), f"{row.name}: {message}, since {problem}")
         if mode is Mode.DENSE and problem is not None:
             raise problem
         return QueryVector(

@@ -86,7 +86,7 @@ def source_of(citation: Citation, *, short: bool = False) -> dict[str, str]:
     """
     age = f"{citation.age_days} day{'s' if citation.age_days > 1 else ''} ago"
     path = citation.heading_path[citation.heading_path[:1] == (citation.title,) :]
-    said = {
+    values = {
         "title": citation.title,
         "section": "" if short else " > ".join(path),
         "source": citation.url,
@@ -99,7 +99,7 @@ def source_of(citation: Citation, *, short: bool = False) -> dict[str, str]:
     bounds = _SHORT_TOKENS if short else _LINE_TOKENS
     shown = {
         name: cut(one_line(value), bounds.get(name, LINE_TOKENS))
-        for name, value in said.items()
+        for name, value in values.items()
         if value
     }
     whole = shown.get("source", "") == one_line(citation.url)
@@ -108,8 +108,8 @@ def source_of(citation: Citation, *, short: bool = False) -> dict[str, str]:
 
 def source_lines(citation: Citation, *, short: bool = False) -> str:
     """Write a piece's source in lines, each shortened; see `source_of`."""
-    said = source_of(citation, short=short)
-    return "\n".join(f"{name}: {value}" for name, value in said.items())
+    source = source_of(citation, short=short)
+    return "\n".join(f"{name}: {value}" for name, value in source.items())
 
 
 def cut(text: str, tokens: int) -> str:
@@ -206,10 +206,10 @@ def excerpts(hits: Iterable[Hit], limit: int) -> list[Excerpt]:
     of a document that overlap, or follow each other at once, become one.
     """
     found: list[Excerpt] = []
-    said: set[tuple[str, ...]] = set()
+    seen: set[tuple[str, ...]] = set()
     for hit in hits:
         phrases = _phrases(hit.chunk.text)
-        if len(phrases - said) < _NEW_SHARE * len(phrases):
+        if len(phrases - seen) < _NEW_SHARE * len(phrases):
             continue
         excerpt = Excerpt(hit, (hit.chunk,))
         near = [i for i, other in enumerate(found) if other.joins(excerpt)]
@@ -223,7 +223,7 @@ def excerpts(hits: Iterable[Hit], limit: int) -> list[Excerpt]:
             break
         else:
             found.append(excerpt)
-        said |= phrases
+        seen |= phrases
     return found
 
 

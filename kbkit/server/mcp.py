@@ -106,10 +106,10 @@ class _Endpoint:
             wanted = message["method"] == "tools/call" and message["params"]["name"]
         except (ValueError, RecursionError, TypeError, KeyError):
             return None
-        needed, said = self._server.missing_scope(wanted, caller)
+        needed, scope_message = self._server.missing_scope(wanted, caller)
         if not needed:
             return None
-        error = {"code": INVALID_REQUEST, "message": said}
+        error = {"code": INVALID_REQUEST, "message": scope_message}
         return JSONResponse(
             {"jsonrpc": "2.0", "id": message.get("id"), "error": error},
             403,
@@ -187,10 +187,10 @@ def http_protocol() -> type[asyncio.Protocol]:
 
         def send_400_response(self, msg: str) -> None:
             """Answer malformed HTTP with problem details."""
-            told = problem("this is no HTTP request that can be read", 400)
+            answer = problem("this is no HTTP request that can be read", 400)
             head = f"HTTP/1.1 400 Bad Request\r\nContent-Type: {MEDIA_TYPE}\r\n"
-            head += f"Content-Length: {len(told.body)}\r\nConnection: close\r\n\r\n"
-            self.transport.write(head.encode() + bytes(told.body))
+            head += f"Content-Length: {len(answer.body)}\r\nConnection: close\r\n\r\n"
+            self.transport.write(head.encode() + bytes(answer.body))
             self.transport.close()
 
         def _busy(self) -> bool:

@@ -158,11 +158,11 @@ def detect(
     for folder in reversed(folders if len(content) >= _SHORT else []):
         if _UNTYPED.fullmatch(folder):
             return DocumentType.OTHER
-        told = DocumentType.TUTORIAL if _LESSONS.fullmatch(folder) else _FOLDERS.get(folder)
-        if told is DocumentType.MANUAL and described > _FEW:
+        by_folder = DocumentType.TUTORIAL if _LESSONS.fullmatch(folder) else _FOLDERS.get(folder)
+        if by_folder is DocumentType.MANUAL and described > _FEW:
             return DocumentType.OTHER  # the folder says one thing, the page another
-        if told is not None:
-            return told
+        if by_folder is not None:
+            return by_folder
     return _by_headings(inner)
 
 

@@ -202,8 +202,8 @@ class _Kept(Directive):
             if short == "seealso":
                 first, rest = "", argument
             box += nodes.title("", "", nodes.Text(f"{_WORDS.get(short, short)} {first}".strip()))
-            if said := f"{below} {rest}".strip():
-                inline, messages = self.state.inline_text(said, self.lineno)
+            if paragraph := f"{below} {rest}".strip():
+                inline, messages = self.state.inline_text(paragraph, self.lineno)
                 box += nodes.paragraph("", "", *inline)
                 box.extend(messages)
             box.extend(children)

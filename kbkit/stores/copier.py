@@ -164,9 +164,9 @@ def _explained(table: sa.Table, place: str) -> Iterator[None]:
     try:
         yield
     except sa.exc.DBAPIError as error:
-        said = " ".join(str(error.orig).split())[:_SAID]
+        message = " ".join(str(error.orig).split())[:_SAID]
         raise WorkspaceError(
-            f"{place}: cannot keep a row of the table {table.name}: {said}; the source is as it "
+            f"{place}: cannot keep a row of the table {table.name}: {message}; the source is as it "
             "was: mend that there, and run this again"
         ) from error
 

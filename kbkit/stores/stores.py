@@ -60,8 +60,8 @@ class StoresAddress:
         chroma = None
         if self.chroma:
             chroma = ChromaAddress.parse(self.chroma)
-            told = settings.chroma_url
-            if told and ChromaAddress.parse(told) == chroma:
+            url = settings.chroma_url
+            if url and ChromaAddress.parse(url) == chroma:
                 chroma = replace(chroma, token=settings.chroma_token)
         database = self._with_password(settings)
         return Stores.open(Path(self.folder), database, chroma, pgvector=self.pgvector)
@@ -71,8 +71,8 @@ class StoresAddress:
             return ""
         from kbkit.stores.postgres.database import without_password
 
-        told = settings.database_url
-        return told if told and without_password(told) == self.database else self.database
+        url = settings.database_url
+        return url if url and without_password(url) == self.database else self.database
 
     def to_json(self) -> str:
         """Return the address as JSON, for another process."""

@@ -171,8 +171,8 @@ class VectorIndex:
             with self._database.read() as transaction:
                 row = knowledge_bases.get_by_id(transaction, kb_id)
                 if damage is not None:
-                    told = f"its index of vectors {damage.fault}"
-                    return [told] if damage.costs(row.collection) else []
+                    message = f"its index of vectors {damage.fault}"
+                    return [message] if damage.costs(row.collection) else []
                 if not self._collections.is_own(row.collection):
                     return ["its index of vectors is in another place than settings name"]
                 return list(vector_collections.faults(self._store, transaction, row))

@@ -168,8 +168,8 @@ def kept_pages(directory: Path, state: str) -> dict[str, str]:
     try:
         texts = {path: (directory / path).read_bytes().decode() for path in (GRAPH, GRAPH_DATA)}
         values = json.loads(texts[GRAPH_DATA])
-        told = values["format"], values["state"], values["page"]
-        same = told == (FORMAT, state, _digest(texts[GRAPH]))
+        parts = values["format"], values["state"], values["page"]
+        same = parts == (FORMAT, state, _digest(texts[GRAPH]))
     except (OSError, ValueError, LookupError, TypeError):
         return {}
     return texts if same else {}

@@ -109,9 +109,9 @@ def full_text(path: Path, outline: Outline) -> Iterator[Callable[[Document], Non
         def add(document: Document) -> None:
             if document.uri in chosen:
                 entry = outline.entries[document.uri]
-                said = f"Source: {plain(document.uri)}\n{_license(entry.license)}"
+                origin = f"Source: {plain(document.uri)}\n{_license(entry.license)}"
                 content = without_controls(document.content).strip()
-                file.write(f"\n# {plain(entry.title)}\n\n{said}\n{content}\n")
+                file.write(f"\n# {plain(entry.title)}\n\n{origin}\n{content}\n")
 
         yield add
     if path.exists() and filecmp.cmp(draft, path, shallow=False):
@@ -131,8 +131,8 @@ def _full_text_head(outline: Outline, chosen: int) -> str:
 
 
 def _license(license: License) -> str:
-    said = ". ".join(filter(None, (license.label, license.attribution)))
-    return f"License: {plain(said)}\n" if said else ""
+    terms = ". ".join(filter(None, (license.label, license.attribution)))
+    return f"License: {plain(terms)}\n" if terms else ""
 
 
 def publish_documents(directory: Path, site: Path, address: Callable[[str], str | None]) -> None:
@@ -172,9 +172,9 @@ def _index(values: dict[str, Any]) -> Iterator[str]:
 def _licenses(documents: list[dict[str, Any]]) -> str:
     counts = Counter(License.of(document).label for document in documents)
     none = counts.pop("", 0)
-    said = [f"{_label(name)} ({number:,})" for name, number in counts.most_common(LICENSES)]
-    said += [f"{len(counts) - LICENSES:,} others"] if len(counts) > LICENSES else []
-    return ", ".join([*said, f"none ({none:,})"] if none else said)
+    labels = [f"{_label(name)} ({number:,})" for name, number in counts.most_common(LICENSES)]
+    labels += [f"{len(counts) - LICENSES:,} others"] if len(counts) > LICENSES else []
+    return ", ".join([*labels, f"none ({none:,})"] if none else labels)
 
 
 def _label(text: str) -> str:

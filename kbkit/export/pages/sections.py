@@ -205,11 +205,15 @@ class _Tree:
         uri = self._pages.get(key)
         if uri is None:
             return key[:-2] if key[-2:-1] == (_NAME,) else self._folder(key[:-1])
-        told = self._navigation.get(uri)
+        navigation = self._navigation.get(uri)
         start = self._starts[self._folders[uri][:1]] if self._folders[uri] else self._top
-        if told is not None and told.breadcrumbs == () and key != start:
+        if navigation is not None and navigation.breadcrumbs == () and key != start:
             return start  # it is said to stand there
-        found = None if told is None or key == start else self._by_breadcrumbs(uri, told, start)
+        found = (
+            None
+            if navigation is None or key == start
+            else self._by_breadcrumbs(uri, navigation, start)
+        )
         if found is not None:
             return self._by_contents(uri, found)
         folder = self._folders[uri]

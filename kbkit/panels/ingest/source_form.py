@@ -61,8 +61,10 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
     def __init__(self, model: type[SourceSpec]) -> None:
         self._model = model
         fields = {name: field for name, field in model.model_fields.items() if name != "type"}
-        told = meanings(model)
-        self.controls = {name: _make(name, field, told[name]) for name, field in fields.items()}
+        help_texts = meanings(model)
+        self.controls = {
+            name: _make(name, field, help_texts[name]) for name, field in fields.items()
+        }
         places = [box for name, box in self.controls.items() if name in _PLACES]
         others = [box for name, box in self.controls.items() if name not in _PLACES]
         for box in places:

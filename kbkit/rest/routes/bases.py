@@ -128,7 +128,7 @@ def read_base_stats(
 ) -> Response:
     """Return figures of a knowledge base, with documents by tag and folder."""
     found = base_of(workspace, caller, name)
-    told = {
+    figures = {
         "info": found.info(),
         "tags": found.documents.tags(),
         "folders": found.documents.folders(depth=depth),
@@ -137,7 +137,7 @@ def read_base_stats(
         "ratings": len(found.ratings),
         "sources": len(found.sources),
     }
-    return answer(told)
+    return answer(figures)
 
 
 @router.patch(

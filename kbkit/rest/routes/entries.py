@@ -108,9 +108,9 @@ def list_entries(
 )
 def create_entry(entries: EntriesOf, body: NewEntry) -> Response:
     """Write a new entry."""
-    said = body.model_dump(exclude={"title", "files"}, exclude_unset=True)
+    values = body.model_dump(exclude={"title", "files"}, exclude_unset=True)
     files = {path: bytes_of(path, each) for path, each in body.files.items()}
-    return _made(entries.create(body.title, **said, files=files))
+    return _made(entries.create(body.title, **values, files=files))
 
 
 @router.get(
@@ -203,11 +203,11 @@ def update_entry(
     entries: EntriesOf, slug: SlugOf, body: EntryChange, expected: IfMatch
 ) -> Response:
     """Change an entry; omitted fields stay."""
-    said = body.model_dump(exclude={"files"}, exclude_none=True)
+    values = body.model_dump(exclude={"files"}, exclude_none=True)
     files: Mapping[str, bytes | None] = {
         path: None if each is None else bytes_of(path, each) for path, each in body.files.items()
     }
-    return _found(entries.update(slug, **said, files=files, if_match=expected))
+    return _found(entries.update(slug, **values, files=files, if_match=expected))
 
 
 @router.delete("/{slug}", dependencies=[WRITE], responses=documented(DeletedFile, refusals=_WRONG))
@@ -223,8 +223,8 @@ def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) 
         entry = entries.rate(slug, body.score, rater=body.rater or caller.name)
     except EntryFormatError as error:  # of the entry, and not of the request
         raise ImpossibleError(str(error)) from None
-    told = {"average": entry.rating.average, "count": entry.rating.count, "entry": entry}
-    return answer(told, version=entry.version)
+    values = {"average": entry.rating.average, "count": entry.rating.count, "entry": entry}
+    return answer(values, version=entry.version)
 
 
 @router.post("/{slug}/rename", dependencies=[WRITE], responses=documented(Entry, refusals=_WRONG))

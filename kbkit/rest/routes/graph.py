@@ -106,8 +106,8 @@ def list_entities(
 )
 def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Response:
     """Create an entity by hand; restores a deleted one."""
-    said = body.model_dump(exclude={"name", "by"}, exclude_unset=True)
-    made = graph.create(body.name, **said, by=body.by or caller.name)
+    values = body.model_dump(exclude={"name", "by"}, exclude_unset=True)
+    made = graph.create(body.name, **values, by=body.by or caller.name)
     return answer(
         made,
         201,
@@ -128,9 +128,9 @@ def update_entity(
     graph: GraphOf, caller: Caller, id: EntityOf, body: EntityChange, expected: IfMatch
 ) -> Response:
     """Change an entity; omitted fields stay."""
-    said = body.model_dump(exclude={"by"}, exclude_none=True)
+    values = body.model_dump(exclude={"by"}, exclude_none=True)
     with _as_seen(graph, id, expected) as entity:
-        changed = graph.update(entity, **said, by=body.by or caller.name)
+        changed = graph.update(entity, **values, by=body.by or caller.name)
     return answer(changed, version=version_of(changed))
 
 

@@ -114,9 +114,9 @@ def import_openapi(
         if body.url is not None:
             source = _source(caller, {"type": "openapi", "url": body.url}, body)
             return _imported(jobs, caller, _arguments(body.kb, [source]), body.wait)
-        told = body.description
-        text = told if isinstance(told, str) else json.dumps(told)
-        name = f"{body.name}.{'yaml' if isinstance(told, str) else 'json'}"
+        description = body.description
+        text = description if isinstance(description, str) else json.dumps(description)
+        name = f"{body.name}.{'yaml' if isinstance(description, str) else 'json'}"
         source = _source(caller, {"type": "openapi", "path": name}, body, sent=True)
         uploads = store_uploads(workspace, [(name, text.encode("utf-8", "replace"))])
         arguments = {**_arguments(body.kb, [source]), "uploads": uploads}
@@ -166,14 +166,14 @@ def import_files(
     sent = [(_path(file.filename or ""), file.file.read()) for file in files]
     if len({path for path, _ in sent}) < len(sent):
         raise ImpossibleError("files: two have the same name; give each a name of its own")
-    said: dict[str, Any] = {"type": "files", "path": "**"}
+    values: dict[str, Any] = {"type": "files", "path": "**"}
     if source:
-        said = _said_source(source)
-        if said.get("type") not in _ON_DISK:
+        values = _said_source(source)
+        if values.get("type") not in _ON_DISK:
             raise ImpossibleError(f"source: its type is none of {', '.join(_ON_DISK)}")
-        said["path"] = joined(parts_of(str(said.get("path", "")))) or "."
+        values["path"] = joined(parts_of(str(values.get("path", "")))) or "."
     try:
-        read = parse_source(said).model_dump(mode="json")
+        read = parse_source(values).model_dump(mode="json")
     except ConfigError as error:  # the text is one, as the schema has it
         raise ImpossibleError(f"source: {error}") from None
     read |= {"document_type": document_type.value} if document_type else {}
@@ -195,13 +195,13 @@ def _source(
     caller: AccessCaller, values: Mapping[str, Any], body: _Import, *, sent: bool = False
 ) -> dict[str, Any]:
     """A source of a body, checked."""
-    told = {
+    arguments = {
         **values,
         "document_type": body.document_type,
         "tags": body.tags,
         "allow_private": body.allow_private,
     }
-    source = parse_source(told)
+    source = parse_source(arguments)
     if not sent:
         check_source(caller, source)
         _check_address(source)
@@ -222,12 +222,12 @@ def _check_address(source: AnySource) -> None:
 
 def _said_source(text: str) -> dict[str, Any]:
     try:
-        said = valid_values(json.loads(text))
+        values = valid_values(json.loads(text))
     except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict):
+        values = None
+    if not isinstance(values, dict):
         raise ImpossibleError("source: is no JSON object")
-    return said
+    return values
 
 
 def _arguments(kb: str, sources: list[dict[str, Any]]) -> dict[str, Any]:

@@ -97,11 +97,11 @@ async def follow_job(job_id: JobId, jobs: JobsOf, caller: Caller, request: Reque
     first = await look()  # what is not there is a problem, and no stream
 
     async def events() -> AsyncIterator[str]:
-        job, told, at = first, "", time.monotonic()
+        job, last, at = first, "", time.monotonic()
         while True:
             text = json.dumps(job.to_dict(), separators=(",", ":"))
-            if text != told:
-                told, at = text, time.monotonic()
+            if text != last:
+                last, at = text, time.monotonic()
                 yield f"event: job\ndata: {text}\n\n"
             elif time.monotonic() - at > _QUIET_SECONDS:
                 at = time.monotonic()

@@ -171,12 +171,12 @@ def evaluate_search(
         _check_settings(caller, settings)
     if body.improve:
         caller.require(Scope.WRITE)
-    told = body.model_dump(mode="json", exclude_unset=True, exclude={"wait"})
-    arguments = {**told, "kb": name, "k": check_number("k", body.k, 1, 100)}
+    values = body.model_dump(mode="json", exclude_unset=True, exclude={"wait"})
+    arguments = {**values, "kb": name, "k": check_number("k", body.k, 1, 100)}
     given: Any = body.questions or body.judgements or kb.feedback.judgements().queries
     if len(given) <= _AT_ONCE and not body.improve:
         return answer(evaluated(workspace, arguments, lambda _: None))
-    return once(told, lambda: run_as_job(jobs, caller, "evaluate", arguments, wait=body.wait))
+    return once(values, lambda: run_as_job(jobs, caller, "evaluate", arguments, wait=body.wait))
 
 
 @router.post("/tune", dependencies=[WRITE], responses=documented_work(TuneReport))
@@ -194,9 +194,9 @@ def tune_search(
         base_of(workspace, caller, other)
     if body.keep:
         caller.require(Scope.ADMIN)
-    told: Mapping[str, Any] = body.model_dump(mode="json", exclude={"wait"})
-    arguments = {**told, "kb": name, "seed": check_number("seed", body.seed, 0, _MAX_SEED)}
-    return once(told, lambda: run_as_job(jobs, caller, "tune", arguments, wait=body.wait))
+    values: Mapping[str, Any] = body.model_dump(mode="json", exclude={"wait"})
+    arguments = {**values, "kb": name, "seed": check_number("seed", body.seed, 0, _MAX_SEED)}
+    return once(values, lambda: run_as_job(jobs, caller, "tune", arguments, wait=body.wait))
 
 
 def _check_settings(caller: AccessCaller, settings: Mode | RetrievalSpec | None) -> None:

@@ -46,13 +46,13 @@ class CallerInfo(BaseModel):
 @router.get("/api/caller", dependencies=[READ], responses=documented(CallerInfo))
 def show_caller(caller: Caller, workspace: WorkspaceOf) -> Response:
     """Return the caller and their permissions."""
-    told = {
+    values = {
         "name": caller.name,
         "rater": caller.name or rater_of(workspace),
         "scopes": [scope for scope in Scope if scope in caller.scopes],
         "kbs": list(caller.kbs),
     }
-    return answer(told)
+    return answer(values)
 
 
 @router.get("/health", responses=documented(ServerStatus))

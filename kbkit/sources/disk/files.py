@@ -117,10 +117,10 @@ class FilesReader:
                     return
                 uri = place.uri(path)
                 entry = entries.get(path.resolve(), _UNNAMED) if entries else _UNNAMED
-                told = _navigation(entry, place) if entry is not _UNNAMED else Navigation()
+                navigation = _navigation(entry, place) if entry is not _UNNAMED else Navigation()
                 result = self._submit(reader, path, uri, root)
                 folder = root or path.resolve().parent
-                waiting.append(_Waiting(uri, path, result, entry.title, told, folder))
+                waiting.append(_Waiting(uri, path, result, entry.title, navigation, folder))
                 while len(waiting) >= _AHEAD:
                     yield from self._next(waiting, context)
                     if context.stop():

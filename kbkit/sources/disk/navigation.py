@@ -153,7 +153,7 @@ class _Folder:
 
 
 def position_entries(folder: Path, pages: Sequence[Path]) -> dict[Path, NavEntry]:
-    top, told = _Folder(""), False
+    top, ordered = _Folder(""), False
     for path in pages:
         if path.suffix.lower() not in _SUFFIXES or not path.is_relative_to(folder):
             continue  # the front matter of others is not Docusaurus's
@@ -161,17 +161,17 @@ def position_entries(folder: Path, pages: Sequence[Path]) -> dict[Path, NavEntry
         for name in path.relative_to(folder).parts[:-1][:DEEPEST]:
             place /= name
             if name not in inner.folders:
-                inner.folders[name], said = _category(place)
-                told = told or said
+                inner.folders[name], has_category = _category(place)
+                ordered = ordered or has_category
             inner = inner.folders[name]
         position = _stated(path)
-        told = told or position is not None
+        ordered = ordered or position is not None
         position = _numbered(path.stem) if position is None else position
         if path.stem.lower() in ("index", "readme", path.parent.name.lower()):
             inner.index = inner.index or path
             inner.position = min(inner.position, position)
         inner.pages.append((position, path))
-    return in_order(_entries(top, ())) if told else {}
+    return in_order(_entries(top, ())) if ordered else {}
 
 
 def _entries(

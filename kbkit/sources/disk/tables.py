@@ -247,18 +247,18 @@ def _write_lines(path: str, lines: str) -> None:
 
 def _told(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row as a document's values; metadata may be JSON, a struct or a map."""
-    told = {name: value for name, value in row.items() if value is not None}
-    metadata = told.get("metadata")
+    values = {name: value for name, value in row.items() if value is not None}
+    metadata = values.get("metadata")
     try:
         if isinstance(metadata, str | bytes):
-            told["metadata"] = json.loads(metadata)
+            values["metadata"] = json.loads(metadata)
         elif isinstance(metadata, list):
-            told["metadata"] = dict(metadata)
+            values["metadata"] = dict(metadata)
         elif isinstance(metadata, dict):
-            told["metadata"] = {key: one for key, one in metadata.items() if one is not None}
+            values["metadata"] = {key: one for key, one in metadata.items() if one is not None}
     except (TypeError, ValueError, RecursionError):
         pass  # as it is: the line is refused
-    return told
+    return values
 
 
 def _plain(value: Any) -> str:

@@ -96,8 +96,8 @@ def parse(name: str, data: bytes) -> list[Part]:
     except RecursionError:
         raise UnreadableError("nested too deeply to be read") from None
     except Exception as error:  # a parser's own faults must cost this file only
-        said = " ".join(str(error).split())[:200]
-        kind = type(error).__name__ + (f": {said}" if said else "")
+        message = " ".join(str(error).split())[:200]
+        kind = type(error).__name__ + (f": {message}" if message else "")
         raise UnreadableError(f"broken, or no {form} file ({kind})") from None
     kept = [part for part in parts if part.content.strip()]
     if not kept:

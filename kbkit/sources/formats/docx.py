@@ -122,7 +122,7 @@ def license(safe: bytes) -> License:
     except UnreadableError:
         return found
     for name, value in _CUSTOM.findall(text):
-        said = html.unescape(value)
+        unescaped = html.unescape(value)
         named = name.lower() in ("license", "licence")
-        found = found.or_else(License.stated(said) if named else rights_license(said))
+        found = found.or_else(License.stated(unescaped) if named else rights_license(unescaped))
     return found

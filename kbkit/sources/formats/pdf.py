@@ -224,8 +224,8 @@ def read(data: bytes, name: str) -> list[Part]:
     try:
         document = pypdfium2.PdfDocument(data)
     except pypdfium2.PdfiumError as error:
-        said = str(error).lower()
-        if "password" in said or "security" in said:
+        message = str(error).lower()
+        if "password" in message or "security" in message:
             raise UnreadableError("encrypted: it opens with a password only") from None
         raise UnreadableError("broken: its structure cannot be read") from None
     try:
@@ -277,8 +277,8 @@ def _license(document: Any) -> License:
     """Return the license in the file's properties, standard ones or those of some writers."""
     found = License()
     for key in ("License", "Rights", "Copyright"):
-        said = _CONTROL.sub("", document.get_metadata_value(key) or "")
-        found = found.or_else(License.stated(said) if key == "License" else rights_license(said))
+        text = _CONTROL.sub("", document.get_metadata_value(key) or "")
+        found = found.or_else(License.stated(text) if key == "License" else rights_license(text))
     return found
 
 

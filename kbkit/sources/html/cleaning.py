@@ -178,22 +178,24 @@ def _drop(elements: Iterable[Element], body: Element) -> None:
 def _drop_signs(part: Element) -> None:
     """Remove the separators around an inline part, before the part itself goes."""
     before = part.getprevious()
-    said = (part.getparent().text if before is None else before.tail) or ""
+    before_text = (part.getparent().text if before is None else before.tail) or ""
     behind = part.tail or ""
-    opened, closed = said.rstrip()[-1:], behind.lstrip()[:1]
+    opened, closed = before_text.rstrip()[-1:], behind.lstrip()[:1]
     if opened and f"{opened}{closed}" in ("[]", "()"):
-        said, behind = said.rstrip()[:-1], behind.lstrip()[1:]
+        before_text, behind = before_text.rstrip()[:-1], behind.lstrip()[1:]
     last = part.getnext() is None and not _SIGNS.sub("", behind).strip()
-    sign = next((found for found in _SIGNS.finditer(said) if found.end() == len(said)), None)
+    sign = next(
+        (found for found in _SIGNS.finditer(before_text) if found.end() == len(before_text)), None
+    )
     if sign is not None and (last or _SIGNS.match(behind)):
-        said = said[: sign.start()]
-    if last or (before is None and not said.strip() and _SIGNS.match(behind)):
+        before_text = before_text[: sign.start()]
+    if last or (before is None and not before_text.strip() and _SIGNS.match(behind)):
         behind = _SIGNS.sub("", behind, count=1)
     part.tail = behind
     if before is None:
-        part.getparent().text = said
+        part.getparent().text = before_text
     else:
-        before.tail = said
+        before.tail = before_text
 
 
 def _menus(named: Iterable[Element], body: Element) -> list[Element]:

@@ -72,9 +72,9 @@ def _is_content(drawing: Element) -> bool:
 
 
 def _alternative(drawing: Element) -> str:
-    for said in (drawing.get("aria-label"), *map(normalized_text, drawing.iterfind("title"))):
-        if said and plain(said):
-            return plain(said)[:_ALT]
+    for label in (drawing.get("aria-label"), *map(normalized_text, drawing.iterfind("title"))):
+        if label and plain(label):
+            return plain(label)[:_ALT]
     texts = (plain(normalized_text(part)) for part in drawing.iter("text"))
     labels = [text for text in dict.fromkeys(texts) if re.search(r"\w", text)]
     more = " …" if len(labels) > _LABELS else ""

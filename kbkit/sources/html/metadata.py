@@ -430,12 +430,12 @@ def _foot(root: Element, base: str) -> License:
             (normalized_text(a), _joined(base, a.get("href") or "")) for a in element.iter("a")
         ]
         known = (License.stated(url=url) for _, url in links if known_address(url))
-        told = next((name for line in lines if (name := _named(line))), "")
+        name_found = next((name for line in lines if (name := _named(line))), "")
         notice = next((text for line in lines if (text := _notice(line))), "")
-        said = _one(known) or License.stated(
-            told, next((url for text, url in links if told and told in text), "")
+        stated = _one(known) or License.stated(
+            name_found, next((url for text, url in links if name_found and name_found in text), "")
         )
-        license = license.or_else(said.or_else(License.stated(attribution=notice)))
+        license = license.or_else(stated.or_else(License.stated(attribution=notice)))
     return license
 
 

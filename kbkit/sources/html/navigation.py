@@ -253,14 +253,14 @@ def _is_bare_line_of_steps(before: str, line: Collection[Element]) -> bool:
     text = [before, *("".join(part.itertext()) + (part.tail or "") for part in line)]
     words = _WORD.findall(" ".join(text).lower())
     linked = _WORD.findall(" ".join(normalized_text(link) for link in links).lower())
-    said = Counter(words) - Counter(linked)
+    unlinked = Counter(words) - Counter(linked)
     alts = [(image.get("alt") or "").lower() for link in links for image in link.iter("img")]
-    marks = said.total() + sum(alt in _STEP_NAMES for alt in alts)
+    marks = unlinked.total() + sum(alt in _STEP_NAMES for alt in alts)
     return (
         len(links) > 1
         and len(words) <= _STEP_WORDS + _STEP_LINKS * len(links)
         and marks > 1
-        and _STEP_NAMES.issuperset([*said, *alts])
+        and _STEP_NAMES.issuperset([*unlinked, *alts])
     )
 
 
@@ -357,9 +357,9 @@ def repeated_links(body: Element) -> list[Element]:
         links = list(table.iter("a"))
         if len(links) < _SITE_LINKS or sum(1 for _ in table.iter("tr")) != 1:
             continue
-        said = " ".join("".join(link.itertext()) for link in links)
+        link_text = " ".join("".join(link.itertext()) for link in links)
         text = normalized_text(table)
-        if _WORD.findall(text) == _WORD.findall(said):
+        if _WORD.findall(text) == _WORD.findall(link_text):
             rows.setdefault(text, []).append(table)
     return [table for same in rows.values() if len(same) > 1 for table in same]
 

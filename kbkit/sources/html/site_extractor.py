@@ -225,10 +225,10 @@ class SiteExtractor:
         """Count a vote once all earlier pages have voted."""
         self._votes[place] = vote
         while self._counted in self._votes:
-            said = self._votes.pop(self._counted)
+            next_vote = self._votes.pop(self._counted)
             self._counted += 1
-            if said is not None and self._readable <= _VOTERS:
-                self._template.vote(said.ballot, said.texts, article=said.article)
+            if next_vote is not None and self._readable <= _VOTERS:
+                self._template.vote(next_vote.ballot, next_vote.texts, article=next_vote.article)
             if self._counted == self._readable:
                 self._turn()
 

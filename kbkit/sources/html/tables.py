@@ -313,7 +313,7 @@ def _first(element: Element) -> Element | None:
 
 def drop_icons(element: Element, title: str) -> None:
     """Remove pictures that only repeat an admonition's title; in place."""
-    said = title.strip(": ").lower()
+    text = title.strip(": ").lower()
     for icon in list(element.iter("img")):
-        if (icon.get("alt") or "").strip("[] ").lower() == said:
+        if (icon.get("alt") or "").strip("[] ").lower() == text:
             drop_tree(icon)

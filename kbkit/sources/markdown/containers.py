@@ -282,8 +282,8 @@ class _Unfolding:
         named = _TITLE.search(info) or _LABEL.search(info)
         if "{" in info or named:
             language = _LANGUAGE.match(info)
-            said = language[1] if language and not info.startswith(("[", "{title")) else ""
-            code[0] = f"{found['lead']}{marks}{said}"
+            name = language[1] if language and not info.startswith(("[", "{title")) else ""
+            code[0] = f"{found['lead']}{marks}{name}"
         if named and (title := next(filter(None, named.groups()), "")):
             return [f"{found['lead']}**{title}**", "", *code], after
         return code, after
@@ -336,8 +336,8 @@ class _Unfolding:
             picture = [f"![{options.get('alt', '')}]({title})", ""] if title else []
             return [*picture, *inner]
         if kind in _VERSIONS:
-            said = f"{_VERSIONS[kind]} {title}".strip()
-            return quoted(said, inner)
+            label = f"{_VERSIONS[kind]} {title}".strip()
+            return quoted(label, inner)
         if kind in KINDS or kind in _FOLDED:
             kind = options.get("type") or (kind if kind in KINDS else "details")
             if kind == "admonition":

@@ -394,13 +394,13 @@ def _role(found: re.Match[str], names: _Names) -> str:
     if role == "doc" and titled:
         goal = titled["goal"]
         return f"[{titled['title']}]({goal}{'' if goal.endswith('.md') else '.md'})"
-    said = titled["title"] if titled else text
+    label = titled["title"] if titled else text
     if _CODE_ROLES.fullmatch(role):
-        return code_span(said.removeprefix("~") if titled else said.lstrip("~!"))
+        return code_span(label.removeprefix("~") if titled else label.lstrip("~!"))
     if role in {"doc", "download"} and not titled:
-        name = said.rpartition("/")[2]
-        return f"[{name.removesuffix('.md')}]({said}{'' if '.' in name else '.md'})"
-    return said
+        name = label.rpartition("/")[2]
+        return f"[{name.removesuffix('.md')}]({label}{'' if '.' in name else '.md'})"
+    return label
 
 
 def _keys(found: re.Match[str], _: _Names) -> str:

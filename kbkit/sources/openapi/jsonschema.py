@@ -112,21 +112,21 @@ class Schemas:
         value = schema.value
         if not isinstance(value, dict):
             return ""
-        said = [inline_markdown(value.get("description") or value.get("title"))]
+        parts = [inline_markdown(value.get("description") or value.get("title"))]
         if _true(schema, "deprecated"):
-            said.append("Deprecated.")
+            parts.append("Deprecated.")
         if _true(schema, "readOnly"):
-            said.append("Read only.")
+            parts.append("Read only.")
         if _true(schema, "writeOnly"):
-            said.append("Write only.")
+            parts.append("Write only.")
         items = self._references.resolve(schema.get("items"))
         values = value.get("enum") or (None if items.name else items.get("enum").value)
         if isinstance(values, list) and values:
             more = f" and {len(values) - 60} more" if len(values) > 60 else ""
-            said.append("One of " + ", ".join(_literal(part) for part in values[:60]) + more + ".")
+            parts.append("One of " + ", ".join(_literal(part) for part in values[:60]) + more + ".")
         for key, words in (("const", "Always"), ("default", "Default"), ("example", "Example")):
             if key in value and not (key == "example" and isinstance(value[key], (dict, list))):
-                said.append(f"{words}: {_literal(value[key])}.")
+                parts.append(f"{words}: {_literal(value[key])}.")
         limits = [
             f"{words} {_literal(value[key])}"
             for key, words in _LIMITS
@@ -134,8 +134,8 @@ class Schemas:
             if isinstance(value.get(key), (int, float, str)) and not isinstance(value[key], bool)
         ]
         if limits:
-            said.append("; ".join(limits).capitalize() + ".")
-        return " ".join(part for part in said if part)
+            parts.append("; ".join(limits).capitalize() + ".")
+        return " ".join(part for part in parts if part)
 
     def _members(self, node: Node, depth: int, above: tuple[str, ...], out: list[str]) -> None:
         schema = self._references.resolve(node)

@@ -33,9 +33,9 @@ class Security:
         lines = []
         for name, part in self._schemes.items():
             scheme = self._references.resolve(part)
-            said = inline_markdown(scheme.get("description").value)
+            description = inline_markdown(scheme.get("description").value)
             head = f"-   {code_span(name)} ({_how(scheme)})"
-            lines.append(head + (f": {said}" if said else ""))
+            lines.append(head + (f": {description}" if description else ""))
             for flow, inner in scheme.get("flows").items():
                 urls = [
                     f"{label} {code_span(inner.text(key))}"
@@ -141,8 +141,8 @@ class Operation:
     @property
     def title(self) -> str:
         head = f"{self.method.upper()} {self.path}"
-        said = self.summary or self.name
-        return f"{head}: {said}" if said else head
+        label = self.summary or self.name
+        return f"{head}: {label}" if label else head
 
 
 class Operations:
@@ -235,16 +235,16 @@ class Operations:
         rows = ["| Name | In | Type | Required | Description |", "| --- | --- | --- | --- | --- |"]
         for parameter in parameters:
             schema = _schema_of(parameter)
-            said = [
+            parts = [
                 inline_markdown(parameter.get("description").value),
                 self._schemas.notes(schema),
             ]
             if parameter.value.get("deprecated") is True:
-                said.append("Deprecated.")
+                parts.append("Deprecated.")
             shown = self._shown_example(parameter)
             if shown is not None:
-                said.append(f"Example: {code_span(_text(shown)[:300])}.")
-            unique = dict.fromkeys(part for part in said if part)
+                parts.append(f"Example: {code_span(_text(shown)[:300])}.")
+            unique = dict.fromkeys(part for part in parts if part)
             cells = (
                 code_span(parameter.text("name")),
                 escape(parameter.text("in")),
@@ -287,11 +287,13 @@ class Operations:
             for name, inner in response.get("headers").items():
                 header = self._references.resolve(inner)
                 schema = _schema_of(header)
-                said = inline_markdown(header.get("description").value) or self._schemas.notes(
-                    schema
-                )
+                description = inline_markdown(
+                    header.get("description").value
+                ) or self._schemas.notes(schema)
                 kind = self._schemas.kind(schema)
-                headers.append(f"-   {code_span(name)} ({kind})" + (f": {said}" if said else ""))
+                headers.append(
+                    f"-   {code_span(name)} ({kind})" + (f": {description}" if description else "")
+                )
             if headers:
                 blocks.append("Headers:\n\n" + "\n".join(headers))
             blocks += self._contents(response.get("content"), "####", "writeOnly")
@@ -334,11 +336,11 @@ class Operations:
                 for method in METHODS:
                     node = resolved.get(method)
                     if isinstance(node.value, dict):
-                        said = inline_markdown(
+                        description = inline_markdown(
                             node.get("summary").value or node.get("description").value
                         )
                         head = f"-   {code_span(name)}: {code_span(f'{method.upper()} {address}')}"
-                        lines.append(head + (f": {said}" if said else ""))
+                        lines.append(head + (f": {description}" if description else ""))
         return "## Callbacks\n\n" + "\n".join(lines) if lines else ""
 
     # --- the example call ---------------------------------------------------------------------

@@ -180,8 +180,8 @@ class Description:
             if operation.deprecated:
                 metadata["deprecated"] = True
             self._schemas.begin()
-            said = operation.node.get("description").value or operation.summary
-            metadata |= _described(said)
+            description = operation.node.get("description").value or operation.summary
+            metadata |= _described(description)
             page = self._operations.page(operation)
             section = "webhooks" if operation.webhook else "paths"
             pointer = _pointer(section, operation.path, operation.method)
@@ -190,8 +190,8 @@ class Description:
             self._schemas.begin()
             page = self._schema_page(name, schema)
             pointer = _pointer("components", "schemas", name)
-            said = self._references.resolve(schema).get("description").value
-            metadata = {"part": "schema", **_described(said)}
+            description = self._references.resolve(schema).get("description").value
+            metadata = {"part": "schema", **_described(description)}
             yield self._document(pointer, f"{name} schema", page, (), metadata)
 
     def _document(
@@ -228,8 +228,8 @@ class Description:
         lines.append(f"-   Description format: OpenAPI {escape(self._root.text('openapi'))}")
         for key, label in (("contact", "Contact"), ("license", "License")):
             part = info.get(key)
-            said = [part.text(field) for field in ("name", "identifier", "email", "url")]
-            if text := ", ".join(escape(word) for word in said if word):
+            parts = [part.text(field) for field in ("name", "identifier", "email", "url")]
+            if text := ", ".join(escape(word) for word in parts if word):
                 lines.append(f"-   {label}: {text}")
         if terms := info.text("termsOfService"):
             lines.append(f"-   Terms of service: {escape(terms)}")
@@ -254,15 +254,18 @@ class Description:
             url = server.text("url")
             if not url:
                 continue
-            said = inline_markdown(_value(server, "description"))
-            lines.append(f"-   {code_span(url)}" + (f": {said}" if said else ""))
+            description = inline_markdown(_value(server, "description"))
+            lines.append(f"-   {code_span(url)}" + (f": {description}" if description else ""))
             for name, variable in server.get("variables").items():
                 choices = [str(part.value) for part in variable.get("enum").parts()]
                 words = f"default {code_span(variable.text('default'))}"
                 if choices:
                     words += ", one of " + ", ".join(code_span(choice) for choice in choices[:50])
-                said = inline_markdown(_value(variable, "description"))
-                lines.append(f"    -   {code_span(name)} ({words})" + (f": {said}" if said else ""))
+                description = inline_markdown(_value(variable, "description"))
+                lines.append(
+                    f"    -   {code_span(name)} ({words})"
+                    + (f": {description}" if description else "")
+                )
         return lines
 
     def _endpoint_list(self, found: list[Operation]) -> str:
@@ -314,15 +317,15 @@ def schema_ref(name: str) -> str:
 
 def _entry(operation: Operation) -> str:
     head = code_span(f"{operation.method.upper()} {operation.path}")
-    said = inline_markdown(operation.summary)
+    summary = inline_markdown(operation.summary)
     gone = " (deprecated)" if operation.deprecated else ""
-    return f"-   {head}{gone}" + (f": {said}" if said else "")
+    return f"-   {head}{gone}" + (f": {summary}" if summary else "")
 
 
 def _described(text: Any) -> dict[str, str]:
     first = str(text).strip().partition("\n\n")[0] if isinstance(text, str) else ""
-    said = plain_text(inline_markdown(first))
-    return {"description": said} if said else {}
+    paragraph = plain_text(inline_markdown(first))
+    return {"description": paragraph} if paragraph else {}
 
 
 def _pointer(*keys: str) -> str:

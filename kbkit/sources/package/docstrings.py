@@ -292,8 +292,8 @@ def _directive(lines: list[str], index: int, match: re.Match[str], out: list[str
     elif name in _VERSIONS:
         version, _, rest = argument.partition(" ")
         text = rst("\n".join([rest.strip(), *body]).strip())
-        said = f"*{_VERSIONS[name]} {version.rstrip(':')}*"
-        _block(f"{said}: {text}" if text else said, width, out)
+        label = f"*{_VERSIONS[name]} {version.rstrip(':')}*"
+        _block(f"{label}: {text}" if text else label, width, out)
     elif name == "math":
         _block("$$\n" + "\n".join([argument, *body]).strip() + "\n$$", width, out)
     elif name not in _DROPPED:

@@ -119,12 +119,12 @@ def _members(
         if owner is not holder and _origin(owner) in public:
             continue
         kind = _kind(holder, name, static, value)
-        told = static if kind == "property" else value
-        docstring = _docstring(told)
-        if kind is None or not docstring or _module(told, holder).partition(".")[0] != package:
+        source = static if kind == "property" else value
+        docstring = _docstring(source)
+        if kind is None or not docstring or _module(source, holder).partition(".")[0] != package:
             continue
         inner = kind in ("class", "accessor")
-        file, line = _place(told)
+        file, line = _place(source)
         yield Member(
             name=name,
             kind=kind,

@@ -208,8 +208,8 @@ class PackageReader:
         if origin.url:
             metadata["repository"] = origin.url
         metadata |= origin.license.to_metadata()
-        if said := plain_text(summary(item.docstring)):
-            metadata["description"] = said
+        if summary_text := plain_text(summary(item.docstring)):
+            metadata["description"] = summary_text
         return SourceDocument(
             uri=f"python:{path}",
             title=path,
@@ -321,8 +321,8 @@ def _heading(level: int, path: str) -> str:
 
 
 def _mention(path: str, item: Any) -> str:
-    said = summary(item.docstring)
-    return f"-   {code_span(path)}" + (f": {said}" if said else "")
+    text = summary(item.docstring)
+    return f"-   {code_span(path)}" + (f": {text}" if text else "")
 
 
 def _attributes(item: Any) -> list[str]:
@@ -333,8 +333,8 @@ def _attributes(item: Any) -> list[str]:
         if "property" in member.labels or not (member.docstring or member.annotation):
             continue
         kind = f" ({code_span(str(member.annotation))})" if member.annotation else ""
-        said = summary(member.docstring)
-        lines.append(f"-   {code_span(name)}{kind}" + (f": {said}" if said else ""))
+        text = summary(member.docstring)
+        lines.append(f"-   {code_span(name)}{kind}" + (f": {text}" if text else ""))
     return lines
 
 

@@ -154,8 +154,8 @@ def _read(
         named = urlsplit(uri).path.lower().endswith((".md", ".markdown", ".mdx"))
         markdown = named or response.media_type in _MARKDOWN
         text = read_text(found.text, uri, markdown=markdown)
-        said = text.metadata.get("description")
-        described = plain(said[:1_000]) if isinstance(said, str) else ""
+        description = text.metadata.get("description")
+        described = plain(description[:1_000]) if isinstance(description, str) else ""
         return ExtractedPage(text.title, text.content, description=described, note=found.note)
     from kbkit.sources.html.site_extractor import ExtractTask, extract_bounded
 

@@ -143,8 +143,8 @@ def stated_relations(transaction: Transaction, kb_id: str) -> dict[int, list[Sta
     )
     found: dict[int, list[StatedRelation]] = {}
     for row in transaction.execute(query.order_by(_rows.c.chunk_seq, _rows.c.position)):
-        told = (StatedRelation(*each) for each in json.loads(row.relations))
-        found.setdefault(row.chunk_seq, []).extend(told)
+        relations = (StatedRelation(*each) for each in json.loads(row.relations))
+        found.setdefault(row.chunk_seq, []).extend(relations)
     return found
 
 
@@ -228,8 +228,8 @@ def _values(annotation: Annotation) -> dict[str, Any]:
 
 
 def _stated(annotation: Annotation) -> str:
-    told = [[each.source, each.name, each.target] for each in annotation.relations]
-    return json.dumps(told, ensure_ascii=False) if told else ""
+    relations = [[each.source, each.name, each.target] for each in annotation.relations]
+    return json.dumps(relations, ensure_ascii=False) if relations else ""
 
 
 def _subjects_of(

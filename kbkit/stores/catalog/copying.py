@@ -110,15 +110,17 @@ def insert(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None
 def refer(transaction: Transaction, table: Table, batch: Sequence[Row]) -> None:
     at = {column.name: i for i, column in enumerate(table.c)}
     for column in _own_references(table):
-        said = [row for row in batch if row[at[column.name]] is not None]
+        present = [row for row in batch if row[at[column.name]] is not None]
         named = [*table.primary_key, column]
         statement = (
             table.update()
             .where(*(key == sa.bindparam(f"new_{key.name}") for key in table.primary_key))
             .values({column.name: sa.bindparam(f"new_{column.name}")})
         )
-        if said:
-            parameters = [{f"new_{one.name}": row[at[one.name]] for one in named} for row in said]
+        if present:
+            parameters = [
+                {f"new_{one.name}": row[at[one.name]] for one in named} for row in present
+            ]
             transaction.execute(statement, parameters)
 
 

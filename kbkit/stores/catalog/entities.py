@@ -113,8 +113,8 @@ def listed(
         by_person = entities.c.by_hand | subjects.c.id.in_(ends_by_hand())
         query = query.where(counted.c.n.is_not(None) | defined | by_person)
     if like:
-        said = place_of(sa.func.lower(own.c.name), like.lower()) > 0
-        query = query.where(subjects.c.id.in_(sa.select(canonical).where(said)))
+        matches = place_of(sa.func.lower(own.c.name), like.lower()) > 0
+        query = query.where(subjects.c.id.in_(sa.select(canonical).where(matches)))
     if types:
         query = query.where(entities.c.type.in_(list(types)))
     order = (sa.func.coalesce(counted.c.n, 0).desc(), subjects.c.name, subjects.c.id)
@@ -173,12 +173,12 @@ def update(
     before = get(transaction, entity_id)
     if seen is not None:
         check_unchanged(before.name, before.updated_at, before.made_by, seen.updated_at)
-    said = {"type": type, "description": description, "properties": properties}
+    values = {"type": type, "description": description, "properties": properties}
     _put(
         transaction,
         entity_id,
         made_by,
-        **{field: value for field, value in said.items() if value is not None},
+        **{field: value for field, value in values.items() if value is not None},
     )
     if aliases is not None:
         _set_aliases(transaction, entity_id, aliases)
@@ -288,7 +288,7 @@ def _row(transaction: Transaction, entity_id: str) -> _Row:
 
 
 def _put(transaction: Transaction, entity_id: str, made_by: str, **values: Any) -> None:
-    said = {
+    new_values = {
         "deleted_at": None,
         **values,
         "made_by": made_by,
@@ -297,10 +297,10 @@ def _put(transaction: Transaction, entity_id: str, made_by: str, **values: Any) 
     }
     if _row(transaction, entity_id).there:
         own = entities.c.subject_id == entity_id
-        transaction.execute(entities.update().where(own).values(**said))
+        transaction.execute(entities.update().where(own).values(**new_values))
     else:
         empty = {"type": "", "description": "", "properties": {}}
-        transaction.execute(entities.insert().values(subject_id=entity_id, **(empty | said)))
+        transaction.execute(entities.insert().values(subject_id=entity_id, **(empty | new_values)))
 
 
 def _add_subject(transaction: Transaction, named: SubjectName, alias_of: str | None) -> None:
@@ -337,9 +337,9 @@ def _set_aliases(transaction: Transaction, entity_id: str, aliases: Iterable[Sub
     for known in transaction.execute(merged).scalars():
         raise ConflictError(f"{there[known]!r} was merged into this entity; undo that instead")
     transaction.execute(subjects.update().where(subjects.c.id.in_(gone)).values(alias_of=None))
-    said = sa.exists().where(annotation_subjects.c.subject_id == subjects.c.id)
+    annotated = sa.exists().where(annotation_subjects.c.subject_id == subjects.c.id)
     known_by = sa.exists().where(entities.c.subject_id == subjects.c.id)
-    transaction.execute(subjects.delete().where(subjects.c.id.in_(gone), ~said, ~known_by))
+    transaction.execute(subjects.delete().where(subjects.c.id.in_(gone), ~annotated, ~known_by))
     for known, named in wanted.items():
         if known not in there:
             _add_subject(transaction, named, entity_id)

@@ -34,8 +34,8 @@ def put(
     if transaction.execute(sa.select(documents.c.id).where(same)).first() is None:
         return False
     if not document.description:
-        said = documents.update().where(same, documents.c.description == "")
-        transaction.execute(said.values(description=description))
+        undescribed = documents.update().where(same, documents.c.description == "")
+        transaction.execute(undescribed.values(description=description))
         knowledge_bases.touch(transaction, kb_id)
     transaction.execute(expansions.delete().where(expansions.c.document_id == document.id))
     transaction.execute(

@@ -167,8 +167,8 @@ def waits(transaction: Transaction, kb_id: str) -> bool:
     of_kb = sa.select(chunks.c.seq).where(
         chunks.c.kb_id == kb_id, chunks.c.document_id.not_in(gone)
     )
-    said = sa.exists().where(knowledge_schema.annotations.c.chunk_seq == chunks.c.seq)
-    if transaction.execute(of_kb.where(~said).limit(1)).first():
+    annotated = sa.exists().where(knowledge_schema.annotations.c.chunk_seq == chunks.c.seq)
+    if transaction.execute(of_kb.where(~annotated).limit(1)).first():
         return False
     read = sa.exists().where(related_chunks.c.chunk_seq == chunks.c.seq)
     same = built_version(transaction, kb_id) == version(transaction, kb_id)
@@ -245,7 +245,7 @@ def named_entities(
     transaction: Transaction, kb_ids: Collection[str]
 ) -> tuple[list[NamedEntity], Mapping[str, set[str]]]:
     """List entities of knowledge bases and those made by hand, with their counts."""
-    told = (
+    related = (
         sa.select(
             annotation_subjects.c.subject_id,
             chunks.c.document_id,
@@ -271,7 +271,9 @@ def named_entities(
     rows = {row.id: row for row in transaction.execute(query)}
     in_chunks: Counter[str] = Counter()
     in_documents: dict[str, set[str]] = {}
-    for known, document_id, count in transaction.execute(told):  # other names count for their own
+    for known, document_id, count in transaction.execute(
+        related
+    ):  # other names count for their own
         if known in rows:
             canonical = rows[known].alias_of or known
             in_chunks[canonical] += count
@@ -383,9 +385,9 @@ def first_chunks(transaction: Transaction, kind: TargetKind, known: str, limit: 
     else:
         own = subjects.alias("own")
         ids = sa.select(own.c.id).where((own.c.id == known) | (own.c.alias_of == known))
-        said = sa.select(annotation_subjects.c.chunk_seq).where(
+        annotated = sa.select(annotation_subjects.c.chunk_seq).where(
             annotation_subjects.c.subject_id.in_(ids)
         )
         # a short passage says most of it
-        query = query.where(chunks.c.seq.in_(said)).order_by(chunks.c.length, chunks.c.id)
+        query = query.where(chunks.c.seq.in_(annotated)).order_by(chunks.c.length, chunks.c.id)
     return list(transaction.execute(query.limit(limit)).scalars())

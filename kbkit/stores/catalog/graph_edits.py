@@ -152,9 +152,9 @@ def _restore_entity(transaction: Transaction, before: Rows) -> None:
     if missing:
         transaction.execute(subjects.insert(), missing)
     for each in before["names"]:  # one that was not there names nothing any more
-        said = {key: there[each][key] for key in ("name", "alias_of")} if each in there else {}
+        values = {key: there[each][key] for key in ("name", "alias_of")} if each in there else {}
         own = subjects.c.id == each
-        transaction.execute(subjects.update().where(own).values(**({"alias_of": None} | said)))
+        transaction.execute(subjects.update().where(own).values(**({"alias_of": None} | values)))
     transaction.execute(entities.delete().where(entities.c.subject_id == known))
     if before["entity_row"] is not None:
         transaction.execute(entities.insert().values(**_from_json(before["entity_row"])))
@@ -172,9 +172,9 @@ def _restore_entity(transaction: Transaction, before: Rows) -> None:
 
 def _restore_relation(transaction: Transaction, before: Rows) -> None:
     same = _same(before["relation"])
-    said = before["relation_row"]
-    if said is not None and said["by_hand"]:
-        values = _from_json(said)
+    row = before["relation_row"]
+    if row is not None and row["by_hand"]:
+        values = _from_json(row)
         transaction.execute(relations.update().where(same).values(**values))
         return
     values = {"by_hand": False, "made_by": graph_writing.BUILDER, "note": "", "deleted_at": None}

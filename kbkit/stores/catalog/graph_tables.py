@@ -284,8 +284,8 @@ def _described(transaction: Transaction, ids: Collection[str]) -> dict[str, Enti
 
 
 def _entity(row: Sequence[Any]) -> EntityRow:
-    known, name, kind, said, by_hand, count = row
-    return EntityRow(known, name, kind or "", (said or "") if by_hand else "", (), count)
+    known, name, kind, description, by_hand, count = row
+    return EntityRow(known, name, kind or "", (description or "") if by_hand else "", (), count)
 
 
 def _definitions(transaction: Transaction, kb_id: str) -> list[tuple[str, int]]:

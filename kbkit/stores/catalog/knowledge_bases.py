@@ -78,8 +78,8 @@ class KnowledgeBaseRow:
 
     @property
     def revision(self) -> str:
-        told = [self.id, self.name, self.description, self.config, self.version]
-        text = json.dumps(told, sort_keys=True)
+        fields = [self.id, self.name, self.description, self.config, self.version]
+        text = json.dumps(fields, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def check_revision(self, expected: str | None) -> None:

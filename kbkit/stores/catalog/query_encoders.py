@@ -161,7 +161,7 @@ def learned(transaction: Transaction, kb_id: str) -> dict[str, tuple[int, ...]]:
     4 or better. Chunks that are gone are left out, and come back with them.
     """
     given = rating_log.chunk_scores(transaction, kb_id)
-    if not any(said.score >= MIN_SCORE for said in given):
+    if not any(rating.score >= MIN_SCORE for rating in given):
         return {}
     good = {
         fold_query(query): [

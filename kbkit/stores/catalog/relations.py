@@ -226,7 +226,7 @@ def relate(
         "target_id": target.id,
     }
     now = datetime.now(UTC)
-    said = {
+    new_values = {
         "weight": weight,
         "note": note,
         "made_by": made_by,
@@ -237,7 +237,7 @@ def relate(
     same = sa.and_(*(relations.c[column] == value for column, value in values.items()))
     row = transaction.execute(sa.select(*relations.c).where(same)).first()
     if row is None:
-        made = relations.insert().values(**values, **said, created_at=now)
+        made = relations.insert().values(**values, **new_values, created_at=now)
         known = transaction.execute(made.returning(relations.c.id)).scalar_one()
         return get(transaction, known)
     there = row.deleted_at is None
@@ -250,7 +250,7 @@ def relate(
         )
     if expected is not None:
         entities.check_unchanged(name, row.seen_at, row.made_by, expected)
-    transaction.execute(relations.update().where(relations.c.id == row.id).values(**said))
+    transaction.execute(relations.update().where(relations.c.id == row.id).values(**new_values))
     return get(transaction, row.id)
 
 

@@ -201,8 +201,8 @@ class Restorer:
     # ---- knowledge bases
 
     def _enter(self) -> None:
-        told = list(self._checked(bases))
-        for values in told:
+        checked = list(self._checked(bases))
+        for values in checked:
             base = self._place(values)
             self._bases[base.old_id] = base
             if base.row is not None:
@@ -351,11 +351,11 @@ class Restorer:
         row = bundled.row_of(all_ratings, new)
         if base.row is not None:
             key = row[2:]
-            said = sa.and_(
+            same = sa.and_(
                 all_ratings.c.kb_id == base.id,
                 *(c == value for c, value in zip(all_ratings.c[2:], key, strict=True)),
             )
-            query = sa.select(all_ratings.c.id).where(said).limit(1)
+            query = sa.select(all_ratings.c.id).where(same).limit(1)
             if self._transaction.execute(query).first():
                 return None
         base.ratings += 1

@@ -47,8 +47,8 @@ class SourceRow:
 
     @property
     def version(self) -> str:
-        told = [self.id, self.spec, self.base, self.from_recipe, self.name, self.enabled]
-        text = json.dumps(told, sort_keys=True)
+        fields = [self.id, self.spec, self.base, self.from_recipe, self.name, self.enabled]
+        text = json.dumps(fields, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     @property

@@ -56,14 +56,14 @@ def lacking(transaction: Transaction, kb_id: str, text: str, limit: int) -> list
 def sources(transaction: Transaction, seqs: Sequence[int]) -> dict[int, Source]:
     found: dict[int, Source] = {}
     for part in in_parts(seqs):
-        said: dict[int, list[str]] = {}
+        texts: dict[int, list[str]] = {}
         columns = _statements.c
         for row in transaction.execute(
             sa.select(columns.chunk_seq, columns.normalized_text)
             .where(columns.chunk_seq.in_(part))
             .order_by(columns.chunk_seq, columns.position)
         ):
-            said.setdefault(row.chunk_seq, []).append(row.normalized_text)
+            texts.setdefault(row.chunk_seq, []).append(row.normalized_text)
         query = (
             sa.select(chunks.c.seq, chunks.c.id, rows.c.text, EMBED_HASH.label("made_of"))
             .outerjoin(rows, rows.c.chunk_seq == chunks.c.seq)
@@ -71,7 +71,7 @@ def sources(transaction: Transaction, seqs: Sequence[int]) -> dict[int, Source]:
         )
         for row in transaction.execute(query):
             text = CHUNK if row.text is None else row.text
-            found[row.seq] = Source(row.id, text, row.made_of, tuple(said.get(row.seq, ())))
+            found[row.seq] = Source(row.id, text, row.made_of, tuple(texts.get(row.seq, ())))
     return found
 
 

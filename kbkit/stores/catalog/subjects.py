@@ -123,8 +123,8 @@ def listed(
     if kb_ids is not None:
         counted = counted.where(chunks.c.kb_id.in_(list(kb_ids)))
     if like:
-        said = place_of(sa.func.lower(subjects.c.name), like.lower()) > 0
-        named = sa.select(sa.func.coalesce(subjects.c.alias_of, subjects.c.id)).where(said)
+        matches = place_of(sa.func.lower(subjects.c.name), like.lower()) > 0
+        named = sa.select(sa.func.coalesce(subjects.c.alias_of, subjects.c.id)).where(matches)
         counted = counted.where(canonical.in_(named))
     if ids is not None:
         counted = counted.where(transaction.is_in(own.c.id, ids) | own.c.alias_of.in_(list(ids)))

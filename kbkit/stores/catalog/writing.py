@@ -263,11 +263,11 @@ def describe_documents(
         [
             {
                 "of_id": known,
-                "of_hash": said.content_hash,
-                "line": said.line,
-                "mostly_links": said.is_index,
+                "of_hash": own_labels.content_hash,
+                "line": own_labels.line,
+                "mostly_links": own_labels.is_index,
             }
-            for known, said in found.items()
+            for known, own_labels in found.items()
         ],
     )
     cards.remove(transaction, list(found))

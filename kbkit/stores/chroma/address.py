@@ -44,8 +44,8 @@ class ChromaAddress:
     @property
     def _query(self) -> str:
         names = {"tenant": self.tenant, "database": self.database}
-        told = urlencode({name: value for name, value in names.items() if value})
-        return f"?{told}" if told else ""
+        query = urlencode({name: value for name, value in names.items() if value})
+        return f"?{query}" if query else ""
 
     @classmethod
     def parse(cls, url: str, token: str = "") -> ChromaAddress:

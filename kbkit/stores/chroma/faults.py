@@ -14,19 +14,20 @@ _MAX_LENGTH = 200
 
 
 def fault_of(error: Exception, address: ChromaAddress) -> WorkspaceError:
-    told = " ".join(str(error).split())
+    message = " ".join(str(error).split())
     if address.token:
-        told = told.replace(address.token, "...")
-    told = told[:_MAX_LENGTH]
+        message = message.replace(address.token, "...")
+    message = message[:_MAX_LENGTH]
     if type(error).__module__ == "chromadb.errors":
-        if told.startswith(("Tenant [", "Database [")):
+        if message.startswith(("Tenant [", "Database [")):
             reason = (
-                f"{told.partition('. ')[0]}; make it, or name another (?tenant=NAME&database=NAME)"
+                f"{message.partition('. ')[0]}; make it, or name another "
+                "(?tenant=NAME&database=NAME)"
             )
             return StoreUnreachableError(f"{address.place}: {reason}")
         if type(error).__name__ in OF_A_COLLECTION:
-            return WorkspaceError(f"{address.place}: Chroma refused: {told}")
-    return StoreUnreachableError(f"{address.place}: {_reason(error, told, address)}; {_KEPT}")
+            return WorkspaceError(f"{address.place}: Chroma refused: {message}")
+    return StoreUnreachableError(f"{address.place}: {_reason(error, message, address)}; {_KEPT}")
 
 
 def _reason(error: Exception, told: str, address: ChromaAddress) -> str:

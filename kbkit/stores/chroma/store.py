@@ -146,12 +146,12 @@ class ChromaStore(ChromaCollections):
         shutil.rmtree(self.folder)
 
     def _discard(self, fault: str, names: frozenset[str]) -> None:
-        told = ", ".join(sorted(names)) or "unknown files"
+        named = ", ".join(sorted(names)) or "unknown files"
         _log.warning(
             "%s %s; of its collections %s rebuilt from the catalog",
             self.folder,
             fault,
-            f"{told} {'is' if len(names) == 1 else 'are'}",
+            f"{named} {'is' if len(names) == 1 else 'are'}",
         )
         if names - self._checksums.being_written():  # what a kill has cut off is no damage
             locks.note(self.folder.parent, "index", f"the index of vectors {fault}")

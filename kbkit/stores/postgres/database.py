@@ -88,9 +88,9 @@ class PostgresDatabase:
         with self._alone.connect() as connection:
             version = connection.dialect.server_version_info
             if version is None or int(version[0]) < OLDEST:
-                said = ".".join(map(str, version or ("of an unknown version",)))
+                text = ".".join(map(str, version or ("of an unknown version",)))
                 raise WorkspaceError(
-                    f"{self._place}: PostgreSQL {said} is too old; kbkit needs {OLDEST} or newer"
+                    f"{self._place}: PostgreSQL {text} is too old; kbkit needs {OLDEST} or newer"
                 )
             schema: str | None = connection.execute(
                 sa.select(sa.func.current_schema())

@@ -66,11 +66,11 @@ class PgVectorStore:
         """Do nothing: connections belong to the catalog."""
 
     def create(self, name: str, dimensions: int) -> None:
-        table, told = _table(name), name.replace("'", "''")
+        table, literal = _table(name), name.replace("'", "''")
         columns = f'id text COLLATE "C" PRIMARY KEY, embedding {self._type}({dimensions}) NOT NULL'
         with self._begun() as connection:
             connection.exec_driver_sql(f"CREATE TABLE {table} ({columns})")
-            connection.exec_driver_sql(f"COMMENT ON TABLE {table} IS '{told}'")
+            connection.exec_driver_sql(f"COMMENT ON TABLE {table} IS '{literal}'")
 
     def drop(self, name: str) -> None:
         """Delete a collection; does nothing if there is none."""
@@ -158,11 +158,12 @@ class PgVectorStore:
         except WorkspaceError as error:
             raise StoreUnreachableError(f"{error}; {_KEPT}") from error
         except sa.exc.DBAPIError as error:
-            told = f"{self._place}: {' '.join(str(error.orig).split())}"
+            message = f"{self._place}: {' '.join(str(error.orig).split())}"
             if getattr(error.orig, "sqlstate", "") in _OF_A_COLLECTION:
-                raise WorkspaceError(told) from error
+                raise WorkspaceError(message) from error
             raise StoreUnreachableError(
-                f"{told}; see that the extension vector is there, or set KBKIT_PGVECTOR=0; {_KEPT}"
+                f"{message}; see that the extension vector is there, or set KBKIT_PGVECTOR=0; "
+                f"{_KEPT}"
             ) from error
 
 
@@ -198,8 +199,8 @@ def pgvector_on(engine: sa.Engine, place: str) -> PgVectorStore | None:
                     # an extension is there once in a database: not in the schema of one workspace
                     connection.exec_driver_sql("CREATE EXTENSION vector SCHEMA public")
             except sa.exc.DBAPIError as error:  # or another process was sooner
-                told = " ".join(str(error.orig).split())
-                _log.info("%s: no pgvector (%s); ask for CREATE EXTENSION vector", place, told)
+                message = " ".join(str(error.orig).split())
+                _log.info("%s: no pgvector (%s); ask for CREATE EXTENSION vector", place, message)
             with engine.begin() as connection:
                 found = connection.execute(_FOUND).first()
     if found is None:

@@ -142,9 +142,9 @@ class SegmentFiles:
                 if error.filename == str(self.path(kb_id)):
                     return None
             except _DAMAGED as error:
-                told = error if isinstance(error, ValueError) else type(error).__name__
-                _log.warning("%s: %s; the snapshot is rebuilt", self.folder, told)
-                locks.note(self.folder.parent, "snapshot", f"a snapshot was damaged: {told}")
+                reason = error if isinstance(error, ValueError) else type(error).__name__
+                _log.warning("%s: %s; the snapshot is rebuilt", self.folder, reason)
+                locks.note(self.folder.parent, "snapshot", f"a snapshot was damaged: {reason}")
                 return None
         return None
 

@@ -263,8 +263,8 @@ def _check(path: Path, error: Exception) -> None:
 def faults(path: Path) -> list[str]:
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         connection.text_factory = lambda data: data.decode(errors="replace")
-        told = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
-        found = [f"the file is damaged ({each})" for each in told if each != "ok"]
+        reported = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
+        found = [f"the file is damaged ({each})" for each in reported if each != "ok"]
         found += _odd_kinds(connection)
         if found:
             return found

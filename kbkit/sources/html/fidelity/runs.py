@@ -219,8 +219,8 @@ def _folded_sources(root: Element) -> set[Element]:
     unfolds = False
     for element in root.iter("summary", "label", "pre", *HEADINGS):
         if element.tag in ("summary", "label"):
-            said = set("".join(element.itertext()).lower().split())
-            unfolds = "source" in said and said <= _SOURCE_BUTTON
+            own_words = set("".join(element.itertext()).lower().split())
+            unfolds = "source" in own_words and own_words <= _SOURCE_BUTTON
             found.update([element] * unfolds)
         elif element.tag == "pre" and unfolds:
             found.add(element)
