@@ -146,10 +146,6 @@ _OF = "Id or name of an entity."
 _BY = "Who does it; by default who asks."
 
 
-def _integer(low: int, high: int) -> WithJsonSchema:
-    return WithJsonSchema({"type": "integer", "minimum": low, "maximum": high})
-
-
 def _few(names: Any) -> Any:
     """Accept names with repetitions, which count once."""
     if isinstance(names, list) and len(names) > _MAX_NAMES:

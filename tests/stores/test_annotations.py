@@ -121,7 +121,6 @@ def test_names_are_counted_over_documents(kb, database):
         assert found["Big"].documents == 1
         assert names.defining(transaction, kb.id, ["pool", "Big"]) == {pool.id}
         assert names.unread(transaction, kb.id, 99, 10) == []
-        assert names.count_unread(transaction, kb.id, 99) == 0
         assert len(names.unread(transaction, kb.id, 100, 10)) == 2
 
 

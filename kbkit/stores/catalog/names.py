@@ -55,15 +55,6 @@ def unread(transaction: Transaction, kb_id: str, revision: int, limit: int) -> l
     return [document_of(row) for row in rows]
 
 
-def count_unread(transaction: Transaction, kb_id: str, revision: int) -> int:
-    read = sa.select(sa.func.count()).where(
-        named_documents.c.kb_id == kb_id, named_documents.c.revision == revision
-    )
-    alive = sa.select(sa.func.count()).where(*_alive(kb_id))
-    counted = [transaction.execute(query).scalar_one() for query in (alive, read)]
-    return max(0, int(counted[0]) - int(counted[1]))
-
-
 def put(
     transaction: Transaction,
     kb_id: str,
