@@ -41,6 +41,8 @@ SOUGHT = 4
 _MAX_NOTES = 3
 _SHARES = 3
 """A passage takes at most one part of so many, unless nothing else would fit beside it."""
+_OF_DOCUMENT = ("fetched", "version", "kb")
+"""Lines of a source that passages of one document share."""
 _MIN_LENGTH = 200
 """Characters of a long passage that are worth telling beside its source."""
 
@@ -60,12 +62,14 @@ def search_reply(
         "next_cursor": "",
     }
     budget.take("\n\n".join([quotes.note, *noted]), frame)
+    of_documents = [(each.hit.kb, each.hit.chunk.document_id) for each in found]
     passages = [
         _Passage(
             str(number),
             citation_of(excerpt.hit, now, excerpt.heading_path),
             excerpt.hit.chunk.id if with_ids else "",
             harmless(excerpt.text),
+            of_documents[number - 1] in of_documents[start : number - 1],
         )
         for number, excerpt in enumerate(found[start : start + limit], start + 1)
     ]
@@ -109,12 +113,14 @@ class _Passage:
 
     Attributes:
         chunk_id: Id for ratings, or ``""``.
+        further: Whether an earlier passage is of the same document, and gives its date and version.
     """
 
     number: str
     citation: Citation
     chunk_id: str
     text: str
+    further: bool
 
     def shown(
         self, quotes: Quotes, *, short: bool = False, length: int | None = None
@@ -122,7 +128,8 @@ class _Passage:
         text = self.text if length is None else cut_at(self.text, length)
         more = {"chunk_id": self.chunk_id} if self.chunk_id else {}
         source = source_of(self.citation, short=short) | more
-        lines = "\n".join(f"{name}: {value}" for name, value in source.items())
+        given = _OF_DOCUMENT if self.further else ()
+        lines = "\n".join(f"{name}: {value}" for name, value in source.items() if name not in given)
         values = citation_values(self.citation, quotes, short=short) | more
         return (
             quotes.text(self.number, f"{lines}\n\n{text}"),

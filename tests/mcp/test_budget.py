@@ -8,6 +8,7 @@ from mcp import Client
 
 import kbkit
 from kbkit.mcp.server import server
+from kbkit.replies import Budget, search_reply
 from tests.mcp.agents import tokens
 
 WIDE, DEEP = "\u2603 " * 450, "/".join(["n" * 200] * 3)
@@ -145,6 +146,17 @@ def test_each_passage_of_each_page_says_where_it_is_from(soup):
             assert {"title", "source", "fetched_at", "state", "version", "kb"} <= result.keys()
         cursor = answer.structured_content["next_cursor"]
     assert len(said) > 3
+
+
+def test_passages_of_one_document_give_its_date_once(tmp_path):
+    with kbkit.open(tmp_path) as workspace:
+        parts = "".join(f"## Part {n}\n\n" + f"Kilns of part {n} are dry. " * 40 for n in range(4))
+        workspace.create("kilns").add("Kilns", parts, source="https://example.org/kilns")
+        hits = workspace["kilns"].search("are kilns dry", limit=20)
+    text = search_reply(hits, start=0, limit=5, budget=Budget(2_500)).text
+    assert text.count("title: Kilns") > 1
+    assert text.count("title: Kilns") == text.count("source: https://example.org/kilns#part-")
+    assert text.count("fetched: ") == text.count("kb: kilns") == text.count("version: ") == 1
 
 
 def test_a_context_says_of_each_passage_where_it_is_from(soup):
