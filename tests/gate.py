@@ -20,11 +20,17 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "gate"
 FLAKY = ROOT / "build" / "flaky.txt"
 MAX_FLAKY = 5
+CHROMIUMS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    # Playwright's own, on Linux and macOS
+    *map(str, Path.home().glob(".cache/ms-playwright/chromium-*/*/chrome")),
+    *map(str, Path.home().glob("Library/Caches/ms-playwright/chromium-*/*/*/Contents/MacOS/*")),
+)
 # programs of which one must be there, and the tests and Debian packages that they stand for
-PROGRAMS = {
-    ("chromium", "chromium-browser", "google-chrome"): ("browser tests", "chromium"),
-    ("npm",): ("JavaScript", "nodejs npm"),
-}
+PROGRAMS = {CHROMIUMS: ("browser tests", "chromium"), ("npm",): ("JavaScript", "nodejs npm")}
 
 
 def main() -> int:
