@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -118,7 +119,9 @@ def test_the_home_page_leads_to_the_search(tab):
     tab.open(PAGES["home"])
     tab.page.locator(".kb-home-search [name=query]").fill("medlar jelly")
     tab.page.locator(".kb-home-search button").click()
-    tab.page.wait_for_url("**/search/index.html?kb=kb%2Ffruit&query=medlar+jelly")
+    # the page of results puts its own fields into the address, in another order
+    asked = {"kb": ["kb/fruit"], "query": ["medlar jelly"]}
+    tab.page.wait_for_url(lambda url: parse_qs(urlsplit(url).query) == asked)
     assert tab.titles()[0] == "Making jelly"
 
 
