@@ -232,7 +232,7 @@ def _terms_of(title: str) -> tuple[str, ...]:
 REVISION = 5
 """Version of the rules; raise it to annotate again."""
 
-_RULES_MAX_LENGTH = 600
+_MAX_STATEMENT_LENGTH = 600
 """Characters of a normalised statement."""
 _MAX_SENTENCES = 3
 _MAX_ENTITIES = 40
@@ -290,7 +290,7 @@ class RulesAnnotator:
             made.append(
                 Annotation(
                     text=text[key.start : key.end],
-                    normalized_text=_rules_said(text, [key]),
+                    normalized_text=_statement_text(text, [key]),
                     frame=frame,
                     domains=domains,
                     entities=_distinct(inside),
@@ -330,15 +330,15 @@ def _whole(text: str, reading: Reading, frame: Frame | None) -> str:
     if not reading.sentences:
         return _cut(plain_text(text))
     if len(reading.sentences) <= _MAX_SENTENCES:
-        return _rules_said(text, reading.sentences)
+        return _statement_text(text, reading.sentences)
     if frame is None:
-        return _rules_said(text, reading.sentences[:_MAX_SENTENCES])
+        return _statement_text(text, reading.sentences[:_MAX_SENTENCES])
     ranked = sorted(reading.sentences, key=lambda one: -one.weights[frame])
     chosen = {id(one) for one in (*ranked[: _MAX_SENTENCES - 1], reading.sentences[0])}
-    return _rules_said(text, [one for one in reading.sentences if id(one) in chosen])
+    return _statement_text(text, [one for one in reading.sentences if id(one) in chosen])
 
 
-def _rules_said(text: str, sentences: Sequence[Sentence]) -> str:
+def _statement_text(text: str, sentences: Sequence[Sentence]) -> str:
     parts = []
     for sentence in sentences:
         bare = without_text_anchor(text[sentence.start : sentence.end])[0]
@@ -349,6 +349,6 @@ def _rules_said(text: str, sentences: Sequence[Sentence]) -> str:
 
 
 def _cut(text: str) -> str:
-    if len(text) <= _RULES_MAX_LENGTH:
+    if len(text) <= _MAX_STATEMENT_LENGTH:
         return text
-    return text[:_RULES_MAX_LENGTH].rpartition(" ")[0].rstrip(" ,;:") + " …"
+    return text[:_MAX_STATEMENT_LENGTH].rpartition(" ")[0].rstrip(" ,;:") + " …"

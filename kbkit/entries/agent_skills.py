@@ -344,7 +344,7 @@ def write(
         raise FilesError(f"{folder}: cannot be made ({error.strerror})") from error
     with Directory.open(place) as root:
         for name in skills:
-            if root.stat(name) is not None and not _skill_folders_is_skill(root, name):
+            if root.stat(name) is not None and not _is_skill_folder(root, name):
                 raise PathExistsError(
                     f"{folder / name}: is there already and no skill; name another folder"
                 )
@@ -364,7 +364,7 @@ def write(
     return tuple(folder / name for name in skills)
 
 
-def _skill_folders_is_skill(root: Directory, name: str) -> bool:
+def _is_skill_folder(root: Directory, name: str) -> bool:
     if not root.is_directory(name):
         return False
     with root.child(name, name) as found:

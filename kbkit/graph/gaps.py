@@ -296,7 +296,7 @@ class _Finder:
 MIN_SPELLING = 90.0
 """Similarity of two spellings, 0 to 100 (normalized Indel similarity of rapidfuzz)."""
 _MAX_COMPARED = 5_000
-_SUGGESTIONS_ACRONYM = re.compile(r"[A-Z][A-Za-z]*[A-Z]s?|[A-Z]{2,8}")
+_SUGGESTED_ACRONYM = re.compile(r"[A-Z][A-Za-z]*[A-Z]s?|[A-Z]{2,8}")
 _LONG_DESCRIPTION = 40
 _DIGITS = re.compile(r"\d+")
 
@@ -325,7 +325,7 @@ def _acronyms(entities: Sequence[NamedEntity]) -> Iterator[MergeSuggestion]:
                 by_initials.setdefault(initials, []).append(entity)
     for entity in entities:
         bare = entity.name.removesuffix("s")
-        if not _SUGGESTIONS_ACRONYM.fullmatch(entity.name) or len(bare) < 2:
+        if not _SUGGESTED_ACRONYM.fullmatch(entity.name) or len(bare) < 2:
             continue
         longer = by_initials.get(bare.upper(), ())
         for long in longer:

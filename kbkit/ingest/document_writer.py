@@ -398,7 +398,7 @@ def _uri(event: SourceEvent) -> str:
     return event.record.document_uri if event.record and event.record.document_uri else event.uri
 
 
-_WHOLE_WRITER_CHARACTERS = 20_000
+_CHARACTERS_AT_ONCE = 20_000
 """Characters split together for each process."""
 
 
@@ -424,7 +424,7 @@ class WholeWriter(DocumentWriter):
         first: Callable[[Transaction], object] = _nothing,
     ) -> None:
         super().__init__(destination, counters, follower)
-        self._limit = _WHOLE_WRITER_CHARACTERS * destination.engine.count
+        self._limit = _CHARACTERS_AT_ONCE * destination.engine.count
         self._stop = stop
         self._first = first
         self._prepared: list[Prepared] = []

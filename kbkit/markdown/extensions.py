@@ -15,7 +15,7 @@ from kbkit.markdown.blocks import blocks
 from kbkit.markdown.disarming import escape
 from kbkit.markdown.plain_text import WIKI_LINK
 
-_DEFINITION_LISTS_BETWEEN = 4
+_MAX_BETWEEN = 4
 """Maximum characters between two equivalent terms: a comma, a bar, an ``or``."""
 
 
@@ -69,7 +69,7 @@ def _term(begin: Sequence[Token]) -> int:
             follows = children[number + 1]
             if follows.content.startswith(":"):
                 return number + 1
-            if len(follows.content) > _DEFINITION_LISTS_BETWEEN:
+            if len(follows.content) > _MAX_BETWEEN:
                 return 0
     return 0
 

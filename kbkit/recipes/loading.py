@@ -342,7 +342,7 @@ def demands(recipe: Recipe) -> list[str]:
     """
     if recipe.path == Path():
         return []
-    return [*_demands_read(recipe), *_written(recipe), *_run(recipe)]
+    return [*_demands_of_sources(recipe), *_written(recipe), *_run(recipe)]
 
 
 def require_trust(recipe: Recipe) -> None:
@@ -355,7 +355,7 @@ def require_trust(recipe: Recipe) -> None:
         raise TrustError(recipe.path, asked)
 
 
-def _demands_read(recipe: Recipe) -> Iterator[str]:
+def _demands_of_sources(recipe: Recipe) -> Iterator[str]:
     for number, source in enumerate(recipe.sources):
         key = f"sources[{number}]"
         path = getattr(source, "path", None)

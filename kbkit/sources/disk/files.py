@@ -39,10 +39,10 @@ def walk(folder: Path) -> Iterator[tuple[Path, str]]:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
         return
-    yield from _navigation_entries(entries, "")
+    yield from _entries(entries, "")
 
 
-def _navigation_entries(entries: list[os.DirEntry[str]], inside: str) -> Iterator[tuple[Path, str]]:
+def _entries(entries: list[os.DirEntry[str]], inside: str) -> Iterator[tuple[Path, str]]:
     # a stack of its own, since folders may be nested deeper than Python's
     stack: list[tuple[Iterator[os.DirEntry[str]], str]] = [(iter(entries), inside)]
     while stack:

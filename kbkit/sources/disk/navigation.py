@@ -224,8 +224,8 @@ def _numbered(name: str) -> float:
 
 
 _CONFIGS = ("mkdocs.yml", "mkdocs.yaml", "zensical.yml")
-_NAVIGATION_SUFFIXES = frozenset({".rst", ".md", ".mdx"})
-_NAVIGATION_LARGEST = 500_000  # bytes of a configuration
+_PAGE_SUFFIXES = frozenset({".rst", ".md", ".mdx"})
+_MAX_CONFIGURATION = 500_000  # bytes of a configuration
 _INDEX = ("index", "readme")
 
 
@@ -236,7 +236,7 @@ def nav_entries(folder: Path, files: Sequence[Path]) -> dict[Path, NavEntry]:
     """
     if entries := _mkdocs_entries(folder):
         return entries
-    pages = [path.resolve() for path in files if path.suffix.lower() in _NAVIGATION_SUFFIXES]
+    pages = [path.resolve() for path in files if path.suffix.lower() in _PAGE_SUFFIXES]
     return toctree_entries(pages) or position_entries(folder, pages)
 
 
@@ -244,17 +244,17 @@ def _mkdocs_entries(folder: Path) -> dict[Path, NavEntry]:
     for place in (folder, folder.parent):
         for name in _CONFIGS:
             try:
-                data = bytes_of(place / name, _NAVIGATION_LARGEST + 1)
-                loaded = load_values(data.decode()) if len(data) <= _NAVIGATION_LARGEST else None
+                data = bytes_of(place / name, _MAX_CONFIGURATION + 1)
+                loaded = load_values(data.decode()) if len(data) <= _MAX_CONFIGURATION else None
             except (OSError, ValueError):
                 continue
             if isinstance(loaded, dict):
                 docs = place / str(loaded.get("docs_dir") or "docs")
-                return in_order(_navigation_entries(loaded.get("nav"), docs, (), 0))
+                return in_order(_nav_entries(loaded.get("nav"), docs, (), 0))
     return {}
 
 
-def _navigation_entries(
+def _nav_entries(
     nav: Any, docs: Path, above: tuple[tuple[str, Path | None], ...], depth: int
 ) -> Iterator[tuple[Path, NavEntry]]:
     for item in nav if isinstance(nav, list) and depth < DEEPEST else ():
@@ -264,7 +264,7 @@ def _navigation_entries(
                 yield (docs / inside).resolve(), NavEntry(str(title), above)
             elif isinstance(inside, list):
                 inner = (*above, (str(title), _index(inside, docs)))
-                yield from _navigation_entries(inside, docs, inner, depth + 1)
+                yield from _nav_entries(inside, docs, inner, depth + 1)
 
 
 def _index(nav: list[Any], docs: Path) -> Path | None:

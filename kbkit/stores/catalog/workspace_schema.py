@@ -6,7 +6,17 @@ from sqlalchemy import BigInteger, Boolean, Column, Float, Index, LargeBinary, S
 
 from kbkit.stores.catalog.schema import Int64, Json, UtcDateTime, metadata
 
-_entries_schema_all__ = ["entries", "learned_folders", "metadata"]
+__all__ = [
+    "entries",
+    "file_links",
+    "file_names",
+    "files",
+    "jobs",
+    "learned_folders",
+    "metadata",
+    "replayed_answers",
+    "tokens",
+]
 
 entries = Table(
     "entries",
@@ -52,8 +62,6 @@ learned_folders = Table(
 )
 
 
-_files_schema_all__ = ["file_links", "file_names", "files", "metadata"]
-
 files = Table(
     "files",
     metadata,
@@ -91,9 +99,6 @@ file_links = Table(
     Index("file_links_by_key", "key"),
     Index("file_links_by_end", "leads_to"),
 )
-
-
-__all__ = ["jobs", "metadata", "replayed_answers", "tokens"]
 
 tokens = Table(
     "tokens",
