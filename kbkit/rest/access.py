@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import Depends, Request, Security
+from fastapi import Depends, Path, Request, Security
 from fastapi.security import HTTPBearer, SecurityScopes
 
 from kbkit.access import ALL, Scope
@@ -72,9 +72,21 @@ JobsOf = Annotated[Jobs, Depends(_jobs)]
 """Parameter of a handler: the jobs of that workspace."""
 
 
+KbPath = Annotated[str, Path(description="Name of a knowledge base.", min_length=1, max_length=200)]
+"""Parameter: a knowledge base in a path, by name."""
+
+
 def base_of(workspace: Workspace, caller: AccessCaller, name: str) -> KnowledgeBase:
     caller.require_kb(name)
     return workspace[name]
+
+
+def _base(name: KbPath, workspace: WorkspaceOf, caller: Caller) -> KnowledgeBase:
+    return base_of(workspace, caller, name)
+
+
+Kb = Annotated[KnowledgeBase, Depends(_base)]
+"""Parameter of a handler: the knowledge base that the path names."""
 
 
 def holder_of(

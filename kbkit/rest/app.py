@@ -26,52 +26,49 @@ from kbkit.rest.responses import EVERYWHERE
 from kbkit.rest.routes import annotations as of_annotations
 from kbkit.rest.routes import (
     bases,
-    bundles,
     chunks,
     documents,
     entries,
-    expansions,
-    exports,
     files,
     graph,
-    graph_walks,
     imports,
     maintenance,
     measures,
     ratings,
-    searches,
     server,
     sites,
     sources,
-    trash,
 )
 from kbkit.rest.routes import jobs as of_jobs
+from kbkit.rest.routes import searches as of_searches
 from kbkit.rest.settings import ServerSettings
 from kbkit.search_processes import SearchProcesses
 from kbkit.workspace import Workspace, stores_of
 
-ROUTERS: tuple[APIRouter, ...] = (
-    searches.router,
-    documents.router,
-    bases.router,
-    chunks.router,
-    ratings.router,
-    measures.router,
-    exports.router,
-    imports.router,
-    sources.router,
-    of_annotations.router,
-    expansions.router,
-    files.router,
-    entries.router,
-    trash.router,
-    graph.router,
-    graph_walks.router,
-    of_jobs.router,
-    maintenance.router,
-    bundles.router,
-    sites.router,
-    server.router,
+ROUTERS: tuple[APIRouter, ...] = tuple(
+    each.router
+    for each in (
+        of_searches.routes,
+        documents.routes,
+        bases.routes,
+        chunks.routes,
+        ratings.routes,
+        measures.routes,
+        sites.exports,
+        imports.routes,
+        sources.routes,
+        of_annotations.routes,
+        files.routes,
+        files.trash,
+        entries.routes,
+        entries.trash,
+        graph.routes,
+        graph.subjects,
+        of_jobs.routes,
+        maintenance.routes,
+        sites.routes,
+        server.routes,
+    )
 )
 """Routers of `kbkit.rest.routes`, in OpenAPI order."""
 

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from kbkit.entries.skill_file import MAX_DESCRIPTION_LENGTH, MAX_TAGS, MAX_TITLE_LENGTH
 from kbkit.entries.slugs import MAX_LENGTH
 from kbkit.errors import ArgumentError, VersionConflictError
-from kbkit.models import Entity, Entry, EntryInfo, EntryStatus, Target, TargetKind
+from kbkit.models import Entry, EntryInfo, EntryStatus, Target, TargetKind
 from kbkit.rest.parameters import Body, whole
 from kbkit.rest.uploads import Content
 from kbkit.retrieval.context import MIN_TOKENS
@@ -266,16 +266,6 @@ def target_of(said: Any, kind: str | None = None) -> Any:
     except ValueError:
         kinds = ", ".join(TargetKind)
         raise ArgumentError(f"kind={kind!r}: choose from {kinds}") from None
-
-
-def version_of(entity: Entity) -> str:
-    """Return the version of an entity."""
-    return stamp(entity.updated_at)
-
-
-def stamp(changed: datetime | None) -> str:
-    """A time of a change as a version."""
-    return "unchanged" if changed is None else changed.isoformat()
 
 
 def changed_at(version: str) -> datetime | None:

@@ -13,17 +13,19 @@ from enum import StrEnum
 from inspect import Parameter, Signature
 from json import dumps, loads
 from types import NoneType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from fastapi import Body as BodyParameter
-from fastapi import Depends, Path, Query, Response
+from fastapi import Depends, Path, Query
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import DocumentType, Filters, Mode
 from kbkit.models.reports import MAX_QUERY_LENGTH
-from kbkit.rest.responses import page
+from kbkit.rest.responses import Paged
 from kbkit.validation import check_integer
+
+T = TypeVar("T")
 
 MAX = 1_000
 """Maximum items of a list."""
@@ -155,34 +157,30 @@ def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
     return tuple(place)
 
 
-def part_of(values: Sequence[Any], limit: int, cursor: str) -> Response:
-    """A part of a list that is at hand whole, as an answer.
-
-    Args:
-        values: All of it.
-        limit: Most values of a part.
-        cursor: Cursor; ``""`` for the first page.
+def part_of(values: Sequence[T], limit: int, cursor: str) -> Paged[T]:
+    """Return the part of a list that begins at a cursor.
 
     Raises:
         NotFoundError: No such list gave the cursor.
     """
     first = _start(cursor)
-    behind = first + limit
-    return page(values[first:behind], write_cursor(behind) if behind < len(values) else None)
+    end = first + limit
+    return Paged(values[first:end], write_cursor(end) if end < len(values) else None)
 
 
-def part_found(find: Callable[[int], Sequence[Any]], limit: int, cursor: str) -> Response:
-    """A part of a list whose first values can be asked for, as an answer.
-
-    Args:
-        find: Returns the first so many items.
-        limit: Most values of a part.
-        cursor: Cursor; ``""`` for the first page.
+def part_found(find: Callable[[int], Sequence[T]], limit: int, cursor: str) -> Paged[T]:
+    """Return the part of a list whose first values `find` returns, a number of them.
 
     Raises:
         NotFoundError: No such list gave the cursor.
     """
     return part_of(find(_start(cursor) + limit + 1), limit, cursor)
+
+
+def part_after(values: Sequence[T], limit: int, place: Callable[[T], tuple[Any, ...]]) -> Paged[T]:
+    """Return a part of at most `limit` values, whose cursor is the place of the last one."""
+    more = values and len(values) == limit
+    return Paged(values, write_cursor(*place(values[-1])) if more else None)
 
 
 def _start(cursor: str) -> int:
@@ -209,8 +207,6 @@ class ChunkIds(Body):
 
 
 _NAME = "Name of a knowledge base."
-KbPath = Annotated[str, Path(description=_NAME, min_length=1, max_length=200)]
-"""Parameter: a knowledge base in a path."""
 KbQuery = Annotated[str, Query(description=_NAME, min_length=1, max_length=200)]
 """Parameter: a knowledge base in the query of an address."""
 KbName = Annotated[str, Field(description=_NAME, min_length=1, max_length=200)]

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from operator import attrgetter
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 from fastapi import Depends, Header, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, StrictBool, WithJsonSchema
 
-from kbkit import errors
-from kbkit.access import Caller
-from kbkit.errors import ArgumentError, ConflictError, KbkitError, ServerError
-from kbkit.jobs import Jobs
+from kbkit.errors import ArgumentError
 from kbkit.models import (
     DocumentInfo,
     DocumentPart,
     Entity,
     Entry,
     FileInfo,
-    Job,
-    JobState,
     KnowledgeBaseInfo,
     Relation,
     SourceInfo,
 )
 from kbkit.models.values import shape_of, to_json
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.rest.problems import MEDIA_TYPE, ProblemDetails
+from kbkit.rest.problems import MEDIA_TYPE
 
 
 def quoted(version: str) -> str:
@@ -74,20 +71,21 @@ Expected = Annotated[str | None, Depends(_expected)]
 T = TypeVar("T")
 
 
-_VERSIONED = frozenset(
-    {
-        DocumentInfo,
-        DocumentPart,
-        Entity,
-        Entry,
-        FileInfo,
-        KnowledgeBaseInfo,
-        KnowledgeBaseSpec,
-        Relation,
-        SourceInfo,
-    }
-)
-"""Types with an ``ETag``."""
+def stamp(changed: datetime | None) -> str:
+    """A time of a change as a version."""
+    return "unchanged" if changed is None else changed.isoformat()
+
+
+_VERSIONS: dict[Any, Callable[[Any], str]] = {
+    DocumentInfo: attrgetter("content_hash"),
+    DocumentPart: attrgetter("document.content_hash"),
+    Entity: lambda entity: stamp(entity.updated_at),
+    Relation: lambda relation: stamp(relation.seen_at),
+    **dict.fromkeys(
+        (Entry, FileInfo, KnowledgeBaseInfo, KnowledgeBaseSpec, SourceInfo), attrgetter("version")
+    ),
+}
+"""Types with an ``ETag``, and how to read it."""
 
 
 class Page(BaseModel, Generic[T]):
@@ -97,11 +95,22 @@ class Page(BaseModel, Generic[T]):
     next_cursor: str | None = Field(description="The `cursor` of the next page; null at the end.")
 
 
+class Paged(NamedTuple, Generic[T]):
+    """A part of a list, and the cursor of the next part."""
+
+    values: Sequence[T]
+    cursor: str | None
+
+
 def answer(
     value: Any, status: int = 200, *, version: str = "", headers: Mapping[str, str] | None = None
 ) -> Response:
+    """A value as JSON; with its version, if its type has one."""
+    if type(value) in _VERSIONS:
+        version = _VERSIONS[type(value)](value)
     sent = {**(headers or {}), **({"ETag": quoted(version)} if version else {})}
-    return JSONResponse(to_json(value), status, sent)
+    body = value.model_dump(mode="json") if isinstance(value, BaseModel) else to_json(value)
+    return JSONResponse(body, status, sent)
 
 
 def json_answer(body: bytes) -> Response:
@@ -113,8 +122,8 @@ def no_content(*, version: str = "") -> Response:
     return Response(status_code=204, headers={"ETag": quoted(version)} if version else None)
 
 
-def page(values: Sequence[Any], cursor: str | None = None) -> Response:
-    return answer({"data": [to_json(value) for value in values], "next_cursor": cursor})
+def page(values: Sequence[Any], cursor: str | None = None, status: int = 200) -> Response:
+    return answer({"data": [to_json(value) for value in values], "next_cursor": cursor}, status)
 
 
 def refused(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -164,62 +173,15 @@ def documented(
     if kind is not None:
         shape: Any = shape_of(kind) if hasattr(kind, "to_dict") else kind
         response["model"] = Page[shape] if many else shape
-    if kind in _VERSIONED and not many:
+    if kind in _VERSIONS and not many:
         response["headers"] = {
             "ETag": {"schema": {"type": "string"}, "description": "Its version."}
         }
     return {status: response, **refused(*refusals)}
 
 
-__all__ = [
-    "EVERYWHERE",
-    "Page",
-    "ProblemDetails",
-    "answer",
-    "documented",
-    "no_content",
-    "page",
-    "refused",
-]
-
-
-_WAIT_SECONDS = 20.0
-"""Seconds after which the job is returned instead of its result."""
-
 Wait = Annotated[
     StrictBool,
     Field(description="Whether to be answered when all is done (for some seconds), or at once."),
 ]
 """Field: whether to wait."""
-
-
-def run_as_job(
-    jobs: Jobs, caller: Caller, kind: str, arguments: Mapping[str, Any], *, wait: bool
-) -> Response:
-    """Run a job; respond with its result, or with the job (202)."""
-    kbs = (arguments["kb"],) if "kb" in arguments else tuple(arguments.get("kbs") or ())
-    job = jobs.start(kind, arguments, owner=caller.name, kbs=kbs)
-    if wait:
-        job = jobs.wait(job.id, _WAIT_SECONDS)
-    if job.state is JobState.FAILED:
-        raise _error_of(job)
-    if job.state is JobState.CANCELLED:
-        raise ConflictError(f"the job {job.id} was cancelled; its work so far is kept")
-    if job.state is JobState.DONE:
-        return answer(job.result)
-    return answer(job, 202, headers={"Location": f"/api/jobs/{job.id}"})
-
-
-def _error_of(job: Job) -> KbkitError:
-    known: Any = getattr(errors, job.problem.error, None) if job.problem else None
-    kind = known if isinstance(known, type) and issubclass(known, KbkitError) else ServerError
-    error: KbkitError = kind.__new__(kind)
-    Exception.__init__(error, job.problem.detail if job.problem else "the job failed")
-    return error
-
-
-def documented_work(kind: Any) -> dict[int | str, dict[str, Any]]:
-    done = documented(
-        kind, refusals=(404, 409, 422, 501, 503), description="It is done, and this came of it"
-    )
-    return done | documented(Job, 202, description="It is not done yet: a job does it")

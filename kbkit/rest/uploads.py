@@ -311,7 +311,7 @@ def _pieces(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
             yield piece
 
 
-def contents(*statuses: int, model: Any = None) -> dict[int | str, dict[str, Any]]:
+def contents(model: Any = None) -> dict[int | str, dict[str, Any]]:
     version = {"schema": {"type": "string"}, "description": "Version of its content."}
     binary = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
     whole = {"description": "The file", "headers": {"ETag": version}, "content": binary}
@@ -329,7 +329,7 @@ def contents(*statuses: int, model: Any = None) -> dict[int | str, dict[str, Any
             "content": binary,
         },
         304: {"description": "Not changed"},
-        **refused(*statuses, 416),
+        **refused(416),
     }
 
 
@@ -339,7 +339,7 @@ class RevisionOf(BaseModel):
     revision: str
 
 
-REVISION = documented(RevisionOf, refusals=(404, 422)) | {304: {"description": "Not changed"}}
+REVISION = documented(RevisionOf) | {304: {"description": "Not changed"}}
 """Response of revision routes."""
 
 

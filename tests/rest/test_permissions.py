@@ -155,6 +155,14 @@ read   any      GET    /metrics
 open   -        GET    /.well-known/oauth-protected-resource
 open   -        GET    /.well-known/oauth-protected-resource/mcp
 """
+QUERIES: dict[tuple[str, str], dict[str, Any]] = {
+    ("GET", "neighbors"): {"target": "c"},
+    ("GET", "passages"): {"target": "c"},
+    ("GET", "path"): {"source": "a", "target": "c"},
+    ("GET", "relationships/between"): {"source": "a", "name": "b", "target": "c"},
+    ("DELETE", "relationships"): {"source": "a", "name": "b", "target": "c"},
+}
+"""Required query parameters of routes of the graph."""
 BESIDE = """
 read   any      GET    /site/{name}
 read   kb       GET    /site/{name}/{path:path}
@@ -287,7 +295,8 @@ class Served:
             place = place.replace("{" + name + "}", value)
         assert "{" not in place
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        about = {"kb": names["name"]}
+        kbs = "kbs" if route.path.endswith(("/subjects", "/about")) else "kb"
+        about = {kbs: names["name"]}
         if route.path.rpartition("/")[2] in ("search", "context", "about"):
             about["query"] = "tea"
         sent: dict[str, Any] = {}
@@ -303,14 +312,12 @@ class Served:
         if "{name}" in route.path or (route.method == "POST" and "{chunk}" not in route.path):
             query = {}  # its knowledge base is in its path or its body
         if "/graph/" in route.path:
-            query = {"source": "a", "name": "b", "target": "c"}
+            query = QUERIES.get((route.method, route.path.rpartition("graph/")[2]), {})
         elif route.path.endswith("/annotations"):
             query["target"] = names["chunk"]
-        if "/bundles/" in route.path or route.path in (
-            "/api/jobs",
-            "/api/knowledge/bases",
-            "/api/knowledge/trash",
-        ):
+        if "/bundles/" in route.path or route.path.startswith("/api/jobs"):
+            query = {}
+        if route.path in ("/api/knowledge/bases", "/api/knowledge/trash"):
             query = {}
         place = self.url + place
         return CLIENT.request(route.method, place, params=query, headers=headers, **sent)

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import BaseModel, Field, StrictBool
 
 from kbkit.knowledge_base import handle_of
 from kbkit.models import AnnotatedChunk, Annotation, AnnotationReport, ChunkSummary, Frame
-from kbkit.rest.access import READ, WRITE, Caller, JobsOf, WorkspaceOf, base_of
-from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.middleware import Once
+from kbkit.rest.access import READ, WRITE, Kb
 from kbkit.rest.parameters import (
     Behind,
     BehindPosition,
     Body,
     ChunkIds,
     Cursor,
-    KbPath,
     Limit,
     left_out,
+    part_after,
     read_cursor,
-    write_cursor,
 )
-from kbkit.rest.responses import Wait, answer, documented, documented_work, page, run_as_job
+from kbkit.rest.responses import Page, Paged, Wait, answer
+from kbkit.rest.routing import Routes, Work
 
-router = APIRouter(prefix="/api/knowledge/bases/{name}", tags=["annotations"])
+routes = Routes("/api/knowledge/bases/{name}", "annotations")
 
 
 class FrameCount(BaseModel):
@@ -64,98 +62,59 @@ class Summarized(BaseModel):
     summary: ChunkSummary
 
 
-@router.get(
-    "/annotations",
-    dependencies=[READ],
-    responses=documented(Annotation, many=True, refusals=(404,)),
-)
+@routes.get("/annotations")
 def list_annotations(
-    workspace: WorkspaceOf,
-    caller: Caller,
-    name: KbPath,
+    kb: Kb,
     target: Annotated[
         str, Query(max_length=8_000, description="Id of a chunk, or id or URI of a document.")
     ],
-) -> Response:
+) -> list[Annotation]:
     """The statements that a chunk, or all chunks of a document, are annotated with."""
-    return page(base_of(workspace, caller, name).annotations.of(target))
+    return kb.annotations.of(target)
 
 
-@router.get(
-    "/annotated-chunks",
-    dependencies=[READ, KNOWN_QUERY],
-    responses=documented(AnnotatedChunk, many=True, refusals=(404, 422)),
-)
+@routes.get("/annotated-chunks")
 def list_annotated_chunks(
-    *,
-    workspace: WorkspaceOf,
-    caller: Caller,
-    name: KbPath,
-    limit: Limit,
-    position: BehindPosition,
-    behind: Behind = "",
-    cursor: Cursor = "",
-) -> Response:
+    *, kb: Kb, limit: Limit, position: BehindPosition, behind: Behind = "", cursor: Cursor = ""
+) -> Paged[AnnotatedChunk]:
     """List annotated chunks, in order of URI."""
     uri, place = read_cursor(cursor, str, int) or (behind, position)
-    annotations = base_of(workspace, caller, name).annotations
-    found = annotations.chunks(after=(uri, place), limit=limit)
-    last = found[-1] if len(found) == limit else None
-    return page(found, None if last is None else write_cursor(last.uri, last.position))
+    found = kb.annotations.chunks(after=(uri, place), limit=limit)
+    return part_after(found, limit, lambda last: (last.uri, last.position))
 
 
-@router.get(
-    "/annotations/waiting",
-    dependencies=[READ, KNOWN_QUERY],
-    responses=documented(Waiting, refusals=(404, 501, 503)),
-)
-def count_waiting_chunks(workspace: WorkspaceOf, caller: Caller, name: KbPath) -> Response:
+@routes.get("/annotations/waiting")
+def count_waiting_chunks(kb: Kb) -> Waiting:
     """Count chunks that still need annotation."""
-    return answer({"waiting": base_of(workspace, caller, name).annotations.waiting})
+    return Waiting(waiting=kb.annotations.waiting)
 
 
-@router.post(
-    "/annotate", dependencies=[WRITE, KNOWN_QUERY], responses=documented_work(AnnotationReport)
-)
+@routes.post("/annotate", WRITE, work=AnnotationReport)
 def annotate_chunks(
-    *,
-    workspace: WorkspaceOf,
-    caller: Caller,
-    jobs: JobsOf,
-    name: KbPath,
-    body: Annotated[NewAnnotations, left_out(NewAnnotations)],
-    once: Once,
+    kb: Kb, body: Annotated[NewAnnotations, left_out(NewAnnotations)], work: Work
 ) -> Response:
     """Annotate the remaining chunks, without the limit on calls to a language model."""
-    annotations = base_of(workspace, caller, name).annotations
     if body.estimate:
-        return answer(annotations.make(estimate=True))
-    arguments = {"kb": name}
-    return once(arguments, lambda: run_as_job(jobs, caller, "annotate", arguments, wait=body.wait))
+        return answer(kb.annotations.make(estimate=True))
+    return work.start("annotate", {"kb": kb.name}, wait=body.wait)
 
 
-@router.get(
-    "/frames", dependencies=[READ], responses=documented(FrameCount, many=True, refusals=(404,))
-)
-def list_frames(workspace: WorkspaceOf, caller: Caller, name: KbPath) -> Response:
+@routes.get("/frames", model=Page[FrameCount])
+def list_frames(kb: Kb) -> list[dict[str, Any]]:
     """Count annotations by statement type, the most frequent first."""
-    found = base_of(workspace, caller, name).annotations.frames
-    return page([{"frame": frame, "count": count} for frame, count in found.items()])
+    found = kb.annotations.frames
+    return [{"frame": frame, "count": count} for frame, count in found.items()]
 
 
-@router.get("/revision", dependencies=[READ], responses=documented(Revision, refusals=(404,)))
-def read_revision(workspace: WorkspaceOf, caller: Caller, name: KbPath) -> Response:
+@routes.get("/revision", model=Revision)
+def read_revision(kb: Kb) -> dict[str, Any]:
     """Return a revision that changes with the knowledge base."""
-    *found, site = handle_of(base_of(workspace, caller, name)).site_revision()
-    return answer({"revision": found, "site": str(site)})
+    *found, site = handle_of(kb).site_revision()
+    return {"revision": found, "site": str(site)}
 
 
-@router.post(
-    "/summaries", dependencies=[READ], responses=documented(Summarized, many=True, refusals=(404,))
-)
-def summarize_chunks(
-    workspace: WorkspaceOf, caller: Caller, name: KbPath, body: ChunkIds
-) -> Response:
+@routes.post("/summaries", READ, model=Page[Summarized])
+def summarize_chunks(kb: Kb, body: ChunkIds) -> list[dict[str, Any]]:
     """Summarize chunks; those without annotations are left out."""
-    found = handle_of(base_of(workspace, caller, name)).summaries_of(body.ids)
-    return page([{"chunk": chunk, "summary": summary} for chunk, summary in found.items()])
+    found = handle_of(kb).summaries_of(body.ids)
+    return [{"chunk": chunk, "summary": summary} for chunk, summary in found.items()]

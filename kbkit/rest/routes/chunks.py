@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Depends, Query
 from pydantic import BaseModel, Field
 
+from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import Chunk, DocumentType, Hits, RelatedChunk
-from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf, base_of, holder_of
-from kbkit.rest.known_query import KNOWN_QUERY
+from kbkit.rest.access import WRITE, Caller, Kb, WorkspaceOf, holder_of
 from kbkit.rest.parameters import (
     Behind,
     BehindPosition,
     ChunkId,
     Cursor,
     FewLimit,
-    KbPath,
     Limit,
     SomeKb,
     filters_of,
     integer,
+    part_after,
     part_of,
     read_cursor,
-    write_cursor,
 )
-from kbkit.rest.responses import answer, documented, page
+from kbkit.rest.responses import Paged
+from kbkit.rest.routing import Routes
 
-router = APIRouter(prefix="/api/knowledge", tags=["chunks"], dependencies=[KNOWN_QUERY])
+routes = Routes("/api/knowledge", "chunks")
 
 
 class PlacedChunk(BaseModel):
@@ -52,65 +53,45 @@ class ChunkMap(BaseModel):
     chunks: int = Field(description="Number of chunks in the population.")
 
 
-@router.get(
-    "/chunks/{chunk}",
-    dependencies=[READ],
-    responses=documented(Chunk, many=True, refusals=(404, 422)),
-)
+def _holder(
+    chunk: ChunkId, workspace: WorkspaceOf, caller: Caller, kb: SomeKb = None
+) -> KnowledgeBase:
+    return holder_of(workspace, caller, kb, lambda base: base.chunks[chunk])
+
+
+Holder = Annotated[KnowledgeBase, Depends(_holder)]
+"""Parameter: the knowledge base that has the chunk of the path."""
+
+
+@routes.get("/chunks/{chunk}")
 def read_chunk(
-    *,
     chunk: ChunkId,
-    workspace: WorkspaceOf,
-    caller: Caller,
+    kb: Holder,
     before: Annotated[int, integer("before", "Most chunks before it.", 0, 1_000, 0)],
     after: Annotated[int, integer("after", "Most chunks after it.", 0, 1_000, 0)],
-    kb: SomeKb = None,
-) -> Response:
+) -> list[Chunk]:
     """Read a chunk with its neighbours, in document order."""
-    found = holder_of(workspace, caller, kb, lambda base: base.chunks[chunk])
-    return page(found.context(chunk, before=before, after=after))
+    return kb.context(chunk, before=before, after=after)
 
 
-@router.get(
-    "/chunks/{chunk}/similar", dependencies=[READ], responses=documented(Hits, refusals=(404, 422))
-)
+@routes.get("/chunks/{chunk}/similar")
 def list_similar_chunks(
-    *,
-    chunk: ChunkId,
-    workspace: WorkspaceOf,
-    caller: Caller,
-    filters: Annotated[dict[str, Any], filters_of()],
-    limit: FewLimit,
-    kb: SomeKb = None,
-) -> Response:
+    chunk: ChunkId, kb: Holder, filters: Annotated[dict[str, Any], filters_of()], limit: FewLimit
+) -> Hits:
     """Find other chunks that speak of the same as a chunk, nearest first."""
-    found = holder_of(workspace, caller, kb, lambda base: base.chunks[chunk])
-    return answer(found.similar(chunk, limit=limit, filters=filters))
+    return kb.similar(chunk, limit=limit, filters=filters)
 
 
-@router.get(
-    "/chunks/{chunk}/related",
-    dependencies=[READ],
-    responses=documented(RelatedChunk, many=True, refusals=(404, 422)),
-)
-def list_related_chunks(
-    *, chunk: ChunkId, workspace: WorkspaceOf, caller: Caller, limit: FewLimit, kb: SomeKb = None
-) -> Response:
+@routes.get("/chunks/{chunk}/related")
+def list_related_chunks(chunk: ChunkId, kb: Holder, limit: FewLimit) -> list[RelatedChunk]:
     """Find chunks that share rare subjects with a chunk, in any words."""
-    found = holder_of(workspace, caller, kb, lambda base: base.chunks[chunk])
-    return page(found.related(chunk, limit=limit))
+    return kb.related(chunk, limit=limit)
 
 
-@router.get(
-    "/bases/{name}/chunks",
-    dependencies=[READ],
-    responses=documented(Chunk, many=True, refusals=(404, 422)),
-)
+@routes.get("/bases/{name}/chunks")
 def list_chunks(
     *,
-    name: KbPath,
-    workspace: WorkspaceOf,
-    caller: Caller,
+    kb: Kb,
     limit: Limit,
     position: BehindPosition,
     document: Annotated[
@@ -118,45 +99,32 @@ def list_chunks(
     ] = "",
     behind: Behind = "",
     cursor: Cursor = "",
-) -> Response:
+) -> Paged[Chunk]:
     """List chunks in the order of their documents' URIs."""
-    found = base_of(workspace, caller, name)
     if document:
-        return part_of(found.chunks.of(document), limit, cursor)
-    place = read_cursor(cursor, str, int) or (behind, position)
-    chunks = found.chunks.list(after=(place[0], place[1]), limit=limit)
-    if len(chunks) < limit:
-        return page(chunks)
-    last = chunks[-1]
-    return page(chunks, write_cursor(found.documents[last.document_id].uri, last.position))
+        return part_of(kb.chunks.of(document), limit, cursor)
+    uri, place = read_cursor(cursor, str, int) or (behind, position)
+    found = kb.chunks.list(after=(uri, place), limit=limit)
+    return part_after(
+        found, limit, lambda last: (kb.documents[last.document_id].uri, last.position)
+    )
 
 
-@router.get(
-    "/bases/{name}/chunks/map",
-    dependencies=[READ],
-    responses=documented(ChunkMap, refusals=(404, 422)),
-)
+@routes.get("/bases/{name}/chunks/map", model=ChunkMap)
 def map_chunks(
-    *,
-    name: KbPath,
-    workspace: WorkspaceOf,
-    caller: Caller,
+    kb: Kb,
     limit: Annotated[
         int, integer("limit", "Most chunks; of more, so many are drawn.", 1, 5_000, 2_000)
     ],
     seed: Annotated[int, integer("seed", "Another one draws others.", 0, 2**32 - 1, 0)],
-) -> Response:
+) -> dict[str, Any]:
     """Project chunk vectors onto the plane of the greatest variance."""
-    frame = base_of(workspace, caller, name).chunks.embedding_map(limit=limit, seed=seed)
+    frame = kb.chunks.embedding_map(limit=limit, seed=seed)
     places = frame.reset_index().astype(object).to_dict("records")
-    return answer({"places": places, **frame.attrs})
+    return {"places": places, **{str(name): value for name, value in frame.attrs.items()}}
 
 
-@router.post(
-    "/bases/{name}/chunks/encoder",
-    dependencies=[WRITE],
-    responses=documented(dict[str, Any], refusals=(404, 422, 503)),
-)
-def fit_query_encoder(name: KbPath, workspace: WorkspaceOf, caller: Caller) -> Response:
+@routes.post("/bases/{name}/chunks/encoder", WRITE, model=dict[str, Any])
+def fit_query_encoder(kb: Kb) -> Mapping[str, Any]:
     """Fit the query encoder of a knowledge base to its chunks."""
-    return answer(base_of(workspace, caller, name).chunks.fit_query_encoder())
+    return kb.chunks.fit_query_encoder()

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
-from pydantic import Field, WithJsonSchema
+from fastapi import Depends, Path, Query, Response
+from pydantic import BaseModel, Field, StrictBool, WithJsonSchema
 
-from kbkit.models import DeletedDocument, Document, DocumentInfo, DocumentPart
+from kbkit.access import Scope
+from kbkit.knowledge_base import KnowledgeBase
+from kbkit.models import DeletedDocument, Document, DocumentInfo, DocumentPart, Expansion
 from kbkit.models.filters import OF_DOCUMENTS
-from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf, base_of, holder_of
-from kbkit.rest.known_query import KNOWN_QUERY
+from kbkit.rest.access import WRITE, Caller, Kb, WorkspaceOf, base_of, holder_of
 from kbkit.rest.parameters import (
     MAX,
     AnyType,
     Body,
     Cursor,
     KbName,
-    KbPath,
     KbQuery,
     Limit,
     SomeKb,
     boolean,
     filters_of,
     integer,
+    left_out,
+    part_after,
     part_of,
     read_cursor,
-    write_cursor,
 )
-from kbkit.rest.responses import IfMatch, answer, documented, no_content, page
+from kbkit.rest.responses import IfMatch, Paged, Wait, answer
+from kbkit.rest.routing import Created, Routes, Work
 
-router = APIRouter(prefix="/api/knowledge", tags=["documents"], dependencies=[KNOWN_QUERY])
+routes = Routes("/api/knowledge", "documents")
 
 _LENGTH = 1_000_000_000
 """Maximum characters of a range; requests may have fewer."""
@@ -80,31 +82,45 @@ class DocumentName(Body):
     """Its id or URI."""
 
 
-@router.post(
-    "/documents",
-    status_code=201,
-    dependencies=[WRITE],
-    responses=documented(DocumentInfo, 201, refusals=(404, 409, 422, 503)),
-)
-def add_document(body: NewDocument, workspace: WorkspaceOf, caller: Caller) -> Response:
+class NewExpansion(Body):
+    """Text for a language model to write about documents."""
+
+    llm: Annotated[str, Field(min_length=1, max_length=1_000)] | None = None
+    """Model as in a recipe, which needs the scope admin; by default the recipe's."""
+    questions: Annotated[int, Field(ge=0, le=10)] | None = None
+    """Number of questions for a document; by default the recipe's, else 5."""
+    estimate: StrictBool = False
+    """Only estimate the requests."""
+    wait: Wait = True
+
+
+class DeletedExpansions(BaseModel):
+    """Number of documents whose text was deleted."""
+
+    documents: int = Field(description="Those of which a language model had written.")
+
+
+def _holder(
+    document: Name, workspace: WorkspaceOf, caller: Caller, kb: SomeKb = None
+) -> KnowledgeBase:
+    return holder_of(workspace, caller, kb, lambda base: base.documents[document])
+
+
+Holder = Annotated[KnowledgeBase, Depends(_holder)]
+"""Parameter: the knowledge base that has the document of the path."""
+
+
+@routes.post("/documents", WRITE)
+def add_document(
+    body: NewDocument, workspace: WorkspaceOf, caller: Caller
+) -> Created[DocumentInfo]:
     """Add a document, or replace the one with the same source; it is searchable then."""
-    added = base_of(workspace, caller, body.kb).add(
-        body.title,
-        body.content,
-        source=body.source,
-        document_type=body.document_type,
-        tags=body.tags,
-        metadata=body.metadata,
-    )
-    place = {"Location": f"/api/knowledge/documents/{added.id}?kb={body.kb}"}
-    return answer(added, 201, version=added.content_hash, headers=place)
+    values = body.model_dump(exclude={"kb", "title", "content"})
+    added = base_of(workspace, caller, body.kb).add(body.title, body.content, **values)
+    return Created(added, f"/api/knowledge/documents/{added.id}?kb={body.kb}")
 
 
-@router.get(
-    "/documents",
-    dependencies=[READ],
-    responses=documented(Document, many=True, refusals=(404, 422)),
-)
+@routes.get("/documents")
 def list_documents(
     *,
     kb: KbQuery,
@@ -117,24 +133,19 @@ def list_documents(
         str, Query(description="Only those whose URIs come after this one.", max_length=4_000)
     ] = "",
     cursor: Cursor = "",
-) -> Response:
+) -> Paged[Document]:
     """List documents in order of URI."""
     (after,) = read_cursor(cursor, str) or (behind,)
     documents = base_of(workspace, caller, kb).documents
     found = documents.list(filters=filters, after=after, limit=limit, content=content)
-    return page(found, write_cursor(found[-1].uri) if len(found) == limit else None)
+    return part_after(found, limit, lambda last: (last.uri,))
 
 
-@router.get(
-    "/documents/{document:path}",
-    dependencies=[READ],
-    responses=documented(DocumentPart, refusals=(404, 422)),
-)
+@routes.get("/documents/{document:path}")
 def read_document(
     *,
     document: Name,
-    workspace: WorkspaceOf,
-    caller: Caller,
+    kb: Holder,
     start: Annotated[int, integer("start", "Characters to leave out at the begin.", 0, _LENGTH, 0)],
     end: Annotated[
         int | None, integer("end", "Span of characters in the response.", 0, _LENGTH, None)
@@ -146,83 +157,57 @@ def read_document(
     last: Annotated[
         int | None, integer("last_chunk", "Place of the last chunk.", 0, _MAX_CHUNKS, None)
     ],
-    kb: SomeKb = None,
     section: Annotated[
         str, Query(description="Only below this heading, by its text or anchor.", max_length=1_000)
     ] = "",
-) -> Response:
+) -> DocumentPart:
     """Read a document: whole, a section, a range of characters, or of chunks."""
     chunks = None
     if first is not None or last is not None:
         chunks = first or 0, _MAX_CHUNKS if last is None else last
-    found = holder_of(workspace, caller, kb, lambda base: base.documents[document])
-    part = found.documents.part(document, section=section, start=start, end=end, chunks=chunks)
-    return answer(part, version=part.document.content_hash)
+    return kb.documents.part(document, section=section, start=start, end=end, chunks=chunks)
 
 
-@router.put(
-    "/documents/{document:path}",
-    dependencies=[WRITE],
-    responses=documented(DocumentInfo, refusals=(404, 409, 412, 422, 503)),
-)
+@routes.put("/documents/{document:path}", WRITE)
 def update_document(
-    *,
-    document: Name,
-    body: DocumentChange,
-    workspace: WorkspaceOf,
-    caller: Caller,
-    if_match: IfMatch,
-    kb: SomeKb = None,
-) -> Response:
+    document: Name, kb: Holder, body: DocumentChange, if_match: IfMatch
+) -> DocumentInfo:
     """Change a document; omitted fields stay. The change is searchable at once."""
-    found = holder_of(workspace, caller, kb, lambda base: base.documents[document])
-    changed = found.documents.update(
-        document,
-        title=body.title,
-        content=body.content,
-        document_type=body.document_type,
-        tags=body.tags,
-        metadata=body.metadata,
-        if_match=if_match,
-    )
-    return answer(changed, version=changed.content_hash)
+    return kb.documents.update(document, **body.model_dump(), if_match=if_match)
 
 
-@router.delete(
-    "/documents/{document:path}",
-    status_code=204,
-    dependencies=[WRITE],
-    responses=documented(status=204, refusals=(404, 412, 422)),
-)
-def delete_document(
-    *, document: Name, workspace: WorkspaceOf, caller: Caller, if_match: IfMatch, kb: SomeKb = None
-) -> Response:
+@routes.delete("/documents/{document:path}", WRITE)
+def delete_document(document: Name, kb: Holder, if_match: IfMatch) -> None:
     """Move a document to the trash."""
-    found = holder_of(workspace, caller, kb, lambda base: base.documents[document])
-    found.documents.delete(document, if_match=if_match)
-    return no_content()
+    kb.documents.delete(document, if_match=if_match)
 
 
-@router.get(
-    "/bases/{name}/trash",
-    dependencies=[READ],
-    responses=documented(DeletedDocument, many=True, refusals=(404, 422)),
-)
-def list_deleted_documents(
-    *, name: KbPath, workspace: WorkspaceOf, caller: Caller, limit: Limit, cursor: Cursor = ""
-) -> Response:
+@routes.get("/bases/{name}/trash")
+def list_deleted_documents(kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[DeletedDocument]:
     """List the deleted documents that can be brought back, the last first."""
-    return part_of(base_of(workspace, caller, name).documents.trash(), limit, cursor)
+    return part_of(kb.documents.trash(), limit, cursor)
 
 
-@router.post(
-    "/bases/{name}/trash/undelete",
-    dependencies=[WRITE],
-    responses=documented(DocumentInfo, refusals=(404, 409, 422, 503)) | documented(status=204),
-)
-def undelete_document(
-    name: KbPath, body: DocumentName, workspace: WorkspaceOf, caller: Caller
-) -> Response:
+@routes.post("/bases/{name}/trash/undelete", WRITE)
+def undelete_document(kb: Kb, body: DocumentName) -> DocumentInfo | None:
     """Restore a deleted document; if its text is gone, the next refresh brings it (204)."""
-    found = base_of(workspace, caller, name).documents.undelete(body.document)
-    return no_content() if found is None else answer(found, version=found.content_hash)
+    return kb.documents.undelete(body.document)
+
+
+@routes.post("/bases/{name}/expansions", WRITE, work=Expansion)
+def expand_documents(
+    kb: Kb, body: Annotated[NewExpansion, left_out(NewExpansion)], caller: Caller, work: Work
+) -> Response:
+    """Write summaries and questions with a language model, for documents without them."""
+    if body.llm is not None:
+        caller.require(Scope.ADMIN)
+    if body.estimate:
+        return answer(kb.documents.expand(body.llm, questions=body.questions, estimate=True))
+    arguments = {"kb": kb.name, "llm": body.llm, "questions": body.questions}
+    return work.start("expand", arguments, wait=body.wait)
+
+
+@routes.delete("/bases/{name}/expansions", WRITE, model=DeletedExpansions)
+def unexpand_documents(kb: Kb) -> dict[str, int]:
+    """Delete text that language models wrote about documents."""
+    return {"documents": kb.documents.unexpand()}

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Depends, Path, Query, Response
 
 from kbkit.entries.entries import Entries
 from kbkit.errors import EntryFormatError, ImpossibleError
@@ -36,7 +36,9 @@ from kbkit.rest.bodies import (
     TaskQuery,
 )
 from kbkit.rest.parameters import check_number
-from kbkit.rest.responses import IfMatch, answer, documented, page
+from kbkit.rest.responses import IfMatch, answer
+from kbkit.rest.routes.files import Undelete
+from kbkit.rest.routing import Created, Routes
 from kbkit.rest.uploads import (
     REVISION,
     ConditionsOf,
@@ -51,10 +53,10 @@ from kbkit.rest.uploads import (
 from kbkit.retrieval.context import MIN_TOKENS
 from kbkit.stores.catalog.knowledge_bases import ENTRIES
 
-router = APIRouter(prefix="/api/entries", tags=["entries"])
+routes = Routes("/api/entries", "entries")
+trash = Routes("/api/trash", "trash")
 
 SlugOf = Annotated[str, Path(max_length=255, description="Name of the entry's folder.")]
-_WRONG = (404, 409, 412, 422)
 
 
 def entries_of(workspace: WorkspaceOf, caller: Caller) -> Entries:
@@ -70,7 +72,7 @@ def entries_of(workspace: WorkspaceOf, caller: Caller) -> Entries:
 EntriesOf = Annotated[Entries, Depends(entries_of)]
 
 
-@router.get("", dependencies=[READ], responses=documented(EntryList))
+@routes.get("", model=EntryList)
 def list_entries(
     *,
     entries: EntriesOf,
@@ -94,28 +96,25 @@ def list_entries(
         int | None,
         Query(ge=0, le=1_000_000_000, description="Entries to leave out, in place of `page`."),
     ] = None,
-) -> Response:
+) -> dict[str, Any]:
     """List entries in order, without their text."""
     start = (page - 1) * limit if offset is None else offset
     found = entries.list(
         status=status, category=category, tag=tag, text=text, sort=sort, limit=limit, offset=start
     )
-    return answer({"data": found.entries, "total": found.total, "page": start // limit + 1})
+    return {"data": found.entries, "total": found.total, "page": start // limit + 1}
 
 
-@router.post(
-    "", dependencies=[WRITE], status_code=201, responses=documented(Entry, 201, refusals=_WRONG)
-)
-def create_entry(entries: EntriesOf, body: NewEntry) -> Response:
+@routes.post("", WRITE)
+def create_entry(entries: EntriesOf, body: NewEntry) -> Created[Entry]:
     """Write a new entry."""
     values = body.model_dump(exclude={"title", "files"}, exclude_unset=True)
     files = {path: bytes_of(path, each) for path, each in body.files.items()}
-    return _made(entries.create(body.title, **values, files=files))
+    entry = entries.create(body.title, **values, files=files)
+    return Created(entry, f"{routes.prefix}/{entry.slug}")
 
 
-@router.get(
-    "/skills.zip", dependencies=[READ], response_class=Response, responses=contents(404, 422)
-)
+@routes.get("/skills.zip", response_class=Response, responses=contents())
 def export_skills(
     entries: EntriesOf,
     wanted: ConditionsOf,
@@ -133,90 +132,75 @@ def export_skills(
     return sent(packed.getvalue(), "skills.zip", "", wanted)
 
 
-@router.get("/revision.json", dependencies=[READ], responses=REVISION)
+@routes.get("/revision.json", responses=REVISION)
 def read_entries_revision(entries: EntriesOf, wanted: ConditionsOf) -> Response:
     """Return a revision that changes with entries and votes; cheap enough to poll."""
     return told_revision(entries.revision(), wanted)
 
 
-@router.post(
-    "/skills",
-    dependencies=[WRITE],
-    responses=documented(Entry, many=True, refusals=_WRONG),
-    openapi_extra=upload_body(),
-)
-def import_skills(entries: EntriesOf, upload: UploadOf) -> Response:
+@routes.post("/skills", WRITE, openapi_extra=upload_body())
+def import_skills(entries: EntriesOf, upload: UploadOf) -> tuple[Entry, ...]:
     """Import uploaded Agent Skills, a folder each, all or nothing."""
     with sent_folder(upload.files, "sent") as folder:
-        return page(entries.import_skills(folder))
+        return entries.import_skills(folder)
 
 
-@router.post(
-    "/sync", dependencies=[WRITE], responses=documented(EntrySyncReport, refusals=(409, 503))
-)
-def sync_entries(entries: EntriesOf) -> Response:
+@routes.post("/sync", WRITE)
+def sync_entries(entries: EntriesOf) -> EntrySyncReport:
     """Import changes made on the server outside kbkit, and write votes of searches."""
-    return answer(entries.sync(on_progress=lambda _: None))
+    return entries.sync(on_progress=lambda _: None)
 
 
-@router.post("/find", dependencies=[READ], responses=documented(EntryInfo, many=True))
-def find_entries(entries: EntriesOf, body: TaskQuery) -> Response:
+@routes.post("/find", READ)
+def find_entries(entries: EntriesOf, body: TaskQuery) -> list[EntryInfo]:
     """The active entries that fit a task, by relevance and by rating, the best first."""
-    return page(entries.find(body.prompt, limit=check_number("limit", body.limit, 1, MAX)))
+    return entries.find(body.prompt, limit=check_number("limit", body.limit, 1, MAX))
 
 
-@router.post("/context", dependencies=[READ], responses=documented(Context))
-def read_entry_context(entries: EntriesOf, body: Task) -> Response:
+@routes.post("/context", READ)
+def read_entry_context(entries: EntriesOf, body: Task) -> Context:
     """The active entries that fit a task, as a short numbered list for an agent."""
     tokens = check_number("max_tokens", body.max_tokens, MIN_TOKENS, MAX)
     most = None if body.limit is None else check_number("limit", body.limit, 1, MAX)
-    return answer(entries.context(body.prompt, limit=most, max_tokens=tokens))
+    return entries.context(body.prompt, limit=most, max_tokens=tokens)
 
 
-@router.post(
-    "/learn",
-    dependencies=[WRITE],
-    responses=documented(Entry, refusals=_WRONG),
-    openapi_extra=upload_body(),
-)
-def learn_entry(entries: EntriesOf, upload: UploadOf) -> Response:
+@routes.post("/learn", WRITE, openapi_extra=upload_body())
+def learn_entry(entries: EntriesOf, upload: UploadOf) -> Entry:
     """Create or update an entry from the folder `.knowledge` of a task."""
     with sent_folder(upload.files, ".knowledge") as folder:
-        entry = entries.learn(folder, task_id=upload.task_id)
-    return answer(entry, version=entry.version)
+        return entries.learn(folder, task_id=upload.task_id)
 
 
-@router.get("/learn/prompt", dependencies=[READ], responses=documented(str))
-def read_learning_prompt(entries: EntriesOf) -> Response:
+@routes.get("/learn/prompt")
+def read_learning_prompt(entries: EntriesOf) -> str:
     """Return a section for an agent's system prompt that has it record what it learned."""
-    return answer(entries.learning_prompt())
+    return entries.learning_prompt()
 
 
-@router.get("/{slug}", dependencies=[READ], responses=documented(Entry, refusals=(404, 422)))
-def read_entry(entries: EntriesOf, slug: SlugOf) -> Response:
+@routes.get("/{slug}")
+def read_entry(entries: EntriesOf, slug: SlugOf) -> Entry:
     """Return an entry with prompt, readme, votes and names of other files."""
-    return _found(entries.read(slug))
+    return entries.read(slug)
 
 
-@router.put("/{slug}", dependencies=[WRITE], responses=documented(Entry, refusals=_WRONG))
-def update_entry(
-    entries: EntriesOf, slug: SlugOf, body: EntryChange, expected: IfMatch
-) -> Response:
+@routes.put("/{slug}", WRITE)
+def update_entry(entries: EntriesOf, slug: SlugOf, body: EntryChange, expected: IfMatch) -> Entry:
     """Change an entry; omitted fields stay."""
     values = body.model_dump(exclude={"files"}, exclude_none=True)
     files: Mapping[str, bytes | None] = {
         path: None if each is None else bytes_of(path, each) for path, each in body.files.items()
     }
-    return _found(entries.update(slug, **values, files=files, if_match=expected))
+    return entries.update(slug, **values, files=files, if_match=expected)
 
 
-@router.delete("/{slug}", dependencies=[WRITE], responses=documented(DeletedFile, refusals=_WRONG))
-def delete_entry(entries: EntriesOf, slug: SlugOf, expected: IfMatch) -> Response:
+@routes.delete("/{slug}", WRITE)
+def delete_entry(entries: EntriesOf, slug: SlugOf, expected: IfMatch) -> DeletedFile:
     """Move an entry to the trash."""
-    return answer(entries.delete(slug, if_match=expected))
+    return entries.delete(slug, if_match=expected)
 
 
-@router.post("/{slug}/rate", dependencies=[WRITE], responses=documented(Rated, refusals=_WRONG))
+@routes.post("/{slug}/rate", WRITE, model=Rated)
 def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) -> Response:
     """Vote for an entry."""
     try:
@@ -227,35 +211,26 @@ def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) 
     return answer(values, version=entry.version)
 
 
-@router.post("/{slug}/rename", dependencies=[WRITE], responses=documented(Entry, refusals=_WRONG))
-def rename_entry(entries: EntriesOf, slug: SlugOf, body: NewSlug) -> Response:
+@routes.post("/{slug}/rename", WRITE)
+def rename_entry(entries: EntriesOf, slug: SlugOf, body: NewSlug) -> Entry:
     """Rename an entry; id, votes and relations stay."""
-    return _found(entries.rename(slug, to=body.to))
+    return entries.rename(slug, to=body.to)
 
 
-@router.get(
-    "/{slug}/artifacts",
-    dependencies=[READ],
-    responses=documented(EntryFile, many=True, refusals=(404, 422)),
-)
+@routes.get("/{slug}/artifacts")
 def list_artifacts(
     entries: EntriesOf,
     slug: SlugOf,
     folder: Annotated[
         Literal["", "code", "artifacts"], Query(description="Only those in this folder of it.")
     ] = "",
-) -> Response:
+) -> list[EntryFile]:
     """List the files of an entry, other than its prompt and readme."""
     files = entries.read(slug).files
-    return page([each for each in files if not folder or each.path.startswith(f"{folder}/")])
+    return [each for each in files if not folder or each.path.startswith(f"{folder}/")]
 
 
-@router.get(
-    "/{slug}/artifacts/{path:path}",
-    dependencies=[READ],
-    response_class=Response,
-    responses=contents(404, 409),
-)
+@routes.get("/{slug}/artifacts/{path:path}", response_class=Response, responses=contents())
 def read_artifact(
     entries: EntriesOf,
     wanted: ConditionsOf,
@@ -268,10 +243,13 @@ def read_artifact(
     return sent(file, path.rpartition("/")[2], f"{about.st_mtime_ns:x}-{about.st_size:x}", wanted)
 
 
-def _found(entry: Entry) -> Response:
-    return answer(entry, version=entry.version)
+@trash.get("/entries")
+def list_deleted_entries(entries: EntriesOf) -> list[DeletedFile]:
+    """List the entries that can be brought back, the last first."""
+    return entries.trash()
 
 
-def _made(entry: Entry) -> Response:
-    place = {"Location": f"{router.prefix}/{entry.slug}"}
-    return answer(entry, 201, version=entry.version, headers=place)
+@trash.post("/entries", WRITE)
+def undelete_entry(entries: EntriesOf, body: Undelete) -> Entry:
+    """Restore the entry of a slug that was last deleted or replaced."""
+    return entries.undelete(body.path, to=body.to)

@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Annotated, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from fastapi import Depends, Header, Path, Query, Request, Response
+from pydantic import Field, StringConstraints
 
 from kbkit.errors import IsFolderError, NotTextError
 from kbkit.files.files import Files
@@ -16,19 +16,22 @@ from kbkit.files.paths import parts_of
 from kbkit.files.shown import ROOT
 from kbkit.files.store import version
 from kbkit.models import DeletedFile, FileInfo, FileLink, FileTree, SyncReport
-from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf
-from kbkit.rest.responses import Expected, IfMatch, Page, answer, documented, page
+from kbkit.rest.access import WRITE, Caller, WorkspaceOf
+from kbkit.rest.parameters import Body
+from kbkit.rest.responses import Expected, IfMatch, Page, answer, page
+from kbkit.rest.routing import Routes
 from kbkit.rest.uploads import REVISION, ConditionsOf, contents, sent, told_revision
 from kbkit.stores.catalog.knowledge_bases import FILES
 
-router = APIRouter(prefix="/api/files", tags=["files"])
+routes = Routes("/api/files", "files")
+trash = Routes("/api/trash", "trash")
 
 _PATH = "From the root, such as `notes/today.md`."
 _MAX_LENGTH = 4_000
 PathOf = Annotated[str, Path(max_length=_MAX_LENGTH, description=_PATH)]
 OptionalPath = Annotated[str, Query(max_length=_MAX_LENGTH, description=_PATH)]
 BodyPath = Annotated[str, Field(max_length=_MAX_LENGTH, description=_PATH)]
-_WRONG = (404, 409, 412)
+_MAX_DELETED = 8_000
 
 
 class Form(StrEnum):
@@ -41,24 +44,20 @@ class Form(StrEnum):
     BACKLINKS = "backlinks"
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class FolderToMake(_Body):
+class FolderToMake(Body):
     """A folder that is to be made."""
 
     path: BodyPath
 
 
-class Move(_Body):
+class Move(Body):
     """Source and target of a move."""
 
     source: BodyPath
     target: BodyPath
 
 
-class Replacement(_Body):
+class Replacement(Body):
     """A text that occurs exactly once in a file, and its replacement."""
 
     op: Literal["replace"]
@@ -66,7 +65,7 @@ class Replacement(_Body):
     new: str = Field(description="The replacement.")
 
 
-class Insertion(_Body):
+class Insertion(Body):
     """A text to insert after a line."""
 
     op: Literal["insert"]
@@ -74,12 +73,17 @@ class Insertion(_Body):
     text: str = Field(description="What to put there.")
 
 
-class Edit(BaseModel):
+class Edit(Body):
     """A change of a part of a file."""
 
-    model_config = ConfigDict(extra="forbid")
-
     edit: Annotated[Replacement | Insertion, Field(discriminator="op")]
+
+
+class Undelete(Body):
+    """A deleted file or entry."""
+
+    path: str = Field(max_length=_MAX_DELETED, description="Where it was, or its id in the trash.")
+    to: str = Field("", max_length=_MAX_DELETED, description="Where to; by default where it was.")
 
 
 def files_of(workspace: WorkspaceOf, caller: Caller) -> Files:
@@ -113,14 +117,14 @@ _TEXT_BODY = {
 }
 
 
-@router.get("", dependencies=[READ], responses=documented(FileInfo, many=True, refusals=_WRONG))
-def list_folder(files: FilesOf, caller: Caller, path: OptionalPath = "") -> Response:
+@routes.get("")
+def list_folder(files: FilesOf, caller: Caller, path: OptionalPath = "") -> list[FileInfo]:
     """List a folder: folders first, then files, by name."""
     _permit(path, caller)
-    return page([each for each in files.list(path) if _visible(each, caller)])
+    return [each for each in files.list(path) if _visible(each, caller)]
 
 
-@router.get("/tree", dependencies=[READ], responses=documented(FileTree, refusals=_WRONG))
+@routes.get("/tree")
 def read_file_tree(
     files: FilesOf,
     caller: Caller,
@@ -128,20 +132,20 @@ def read_file_tree(
     depth: Annotated[
         int | None, Query(ge=0, le=100, description="Folders down to go; by default all.")
     ] = None,
-) -> Response:
+) -> FileTree:
     """A folder with all that is in it."""
     _permit(path, caller)
-    return answer(_pruned(files.tree(path, depth=depth), caller))
+    return _pruned(files.tree(path, depth=depth), caller)
 
 
-@router.get("/prompt", dependencies=[READ], responses=documented(str))
-def read_files_prompt(files: FilesOf, caller: Caller) -> Response:
+@routes.get("/prompt")
+def read_files_prompt(files: FilesOf, caller: Caller) -> str:
     """Return a section for a system prompt: the root folders and their use."""
     caller.require_all_kbs()
-    return answer(files.prompt())
+    return files.prompt()
 
 
-@router.get("/revision", dependencies=[READ], responses=REVISION)
+@routes.get("/revision", responses=REVISION)
 def read_files_revision(
     files: FilesOf,
     caller: Caller,
@@ -159,29 +163,28 @@ def read_files_revision(
     return told_revision(files.revision(paths or ()), wanted)
 
 
-@router.post("/mkdir", dependencies=[WRITE], responses=documented(FileInfo, refusals=_WRONG))
-def make_folder(files: FilesOf, body: FolderToMake) -> Response:
+@routes.post("/mkdir", WRITE)
+def make_folder(files: FilesOf, body: FolderToMake) -> FileInfo:
     """Create a folder and its parents; an existing one stays."""
-    return answer(files.mkdir(body.path))
+    return files.mkdir(body.path)
 
 
-@router.post("/move", dependencies=[WRITE], responses=documented(FileInfo, refusals=_WRONG))
-def move_file(files: FilesOf, body: Move) -> Response:
+@routes.post("/move", WRITE)
+def move_file(files: FilesOf, body: Move) -> FileInfo:
     """Move a file or folder; the target must not exist."""
-    return _info(files.move(body.source, body.target))
+    return files.move(body.source, body.target)
 
 
-@router.post("/sync", dependencies=[WRITE], responses=documented(SyncReport, refusals=(409, 503)))
-def sync_files(files: FilesOf) -> Response:
+@routes.post("/sync", WRITE)
+def sync_files(files: FilesOf) -> SyncReport:
     """Import changes made on the server outside kbkit, for search."""
-    return answer(files.sync(on_progress=lambda _: None))
+    return files.sync(on_progress=lambda _: None)
 
 
-@router.get(
+@routes.get(
     "/{path:path}",
-    dependencies=[READ],
     response_class=Response,
-    responses=contents(*_WRONG, model=FileInfo | Page[FileLink] | Page[str]),
+    responses=contents(FileInfo | Page[FileLink] | Page[str]),
 )
 def read_file(
     *,
@@ -218,7 +221,7 @@ def read_file(
     if form is None:
         form = Form.INFO if accept.startswith("application/json") else Form.RAW
     if form is Form.INFO:
-        return _info(files.info(path))
+        return answer(files.info(path))
     if form is Form.NUMBERED:
         return Response(files.view(path, lines), media_type="text/plain")
     if form is Form.LINKS:
@@ -229,54 +232,50 @@ def read_file(
         with files.open(path) as file:
             data = file.read()
     except IsFolderError as error:
-        place = f"{router.prefix}/tree?path={quote(path)}"
+        place = f"{routes.prefix}/tree?path={quote(path)}"
         raise IsFolderError(f"{error} (GET {place} lists all)") from None
     shown = parts_of(path)
     of = files.info(path).version if shown[:1] == (ROOT,) else version(data)
     return sent(data, shown[-1], of, wanted)
 
 
-@router.put(
-    "/{path:path}",
-    dependencies=[WRITE],
-    responses=documented(FileInfo, refusals=_WRONG),
-    openapi_extra=_TEXT_BODY,
-)
-def write_file(files: FilesOf, path: PathOf, content: TextOf, expected: Expected) -> Response:
+@routes.put("/{path:path}", WRITE, openapi_extra=_TEXT_BODY)
+def write_file(files: FilesOf, path: PathOf, content: TextOf, expected: Expected) -> FileInfo:
     """Write a file as a whole; folders above are made."""
-    return _info(files.write(path, content, if_match=expected))
+    return files.write(path, content, if_match=expected)
 
 
-@router.post(
-    "/{path:path}",
-    dependencies=[WRITE],
-    responses=documented(FileInfo, refusals=_WRONG),
-    openapi_extra=_TEXT_BODY,
-)
-def append_to_file(files: FilesOf, path: PathOf, content: TextOf, expected: Expected) -> Response:
+@routes.post("/{path:path}", WRITE, openapi_extra=_TEXT_BODY)
+def append_to_file(files: FilesOf, path: PathOf, content: TextOf, expected: Expected) -> FileInfo:
     """Append a text on a line of its own; creates the file."""
-    return _info(files.append(path, content, if_match=expected))
+    return files.append(path, content, if_match=expected)
 
 
-@router.patch("/{path:path}", dependencies=[WRITE], responses=documented(FileInfo, refusals=_WRONG))
-def edit_file(files: FilesOf, path: PathOf, body: Edit, expected: IfMatch) -> Response:
+@routes.patch("/{path:path}", WRITE)
+def edit_file(files: FilesOf, path: PathOf, body: Edit, expected: IfMatch) -> FileInfo:
     """Replace a text that occurs exactly once, or insert one after a line."""
     edit = body.edit
     if isinstance(edit, Replacement):
-        return _info(files.replace(path, edit.old, edit.new, if_match=expected))
-    return _info(files.insert(path, edit.line, edit.text, if_match=expected))
+        return files.replace(path, edit.old, edit.new, if_match=expected)
+    return files.insert(path, edit.line, edit.text, if_match=expected)
 
 
-@router.delete(
-    "/{path:path}", dependencies=[WRITE], responses=documented(DeletedFile, refusals=_WRONG)
-)
-def delete_file(files: FilesOf, path: PathOf, expected: IfMatch) -> Response:
+@routes.delete("/{path:path}", WRITE)
+def delete_file(files: FilesOf, path: PathOf, expected: IfMatch) -> DeletedFile:
     """Move a file or a folder to the trash."""
-    return answer(files.delete(path, if_match=expected))
+    return files.delete(path, if_match=expected)
 
 
-def _info(info: FileInfo) -> Response:
-    return answer(info, version=info.version)
+@trash.get("/files")
+def list_deleted_files(files: FilesOf) -> list[DeletedFile]:
+    """List the files and folders that can be brought back, the last first."""
+    return files.trash()
+
+
+@trash.post("/files", WRITE)
+def undelete_file(files: FilesOf, body: Undelete) -> FileInfo:
+    """Restore what was last deleted at a path."""
+    return files.undelete(body.path, to=body.to)
 
 
 def _permit(path: str, caller: Caller) -> None:

@@ -1,4 +1,4 @@
-"""Routes for entities and relations: `/api/knowledge/graph`."""
+"""Routes for the graph: entities, relations, walks, gaps, layout, and subjects."""
 
 from __future__ import annotations
 
@@ -8,12 +8,27 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Depends, Path, Query
 from pydantic import BaseModel, Field
 
-from kbkit.errors import ConflictError, VersionConflictError
+from kbkit.errors import ArgumentError, ConflictError, VersionConflictError
 from kbkit.graph.graph import Graph
-from kbkit.models import Entity, GraphEdit, Relation, Step, Target, TargetKind
+from kbkit.models import (
+    About,
+    Entity,
+    Gap,
+    GapKind,
+    GraphEdit,
+    GraphLayout,
+    Hit,
+    MergeSuggestion,
+    Relation,
+    Step,
+    Subject,
+    SubjectKind,
+    Target,
+    TargetKind,
+)
 from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf
 from kbkit.rest.bodies import (
     MAX_IN_GRAPH,
@@ -22,23 +37,40 @@ from kbkit.rest.bodies import (
     NewEntity,
     NewRelation,
     Pair,
+    Picture,
+    Targets,
     UndoRequest,
     changed_at,
-    stamp,
     target_of,
-    version_of,
 )
 from kbkit.rest.parameters import Cursor, integer, left_out, part_found
-from kbkit.rest.responses import IfMatch, answer, documented, no_content, page
+from kbkit.rest.responses import IfMatch, Page, Paged
+from kbkit.rest.routing import Created, Routes
 
-router = APIRouter(prefix="/api/knowledge/graph", tags=["graph"])
+routes = Routes("/api/knowledge/graph", "graph")
+subjects = Routes("/api/knowledge", "graph")
 
-_WRONG = (404, 409, 412)
+
+def _graph(workspace: WorkspaceOf, caller: Caller) -> Graph:
+    caller.require_all_kbs()
+    return workspace.graph
+
+
+GraphOf = Annotated[Graph, Depends(_graph)]
+"""Parameter: the graph, for callers who may use all of the workspace."""
+
+
+def limited(description: str, default: int) -> Any:
+    return integer("limit", description, 1, MAX_IN_GRAPH, default)
+
+
 EntityOf = Annotated[
     str, Path(min_length=1, max_length=MAX_NAME, description="Id of the entity, or its name.")
 ]
-LimitOf = Annotated[int, integer("limit", "Most that are listed.", 1, MAX_IN_GRAPH, 50)]
+LimitOf = Annotated[int, limited("Most that are listed.", 50)]
+Depth = Annotated[int, integer("depth", "Relations to follow.", 1, 5, 1)]
 Ref = Annotated[str, Query(min_length=1, max_length=2_000)]
+RelationName = Annotated[str, Query(max_length=80)]
 Kind = Annotated[
     str | None,
     Query(
@@ -47,19 +79,8 @@ Kind = Annotated[
     ),
 ]
 Several = Annotated[list[str] | None, Query(max_length=1_000)]
-
-
-def graph_of(workspace: WorkspaceOf, caller: Caller) -> Graph:
-    """The graph, to who may use all of the workspace.
-
-    Raises:
-        ForbiddenError: They may not.
-    """
-    caller.require_all_kbs()
-    return workspace.graph
-
-
-GraphOf = Annotated[Graph, Depends(graph_of)]
+By = Annotated[str, Query(max_length=200)]
+OnlyBy = Annotated[str | None, Query(max_length=200, description="Only by this person.")]
 
 
 class WholeGraph(BaseModel):
@@ -69,15 +90,20 @@ class WholeGraph(BaseModel):
     edges: list[dict[str, Any]] = Field(description="With ids of nodes as ends.")
 
 
-@router.get("", dependencies=[READ], responses=documented(WholeGraph))
-def read_graph(graph: GraphOf) -> Response:
+class Called(BaseModel):
+    """Label of a target."""
+
+    target: Target
+    name: str
+
+
+@routes.get("", model=WholeGraph)
+def read_graph(graph: GraphOf) -> Any:
     """Return all relations and their ends."""
-    return answer(graph.to_json())
+    return graph.to_json()
 
 
-@router.get(
-    "/entities", dependencies=[READ], responses=documented(Entity, many=True, refusals=(404,))
-)
+@routes.get("/entities")
 def list_entities(
     *,
     graph: GraphOf,
@@ -89,92 +115,58 @@ def list_entities(
         str | None, Query(max_length=MAX_NAME, description="Only the one of this id or name.")
     ] = None,
     cursor: Cursor = "",
-) -> Response:
+) -> Paged[Entity]:
     """List entities, the most mentioned first."""
     if name is not None:
-        return page([graph.entity(name)])
+        return Paged([graph.entity(name)], None)
     return part_found(
         lambda first: graph.entities(query, type=type or (), kbs=kbs, limit=first), limit, cursor
     )
 
 
-@router.post(
-    "/entities",
-    dependencies=[WRITE],
-    status_code=201,
-    responses=documented(Entity, 201, refusals=_WRONG),
-)
-def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Response:
+@routes.post("/entities", WRITE)
+def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Created[Entity]:
     """Create an entity by hand; restores a deleted one."""
     values = body.model_dump(exclude={"name", "by"}, exclude_unset=True)
     made = graph.create(body.name, **values, by=body.by or caller.name)
-    return answer(
-        made,
-        201,
-        version=version_of(made),
-        headers={"Location": f"{router.prefix}/entities/{made.id}"},
-    )
+    return Created(made, f"{routes.prefix}/entities/{made.id}")
 
 
-@router.get("/entities/{id}", dependencies=[READ], responses=documented(Entity, refusals=(404,)))
-def read_entity(graph: GraphOf, id: EntityOf) -> Response:
+@routes.get("/entities/{id}")
+def read_entity(graph: GraphOf, id: EntityOf) -> Entity:
     """Return an entity."""
-    found = graph.entity(id)
-    return answer(found, version=version_of(found))
+    return graph.entity(id)
 
 
-@router.put("/entities/{id}", dependencies=[WRITE], responses=documented(Entity, refusals=_WRONG))
+@routes.put("/entities/{id}", WRITE)
 def update_entity(
     graph: GraphOf, caller: Caller, id: EntityOf, body: EntityChange, expected: IfMatch
-) -> Response:
+) -> Entity:
     """Change an entity; omitted fields stay."""
     values = body.model_dump(exclude={"by"}, exclude_none=True)
     with _as_seen(graph, id, expected) as entity:
-        changed = graph.update(entity, **values, by=body.by or caller.name)
-    return answer(changed, version=version_of(changed))
+        return graph.update(entity, **values, by=body.by or caller.name)
 
 
-@router.delete(
-    "/entities/{id}",
-    dependencies=[WRITE],
-    status_code=204,
-    responses=documented(status=204, refusals=_WRONG),
-)
+@routes.delete("/entities/{id}", WRITE)
 def delete_entity(
-    graph: GraphOf,
-    caller: Caller,
-    id: EntityOf,
-    expected: IfMatch,
-    by: Annotated[str, Query(max_length=200)] = "",
-) -> Response:
+    graph: GraphOf, caller: Caller, id: EntityOf, expected: IfMatch, by: By = ""
+) -> None:
     """Delete an entity for good; chunks that name it stay as they are."""
     with _as_seen(graph, id, expected) as entity:
         graph.delete(entity, by=by or caller.name)
-    return no_content()
 
 
-@router.get(
-    "/entities/{id}/neighbors",
-    dependencies=[READ],
-    responses=documented(Step, many=True, refusals=(404,)),
-)
+@routes.get("/entities/{id}/neighbors")
 def list_entity_neighbors(
-    graph: GraphOf,
-    id: EntityOf,
-    depth: Annotated[int, integer("depth", "Relations to follow.", 1, 5, 1)],
-    limit: LimitOf,
-    relation: Several = None,
-) -> Response:
+    graph: GraphOf, id: EntityOf, depth: Depth, limit: LimitOf, relation: Several = None
+) -> list[Step]:
     """List what relations reach from an entity, the nearest and strongest first."""
-    found = Target(TargetKind.ENTITY, id)
-    return page(graph.neighbors(found, depth=depth, relation=relation or (), limit=limit))
+    target = Target(TargetKind.ENTITY, id)
+    return graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
 
 
-@router.get(
-    "/relationships",
-    dependencies=[READ],
-    responses=documented(Relation, many=True, refusals=(404,)),
-)
+@routes.get("/relationships")
 def list_relationships(
     *,
     graph: GraphOf,
@@ -182,9 +174,9 @@ def list_relationships(
     target: Ref | None = None,
     kind: Kind = None,
     name: Annotated[str | None, Query(max_length=80, description="Only of this name.")] = None,
-    by: Annotated[str | None, Query(max_length=200, description="Only by this person.")] = None,
+    by: OnlyBy = None,
     cursor: Cursor = "",
-) -> Response:
+) -> Paged[Relation]:
     """List relations, the strongest first; of one thing or of all."""
     end = None if target is None and kind is None else target_of(target or "", kind)
     return part_found(
@@ -192,12 +184,10 @@ def list_relationships(
     )
 
 
-@router.post(
-    "/relationships", dependencies=[WRITE], responses=documented(Relation, refusals=_WRONG)
-)
-def create_relationship(graph: GraphOf, caller: Caller, body: NewRelation) -> Response:
+@routes.post("/relationships", WRITE)
+def create_relationship(graph: GraphOf, caller: Caller, body: NewRelation) -> Relation:
     """Create or change a relation by hand."""
-    made = graph.relate(
+    return graph.relate(
         target_of(body.source),
         body.name,
         target_of(body.target),
@@ -206,92 +196,171 @@ def create_relationship(graph: GraphOf, caller: Caller, body: NewRelation) -> Re
         by=body.by or caller.name,
         expected=body.expected,
     )
-    return answer(made, version=stamp(made.seen_at))
 
 
-@router.get(
-    "/relationships/between", dependencies=[READ], responses=documented(Relation, refusals=(404,))
-)
-def read_relationship(
+def _relation(
     *,
     graph: GraphOf,
     source: Ref,
-    name: Annotated[str, Query(max_length=80)],
+    name: RelationName,
     target: Ref,
     source_kind: Kind = None,
     target_kind: Kind = None,
-) -> Response:
+) -> Relation:
+    return graph.relation(target_of(source, source_kind), name, target_of(target, target_kind))
+
+
+RelationOf = Annotated[Relation, Depends(_relation)]
+"""Parameter: the relation with the ends of the query."""
+
+
+@routes.get("/relationships/between")
+def read_relationship(relation: RelationOf) -> Relation:
     """Return a relation by its ends."""
-    ends = target_of(source, source_kind), target_of(target, target_kind)
-    found = graph.relation(ends[0], name, ends[1])
-    return answer(found, version=stamp(found.seen_at))
+    return relation
 
 
-@router.delete(
-    "/relationships",
-    dependencies=[WRITE],
-    status_code=204,
-    responses=documented(status=204, refusals=_WRONG),
-)
+@routes.delete("/relationships", WRITE)
 def delete_relationship(
-    *,
-    graph: GraphOf,
-    caller: Caller,
-    expected: IfMatch,
-    source: Ref,
-    name: Annotated[str, Query(max_length=80)],
-    target: Ref,
-    source_kind: Kind = None,
-    target_kind: Kind = None,
-    by: Annotated[str, Query(max_length=200)] = "",
-) -> Response:
+    graph: GraphOf, caller: Caller, relation: RelationOf, expected: IfMatch, by: By = ""
+) -> None:
     """Delete a relation for good; `relationships` brings it back."""
-    ends = target_of(source, source_kind), target_of(target, target_kind)
-    found = graph.relation(ends[0], name, ends[1])
-    seen = found.seen_at if expected is None else changed_at(expected)
-    with _conflicts(found.seen_at, seen):
-        graph.delete(replace(found, seen_at=seen), by=by or caller.name)
-    return no_content()
+    seen = relation.seen_at if expected is None else changed_at(expected)
+    with _conflicts(relation.seen_at, seen):
+        graph.delete(replace(relation, seen_at=seen), by=by or caller.name)
 
 
-@router.post("/merge", dependencies=[WRITE], responses=documented(Entity, refusals=_WRONG))
-def merge_entities(graph: GraphOf, caller: Caller, body: Pair) -> Response:
+@routes.post("/merge", WRITE)
+def merge_entities(graph: GraphOf, caller: Caller, body: Pair) -> Entity:
     """Make an entity another name of a second one; `undo` reverts it."""
-    kept = graph.merge(body.keep, body.other, by=body.by or caller.name)
-    return answer(kept, version=version_of(kept))
+    return graph.merge(body.keep, body.other, by=body.by or caller.name)
 
 
-@router.post(
-    "/refuse",
-    dependencies=[WRITE],
-    status_code=204,
-    responses=documented(status=204, refusals=_WRONG),
-)
-def refuse_suggestion(graph: GraphOf, caller: Caller, body: Pair) -> Response:
+@routes.post("/refuse", WRITE)
+def refuse_suggestion(graph: GraphOf, caller: Caller, body: Pair) -> None:
     """Note that two entities are not one."""
     graph.refuse(body.keep, body.other, by=body.by or caller.name)
-    return no_content()
 
 
-@router.get(
-    "/edits", dependencies=[READ], responses=documented(GraphEdit, many=True, refusals=(404,))
-)
+@routes.get("/edits")
 def list_graph_edits(
     graph: GraphOf,
-    limit: Annotated[int, integer("limit", "Most edits.", 1, MAX_IN_GRAPH, 20)],
-    by: Annotated[str | None, Query(max_length=200, description="Only by this person.")] = None,
+    limit: Annotated[int, limited("Most edits.", 20)],
+    by: OnlyBy = None,
     cursor: Cursor = "",
-) -> Response:
+) -> Paged[GraphEdit]:
     """List changes that `undo` can revert, the last first."""
     return part_found(lambda first: graph.edits(by=by, limit=first), limit, cursor)
 
 
-@router.post("/undo", dependencies=[WRITE], responses=documented(GraphEdit, refusals=_WRONG))
+@routes.post("/undo", WRITE)
 def undo_graph_edit(
     graph: GraphOf, caller: Caller, body: Annotated[UndoRequest, left_out(UndoRequest)]
-) -> Response:
+) -> GraphEdit:
     """Revert a change of the graph in one step."""
-    return answer(graph.undo(body.edit, by=body.by or caller.name))
+    return graph.undo(body.edit, by=body.by or caller.name)
+
+
+@routes.get("/neighbors")
+def list_neighbors(
+    *,
+    graph: GraphOf,
+    target: Ref,
+    kind: Kind = None,
+    depth: Depth,
+    relation: Several = None,
+    limit: LimitOf,
+) -> list[Step]:
+    """List what relations reach from a target, the nearest and strongest first."""
+    end = target_of(target, kind)
+    return graph.neighbors(end, depth=depth, relation=relation or (), limit=limit)
+
+
+@routes.get("/passages")
+def list_passages(
+    graph: GraphOf,
+    target: Ref,
+    limit: Annotated[int, limited("Most passages.", 5)],
+    kind: Kind = None,
+) -> list[Hit]:
+    """List passages that define a target, then those that mention it most plainly."""
+    return graph.passages(target_of(target, kind), limit=limit)
+
+
+@routes.get("/path")
+def find_path(
+    graph: GraphOf, source: Ref, target: Ref, source_kind: Kind = None, target_kind: Kind = None
+) -> list[Step]:
+    """Find the path between two targets; empty if nothing connects them."""
+    return graph.path(target_of(source, source_kind), target_of(target, target_kind))
+
+
+@routes.get("/gaps")
+def list_gaps(
+    graph: GraphOf,
+    limit: Annotated[int, limited("Most of each kind.", 10)],
+    kind: Annotated[str | None, Query(json_schema_extra={"enum": list(GapKind)})] = None,
+    kbs: Several = None,
+) -> list[Gap]:
+    """List gaps of the documentation, the most important first."""
+    return graph.gaps(kind=kind, kbs=kbs, limit=limit)
+
+
+@routes.get("/suggestions")
+def list_suggestions(
+    graph: GraphOf, limit: Annotated[int, limited("Most pairs.", 20)]
+) -> list[MergeSuggestion]:
+    """List pairs of entities that may be one, the surest first."""
+    return graph.suggestions(limit=limit)
+
+
+@routes.post("/names", READ, model=Page[Called])
+def list_names(graph: GraphOf, body: Targets) -> list[dict[str, Any]]:
+    """Return labels of targets; missing ones are left out."""
+    targets = [target_of(each) for each in body.targets]
+    if wrong := [each for each in targets if not isinstance(each, Target)]:
+        raise ArgumentError(f"targets: {wrong[0][:200]!r}: give a kind with an id")
+    return [{"target": each, "name": name} for each, name in graph.names(targets).items()]
+
+
+@routes.post("/layout", READ)
+def lay_out_graph(graph: GraphOf, body: Annotated[Picture, left_out(Picture)]) -> GraphLayout:
+    """Lay out the graph or a part of it: nodes, sizes and positions."""
+    around = [target_of(each) for each in body.around]
+    return graph.layout(around, **body.model_dump(exclude={"around"}))
+
+
+@subjects.get("/subjects")
+def list_subjects(
+    *,
+    workspace: WorkspaceOf,
+    caller: Caller,
+    limit: Annotated[int | None, integer("limit", "Most; by default all.", 1, MAX_IN_GRAPH, None)],
+    kind: Annotated[str | None, Query(json_schema_extra={"enum": list(SubjectKind)})] = None,
+    like: Annotated[str, Query(max_length=500, description="A part of a name.")] = "",
+    kbs: Several = None,
+) -> list[Subject]:
+    """List subjects that chunks mention, the most mentioned first."""
+    return workspace.subjects(kind=kind, like=like, kbs=caller.restrict(kbs), limit=limit)
+
+
+@subjects.get("/about")
+def tell_about(
+    workspace: WorkspaceOf,
+    caller: Caller,
+    query: Annotated[
+        str,
+        Query(
+            max_length=500,
+            description="A name of a subject.",
+            json_schema_extra={"pattern": r"[^\s]"},
+        ),
+    ],
+    limit: Annotated[int, limited("Most of each.", 20)],
+    kbs: Several = None,
+) -> About:
+    """Find chunks, documents and entities about a subject."""
+    return workspace.about(query, kbs=caller.restrict(kbs), limit=limit)
 
 
 @contextmanager

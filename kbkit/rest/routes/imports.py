@@ -9,27 +9,25 @@ from contextlib import suppress
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, File, Form, Response, UploadFile
+from fastapi import File, Form, Response, UploadFile
 from pydantic import Field, StrictBool
 
 from kbkit.access import Caller as AccessCaller
 from kbkit.errors import ConfigError, ImpossibleError
 from kbkit.files.paths import joined, parts_of
-from kbkit.jobs import Jobs
 from kbkit.jobs.knowledge import store_uploads
 from kbkit.models import DocumentType, ImportReport
 from kbkit.models.values import valid_values
 from kbkit.recipes import AnySource, CrawlSource, OpenApiSource, PageSource, parse_source
 from kbkit.recipes.base import HttpUrl
-from kbkit.rest.access import WRITE, Caller, JobsOf, WorkspaceOf, base_of
-from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.middleware import Once
+from kbkit.rest.access import WRITE, Caller, WorkspaceOf, base_of
 from kbkit.rest.parameters import MAX, Body, KbName
-from kbkit.rest.responses import Wait, documented_work, run_as_job
+from kbkit.rest.responses import Wait
 from kbkit.rest.routes.sources import check_source
+from kbkit.rest.routing import Routes, Work
 from kbkit.sources.web.addresses import resolve
 
-router = APIRouter(prefix="/api/knowledge", tags=["imports"], dependencies=[KNOWN_QUERY])
+routes = Routes("/api/knowledge", "imports")
 
 MAX_FILES = 1_000
 """Files that come with one request."""
@@ -83,10 +81,8 @@ class OpenApiImport(_Import):
     wait: Wait = True
 
 
-@router.post("/import/url", dependencies=[WRITE], responses=documented_work(ImportReport))
-def import_url(
-    body: UrlImport, workspace: WorkspaceOf, caller: Caller, jobs: JobsOf, once: Once
-) -> Response:
+@routes.post("/import/url", WRITE, work=ImportReport)
+def import_url(body: UrlImport, workspace: WorkspaceOf, caller: Caller, work: Work) -> Response:
     """Read a page, or a site in a job, into a knowledge base; it is searchable then."""
     base_of(workspace, caller, body.kb)
     values: dict[str, Any] = {"type": "crawl" if body.crawl else "page", "url": body.url}
@@ -98,12 +94,12 @@ def import_url(
     source = _source(caller, values, body)
     arguments = {**_arguments(body.kb, [source]), "remember": body.remember}
     wait = body.wait and not body.crawl
-    return once(body.model_dump(mode="json"), lambda: _imported(jobs, caller, arguments, wait))
+    return work.start("import", arguments, wait=wait, key=body.model_dump(mode="json"))
 
 
-@router.post("/import/openapi", dependencies=[WRITE], responses=documented_work(ImportReport))
+@routes.post("/import/openapi", WRITE, work=ImportReport)
 def import_openapi(
-    body: OpenApiImport, workspace: WorkspaceOf, caller: Caller, jobs: JobsOf, once: Once
+    body: OpenApiImport, workspace: WorkspaceOf, caller: Caller, work: Work
 ) -> Response:
     """Read a description of an API: a document an endpoint and a schema."""
     base_of(workspace, caller, body.kb)
@@ -113,25 +109,24 @@ def import_openapi(
     def done() -> Response:
         if body.url is not None:
             source = _source(caller, {"type": "openapi", "url": body.url}, body)
-            return _imported(jobs, caller, _arguments(body.kb, [source]), body.wait)
+            return work.run("import", _arguments(body.kb, [source]), wait=body.wait)
         description = body.description
         text = description if isinstance(description, str) else json.dumps(description)
         name = f"{body.name}.{'yaml' if isinstance(description, str) else 'json'}"
         source = _source(caller, {"type": "openapi", "path": name}, body, sent=True)
         uploads = store_uploads(workspace, [(name, text.encode("utf-8", "replace"))])
         arguments = {**_arguments(body.kb, [source]), "uploads": uploads}
-        return _imported(jobs, caller, arguments, body.wait)
+        return work.run("import", arguments, wait=body.wait)
 
-    return once(body.model_dump(mode="json"), done)
+    return work.once(body.model_dump(mode="json"), done)
 
 
-@router.post("/import/file", dependencies=[WRITE], responses=documented_work(ImportReport))
+@routes.post("/import/file", WRITE, work=ImportReport)
 def import_files(
     *,
     workspace: WorkspaceOf,
     caller: Caller,
-    jobs: JobsOf,
-    once: Once,
+    work: Work,
     files: Annotated[
         list[UploadFile],
         File(description="Files; a name may be a path.", min_length=1, max_length=MAX_FILES),
@@ -186,9 +181,9 @@ def import_files(
             "uploads": store_uploads(workspace, sent),
             "strict": strict == "true",
         }
-        return _imported(jobs, caller, arguments, wait == "true")
+        return work.run("import", arguments, wait=wait == "true")
 
-    return once([kb, read, digests, strict, wait], done)
+    return work.once([kb, read, digests, strict, wait], done)
 
 
 def _source(
@@ -239,9 +234,3 @@ def _path(name: str) -> str:
     if not path:
         raise ConfigError("files: one has no name; give each a name")
     return path
-
-
-def _imported(
-    jobs: Jobs, caller: AccessCaller, arguments: Mapping[str, Any], wait: bool
-) -> Response:
-    return run_as_job(jobs, caller, "import", arguments, wait=wait)

@@ -10,17 +10,18 @@ from typing import Annotated
 
 import anyio
 from anyio import to_thread
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from kbkit.access import Caller as AccessCaller
 from kbkit.errors import NotFoundError
 from kbkit.jobs import Jobs
 from kbkit.models import Job
-from kbkit.rest.access import READ, WRITE, Caller, JobsOf
-from kbkit.rest.responses import answer, documented, page
+from kbkit.rest.access import WRITE, Caller, JobsOf
+from kbkit.rest.responses import Paged
+from kbkit.rest.routing import Routes
 
-router = APIRouter(prefix="/api/jobs", tags=["jobs"])
+routes = Routes("/api/jobs", "jobs")
 
 _LOOK_SECONDS = 0.2
 _QUIET_SECONDS = 1.0
@@ -37,7 +38,7 @@ _EVENT = {
 JobId = Annotated[str, Path(description="Id of the job.", max_length=64)]
 
 
-@router.get("", dependencies=[READ], responses=documented(Job, many=True, refusals=[404, 422]))
+@routes.get("")
 def list_jobs(
     jobs: JobsOf,
     caller: Caller,
@@ -45,7 +46,7 @@ def list_jobs(
     cursor: Annotated[
         str | None, Query(max_length=64, description="Cursor of the page before.")
     ] = None,
-) -> Response:
+) -> Paged[Job]:
     """List jobs, the last first."""
     found = [job for job in jobs.list() if _may_see(caller, job)]
     if cursor is not None:
@@ -54,41 +55,39 @@ def list_jobs(
             raise NotFoundError(f"cursor={cursor!r}: that job is gone; begin anew without a cursor")
         found = found[ids.index(cursor) + 1 :]
     more = len(found) > limit
-    return page(found[:limit], found[limit - 1].id if more else None)
+    return Paged(found[:limit], found[limit - 1].id if more else None)
 
 
-@router.get("/{job_id}", dependencies=[READ], responses=documented(Job, refusals=[404, 422]))
+@routes.get("/{job_id}")
 def read_job(
     job_id: JobId,
     jobs: JobsOf,
     caller: Caller,
     wait: Annotated[float, Query(ge=0, le=20, description="Seconds to wait for its end.")] = 0,
-) -> Response:
+) -> Job:
     """Return the progress and outcome of a job."""
     found = _seen(jobs, caller, job_id)
-    return answer(jobs.wait(job_id, wait) if wait else found)
+    return jobs.wait(job_id, wait) if wait else found
 
 
-@router.delete("/{job_id}", dependencies=[WRITE], responses=documented(Job, refusals=[404, 422]))
-def cancel_job(job_id: JobId, jobs: JobsOf, caller: Caller) -> Response:
+@routes.delete("/{job_id}", WRITE)
+def cancel_job(job_id: JobId, jobs: JobsOf, caller: Caller) -> Job:
     """Cancel a job; its work so far stays."""
     _seen(jobs, caller, job_id)
-    return answer(jobs.cancel(job_id))
+    return jobs.cancel(job_id)
 
 
-@router.get(
+@routes.get(
     "/{job_id}/events",
-    dependencies=[READ],
     response_class=StreamingResponse,
     responses={
-        **documented(refusals=[404, 422]),
         200: {
             "description": (
                 "The job as server-sent events named `job`, one for each change; the last one has "
                 "the outcome."
             ),
             "content": {"text/event-stream": {"schema": _EVENT}},
-        },
+        }
     },
 )
 async def follow_job(job_id: JobId, jobs: JobsOf, caller: Caller, request: Request) -> Response:

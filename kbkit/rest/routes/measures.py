@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
+from fastapi import Response
 from pydantic import BaseModel, BeforeValidator, Field, StrictBool, StrictInt
 
 from kbkit.access import Caller as AccessCaller
@@ -16,16 +16,12 @@ from kbkit.feedback.tune_report import TuneReport
 from kbkit.jobs.tasks import evaluated
 from kbkit.models import Mode
 from kbkit.models.hits import HitDict
-from kbkit.models.values import to_json
 from kbkit.recipes import Question, RetrievalSpec
-from kbkit.rest.access import READ, WRITE, Caller, JobsOf, WorkspaceOf, base_of
-from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.middleware import Once
+from kbkit.rest.access import READ, WRITE, Caller, Kb, WorkspaceOf, base_of
 from kbkit.rest.parameters import (
     Body,
     Cursor,
     KbName,
-    KbPath,
     Limit,
     QueryText,
     check_number,
@@ -34,11 +30,10 @@ from kbkit.rest.parameters import (
     part_of,
     whole,
 )
-from kbkit.rest.responses import Wait, answer, documented, documented_work, run_as_job
+from kbkit.rest.responses import Paged, Wait, answer
+from kbkit.rest.routing import Routes, Work
 
-router = APIRouter(
-    prefix="/api/knowledge/bases/{name}", tags=["measures"], dependencies=[KNOWN_QUERY]
-)
+routes = Routes("/api/knowledge/bases/{name}", "measures")
 
 _AT_ONCE = 100
 """Queries measured in a request; a job measures more."""
@@ -128,75 +123,64 @@ class Pool(BaseModel):
     candidates: list[PooledChunk]
 
 
-@router.get(
-    "/judgements",
-    dependencies=[READ],
-    responses=documented(Judgement, many=True, refusals=(404, 422)),
-)
-def list_judgements(
-    name: KbPath, workspace: WorkspaceOf, caller: Caller, limit: Limit, cursor: Cursor = ""
-) -> Response:
+@routes.get("/judgements")
+def list_judgements(kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[Judgement]:
     """List graded judgements made from ratings that name a query."""
-    return part_of(base_of(workspace, caller, name).feedback.judgements(), limit, cursor)
+    return part_of(kb.feedback.judgements(), limit, cursor)
 
 
-@router.post("/pool", dependencies=[READ], responses=documented(Pool, refusals=(404, 422, 503)))
-def pool_candidates(
-    name: KbPath, body: PoolBody, workspace: WorkspaceOf, caller: Caller
-) -> Response:
+@routes.post("/pool", READ, model=Pool)
+def pool_candidates(kb: Kb, body: PoolBody, caller: Caller) -> dict[str, Any]:
     """Find candidates for judging a query: hits of every mode, and some that none shows."""
-    found = base_of(workspace, caller, name).feedback.pool(
+    found = kb.feedback.pool(
         body.query,
         limit=whole(body.limit),
         unshown=whole(body.unshown),
         seed=check_number("seed", body.seed, 0, _MAX_SEED),
         rater=body.rater or caller.name,
     )
-    return answer({"query": found.query, "candidates": to_json(found.candidates)})
+    return {"query": found.query, "candidates": found.candidates}
 
 
-@router.post("/evaluate", dependencies=[READ], responses=documented_work(Evaluation))
+@routes.post("/evaluate", READ, work=Evaluation)
 def evaluate_search(
     *,
-    name: KbPath,
+    kb: Kb,
     body: Annotated[EvaluationBody, left_out(EvaluationBody)],
     workspace: WorkspaceOf,
     caller: Caller,
-    jobs: JobsOf,
-    once: Once,
+    work: Work,
 ) -> Response:
     """Measure search with queries of known answers."""
-    kb = base_of(workspace, caller, name)
     for settings in (body.retrieval, body.against):
         _check_settings(caller, settings)
     if body.improve:
         caller.require(Scope.WRITE)
     values = body.model_dump(mode="json", exclude_unset=True, exclude={"wait"})
-    arguments = {**values, "kb": name, "k": check_number("k", body.k, 1, 100)}
+    arguments = {**values, "kb": kb.name, "k": check_number("k", body.k, 1, 100)}
     given: Any = body.questions or body.judgements or kb.feedback.judgements().queries
     if len(given) <= _AT_ONCE and not body.improve:
         return answer(evaluated(workspace, arguments, lambda _: None))
-    return once(values, lambda: run_as_job(jobs, caller, "evaluate", arguments, wait=body.wait))
+    return work.start("evaluate", arguments, wait=body.wait, key=values)
 
 
-@router.post("/tune", dependencies=[WRITE], responses=documented_work(TuneReport))
+@routes.post("/tune", WRITE, work=TuneReport)
 def tune_search(
     *,
-    name: KbPath,
+    kb: Kb,
     body: Annotated[TuningBody, left_out(TuningBody)],
     workspace: WorkspaceOf,
     caller: Caller,
-    jobs: JobsOf,
-    once: Once,
+    work: Work,
 ) -> Response:
     """Learn the weights of hybrid search from queries whose answers are known."""
-    for other in (name, *(each.kb for each in body.others)):
-        base_of(workspace, caller, other)
+    for other in body.others:
+        base_of(workspace, caller, other.kb)
     if body.keep:
         caller.require(Scope.ADMIN)
     values: Mapping[str, Any] = body.model_dump(mode="json", exclude={"wait"})
-    arguments = {**values, "kb": name, "seed": check_number("seed", body.seed, 0, _MAX_SEED)}
-    return once(values, lambda: run_as_job(jobs, caller, "tune", arguments, wait=body.wait))
+    arguments = {**values, "kb": kb.name, "seed": check_number("seed", body.seed, 0, _MAX_SEED)}
+    return work.start("tune", arguments, wait=body.wait, key=values)
 
 
 def _check_settings(caller: AccessCaller, settings: Mode | RetrievalSpec | None) -> None:

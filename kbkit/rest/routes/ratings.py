@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from kbkit.access import Caller as AccessCaller
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.models import Rating, RatingTotal
-from kbkit.rest.access import READ, WRITE, Caller, WorkspaceOf, base_of, holder_of
-from kbkit.rest.known_query import KNOWN_QUERY
+from kbkit.rest.access import READ, WRITE, Caller, Kb
 from kbkit.rest.parameters import (
     Body,
     ChunkId,
     ChunkIds,
     Cursor,
-    KbPath,
     Limit,
-    SomeKb,
     integer,
+    part_after,
     read_cursor,
     whole,
-    write_cursor,
 )
-from kbkit.rest.responses import answer, documented, no_content, page
+from kbkit.rest.responses import Paged
+from kbkit.rest.routes.chunks import Holder
+from kbkit.rest.routing import Routes
 
-router = APIRouter(prefix="/api/knowledge", tags=["ratings"], dependencies=[KNOWN_QUERY])
+routes = Routes("/api/knowledge", "ratings")
 
 TargetName = Annotated[
     str,
@@ -54,56 +52,9 @@ class NewRating(Body):
     rater: Annotated[str, Field(max_length=1_000)] = ""
     """Rater; by default the token's name, else the server's user."""
 
-
-@router.post(
-    "/chunks/{chunk}/rate",
-    status_code=201,
-    dependencies=[WRITE],
-    responses=documented(Rating, 201, refusals=(404, 422)),
-)
-def rate_chunk(
-    *, chunk: ChunkId, body: NewRating, workspace: WorkspaceOf, caller: Caller, kb: SomeKb = None
-) -> Response:
-    """Rate a chunk; the last rating of a rater counts."""
-    found = holder_of(workspace, caller, kb, lambda base: base.chunks[chunk])
-    return _rated(found, chunk, body, caller)
-
-
-@router.get(
-    "/bases/{name}/ratings",
-    dependencies=[READ],
-    responses=documented(Rating, many=True, refusals=(404, 422)),
-)
-def list_ratings(
-    *,
-    name: KbPath,
-    workspace: WorkspaceOf,
-    caller: Caller,
-    limit: Limit,
-    behind: Annotated[int, integer("behind", "Only those after this id.", 0, 2**53, 0)],
-    cursor: Cursor = "",
-) -> Response:
-    """List the ratings of chunks and documents, oldest first."""
-    (after,) = read_cursor(cursor, int) or (behind,)
-    found = base_of(workspace, caller, name).ratings.list(after=after, limit=limit)
-    return page(found, write_cursor(found[-1].id) if len(found) == limit else None)
-
-
-@router.delete(
-    "/bases/{name}/ratings/{rating}",
-    status_code=204,
-    dependencies=[WRITE],
-    responses=documented(status=204, refusals=(404, 422)),
-)
-def delete_rating(
-    name: KbPath,
-    rating: Annotated[int, Path(description="Id of a rating.", ge=1, lt=2**53)],
-    workspace: WorkspaceOf,
-    caller: Caller,
-) -> Response:
-    """Delete a mistaken rating; the one before it counts again."""
-    base_of(workspace, caller, name).ratings.delete(rating)
-    return no_content()
+    def of(self, kb: KnowledgeBase, target: str, caller: Caller) -> Rating:
+        values = self.model_dump() | {"rater": self.rater or caller.name}
+        return kb.rate(target, values.pop("score"), **values)
 
 
 class TargetRatings(Body):
@@ -115,45 +66,46 @@ class TargetRatings(Body):
     """The ratings, oldest first."""
 
 
-@router.get(
-    "/bases/{name}/targets/{target:path}/ratings",
-    dependencies=[READ],
-    responses=documented(TargetRatings, refusals=(404, 422)),
-)
-def list_target_ratings(
-    name: KbPath, target: TargetName, workspace: WorkspaceOf, caller: Caller
-) -> Response:
+@routes.post("/chunks/{chunk}/rate", WRITE, status=201)
+def rate_chunk(chunk: ChunkId, kb: Holder, body: NewRating, caller: Caller) -> Rating:
+    """Rate a chunk; the last rating of a rater counts."""
+    return body.of(kb, chunk, caller)
+
+
+@routes.get("/bases/{name}/ratings")
+def list_ratings(
+    kb: Kb,
+    limit: Limit,
+    behind: Annotated[int, integer("behind", "Only those after this id.", 0, 2**53, 0)],
+    cursor: Cursor = "",
+) -> Paged[Rating]:
+    """List the ratings of chunks and documents, oldest first."""
+    (after,) = read_cursor(cursor, int) or (behind,)
+    found = kb.ratings.list(after=after, limit=limit)
+    return part_after(found, limit, lambda last: (last.id,))
+
+
+@routes.delete("/bases/{name}/ratings/{rating}", WRITE)
+def delete_rating(
+    kb: Kb, rating: Annotated[int, Path(description="Id of a rating.", ge=1, lt=2**53)]
+) -> None:
+    """Delete a mistaken rating; the one before it counts again."""
+    kb.ratings.delete(rating)
+
+
+@routes.get("/bases/{name}/targets/{target:path}/ratings", model=TargetRatings)
+def list_target_ratings(kb: Kb, target: TargetName) -> dict[str, Any]:
     """List the ratings of one chunk or document, also of one that is gone."""
-    ratings = base_of(workspace, caller, name).ratings
-    return answer({"total": ratings.total(target), "data": ratings.of(target)})
+    return {"total": kb.ratings.total(target), "data": kb.ratings.of(target)}
 
 
-@router.post(
-    "/bases/{name}/targets/{target:path}/ratings",
-    status_code=201,
-    dependencies=[WRITE],
-    responses=documented(Rating, 201, refusals=(404, 422)),
-)
-def rate_target(
-    *, name: KbPath, target: TargetName, body: NewRating, workspace: WorkspaceOf, caller: Caller
-) -> Response:
+@routes.post("/bases/{name}/targets/{target:path}/ratings", WRITE, status=201)
+def rate_target(kb: Kb, target: TargetName, body: NewRating, caller: Caller) -> Rating:
     """Rate a chunk or a document; the last rating of a rater counts."""
-    return _rated(base_of(workspace, caller, name), target, body, caller)
+    return body.of(kb, target, caller)
 
 
-@router.post(
-    "/bases/{name}/chunk-ratings",
-    dependencies=[READ],
-    responses=documented(Rating, many=True, refusals=(404,)),
-)
-def sum_chunk_ratings(
-    workspace: WorkspaceOf, caller: Caller, name: KbPath, body: ChunkIds
-) -> Response:
+@routes.post("/bases/{name}/chunk-ratings", READ)
+def sum_chunk_ratings(kb: Kb, body: ChunkIds) -> list[Rating]:
     """List the ratings of some chunks and documents, oldest first."""
-    return page(handle_of(base_of(workspace, caller, name)).ratings_of(body.ids))
-
-
-def _rated(kb: KnowledgeBase, target: str, body: NewRating, caller: AccessCaller) -> Response:
-    rater = body.rater or caller.name
-    given = kb.rate(target, body.score, query=body.query, note=body.note, rater=rater)
-    return answer(given, 201)
+    return handle_of(kb).ratings_of(body.ids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import Field, WithJsonSchema
 
 from kbkit.access import Caller as AccessCaller
@@ -13,7 +13,6 @@ from kbkit.errors import ConfigError, ImpossibleError
 from kbkit.models import Answer, Context, Hits
 from kbkit.recipes import RetrievalSpec
 from kbkit.rest.access import READ, Caller, SearchesOf, WorkspaceOf
-from kbkit.rest.known_query import KNOWN_QUERY
 from kbkit.rest.parameters import (
     MAX,
     QUERY_SHAPE,
@@ -30,10 +29,11 @@ from kbkit.rest.parameters import (
     filters_of,
     integer,
 )
-from kbkit.rest.responses import answer, documented, json_answer
+from kbkit.rest.responses import json_answer
+from kbkit.rest.routing import Routes
 from kbkit.retrieval.context import MIN_TOKENS
 
-router = APIRouter(prefix="/api/knowledge", tags=["search"], dependencies=[READ, KNOWN_QUERY])
+routes = Routes("/api/knowledge", "search")
 
 _TOKENS = 100_000
 """Maximum tokens of a context."""
@@ -88,7 +88,7 @@ class ContextBody(Asked):
 Text = Annotated[str, Query(description="A question or some words."), WithJsonSchema(QUERY_SHAPE)]
 
 
-@router.post("/search", responses=documented(Hits, refusals=(404, 422, 503)))
+@routes.post("/search", READ, model=Hits)
 async def search_knowledge(body: SearchBody, searches: SearchesOf, caller: Caller) -> Response:
     """Find the passages that answer a query, best first."""
     if body.retrieval is not None and body.retrieval.postprocessors:
@@ -106,7 +106,7 @@ async def search_knowledge(body: SearchBody, searches: SearchesOf, caller: Calle
     return json_answer(found)
 
 
-@router.get("/search", responses=documented(Hits, refusals=(404, 422, 503)))
+@routes.get("/search", model=Hits)
 async def search_knowledge_by_address(
     *,
     query: Text,
@@ -131,15 +131,15 @@ async def search_knowledge_by_address(
     return json_answer(found)
 
 
-@router.post("/ask", responses=documented(Answer, refusals=(404, 422, 503)))
-def ask_knowledge(body: AskBody, workspace: WorkspaceOf, caller: Caller) -> Response:
+@routes.post("/ask", READ)
+def ask_knowledge(body: AskBody, workspace: WorkspaceOf, caller: Caller) -> Answer:
     """Answer a question from the best passages; without a model, return the passages."""
     limit = check_number("limit", body.limit, 1, MAX)
     kbs = body.named(caller)
-    return answer(workspace.ask(body.query, kbs=kbs, limit=limit, filters=body.filters))
+    return workspace.ask(body.query, kbs=kbs, limit=limit, filters=body.filters)
 
 
-@router.post("/context", responses=documented(Context, refusals=(404, 422, 503)))
+@routes.post("/context", READ, model=Context)
 async def build_context(body: ContextBody, searches: SearchesOf, caller: Caller) -> Response:
     """Collect passages that answer a question, within a budget of tokens."""
     found = await searches.answer_async(
@@ -153,7 +153,7 @@ async def build_context(body: ContextBody, searches: SearchesOf, caller: Caller)
     return json_answer(found)
 
 
-@router.get("/context", responses=documented(Context, refusals=(404, 422, 503)))
+@routes.get("/context", model=Context)
 async def build_context_by_address(
     *,
     query: Text,

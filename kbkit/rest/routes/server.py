@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from kbkit import __version__
 from kbkit.access import Scope
 from kbkit.errors import WorkspaceError
-from kbkit.rest.access import READ, Caller, JobsOf, SearchesOf, WorkspaceOf
+from kbkit.rest.access import Caller, JobsOf, SearchesOf, WorkspaceOf
 from kbkit.rest.openapi import POLICY, docs_page
 from kbkit.rest.problems import MCP, METADATA, base_url, problem
-from kbkit.rest.responses import answer, documented
+from kbkit.rest.routing import Routes
 from kbkit.workspace import rater_of
 
-router = APIRouter(tags=["server"])
+routes = Routes("", "server", any_query=True)
 
 
 class ServerStatus(BaseModel):
@@ -43,26 +43,27 @@ class CallerInfo(BaseModel):
     kbs: list[str] = Field(description="The only knowledge bases that they may use; empty for all.")
 
 
-@router.get("/api/caller", dependencies=[READ], responses=documented(CallerInfo))
-def show_caller(caller: Caller, workspace: WorkspaceOf) -> Response:
+@routes.get("/api/caller")
+def show_caller(caller: Caller, workspace: WorkspaceOf) -> CallerInfo:
     """Return the caller and their permissions."""
-    values = {
-        "name": caller.name,
-        "rater": caller.name or rater_of(workspace),
-        "scopes": [scope for scope in Scope if scope in caller.scopes],
-        "kbs": list(caller.kbs),
-    }
-    return answer(values)
+    return CallerInfo(
+        name=caller.name,
+        rater=caller.name or rater_of(workspace),
+        scopes=[scope for scope in Scope if scope in caller.scopes],
+        kbs=list(caller.kbs),
+    )
 
 
-@router.get("/health", responses=documented(ServerStatus))
-def read_health() -> Response:
+@routes.get("/health", None)
+def read_health() -> ServerStatus:
     """Report that the server runs, without checking anything."""
-    return answer(ServerStatus(status="ok", version=__version__).model_dump())
+    return ServerStatus(status="ok", version=__version__)
 
 
-@router.get("/ready", responses=documented(ServerStatus, refusals=[503]))
-def read_readiness(request: Request, workspace: WorkspaceOf, searches: SearchesOf) -> Response:
+@routes.get("/ready", None, model=ServerStatus)
+def read_readiness(
+    request: Request, workspace: WorkspaceOf, searches: SearchesOf
+) -> ServerStatus | Response:
     """Report whether the server answers at once: search has started, and no shutdown."""
     waiting = ""  # not raised: what is expected is no line of the log
     if request.app.state.closing.is_set():
@@ -72,12 +73,11 @@ def read_readiness(request: Request, workspace: WorkspaceOf, searches: SearchesO
     if waiting:
         return problem(waiting, 503, WorkspaceError)
     len(workspace)
-    return answer(ServerStatus(status="ok", version=__version__).model_dump())
+    return ServerStatus(status="ok", version=__version__)
 
 
-@router.get(
+@routes.get(
     "/metrics",
-    dependencies=[READ],
     responses={
         200: {
             "description": "Figures in Prometheus' format",
@@ -93,27 +93,24 @@ def read_metrics(request: Request, jobs: JobsOf) -> Response:
     )
 
 
-@router.get(
-    METADATA + MCP, responses=documented(ResourceMetadata), operation_id="resource_metadata_mcp"
-)
-@router.get(METADATA, responses=documented(ResourceMetadata), operation_id="resource_metadata")
-def resource_metadata(request: Request) -> Response:
+@routes.get(METADATA + MCP, None, operation_id="resource_metadata_mcp")
+@routes.get(METADATA, None, operation_id="resource_metadata")
+def resource_metadata(request: Request) -> ResourceMetadata:
     """Return the scopes, and that tokens go into a header (RFC 9728).
 
     Tokens are made by `kbkit token create`, and no authorization server is named.
     """
-    found = ResourceMetadata(
+    return ResourceMetadata(
         resource=base_url(request.scope, request.app.state.settings)
         + request.url.path.removeprefix(METADATA),
         resource_name="kbkit",
         scopes_supported=[scope.value for scope in Scope],
         bearer_methods_supported=["header"],
     )
-    return answer(found.model_dump())
 
 
-@router.get("/", include_in_schema=False)  # who opens the server's address in a browser
-@router.get("/docs", include_in_schema=False)
+@routes.get("/", None, include_in_schema=False)  # who opens the server's address in a browser
+@routes.get("/docs", None, include_in_schema=False)
 def read_docs(request: Request) -> Response:
     """Show the routes to a person; the page loads nothing."""
     return HTMLResponse(

@@ -1,4 +1,4 @@
-"""Routes for exported sites."""
+"""Routes for exports, and for exported sites."""
 
 from __future__ import annotations
 
@@ -6,27 +6,86 @@ import mimetypes
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
 from fastapi import Path as PathParameter
+from fastapi import Request, Response
 from fastapi.responses import FileResponse, RedirectResponse
+from pydantic import StrictBool
 
-from kbkit.errors import NotFoundError
+from kbkit.errors import ImpossibleError, NotFoundError
+from kbkit.jobs.exports import archive_of
 from kbkit.knowledge_base import handle_of
-from kbkit.rest.access import READ, Caller, WorkspaceOf
+from kbkit.models import SiteArchive
+from kbkit.rest.access import WRITE, Caller, Kb, WorkspaceOf
+from kbkit.rest.parameters import Body, left_out
 from kbkit.rest.problems import base_url
+from kbkit.rest.responses import Wait
+from kbkit.rest.routing import Routes, Work
+from kbkit.rest.uploads import ConditionsOf, contents, sent
+from kbkit.stores.catalog.knowledge_bases import ENTRIES, FILES
 
-router = APIRouter(tags=["sites"], include_in_schema=False)
+exports = Routes("/api/knowledge/bases/{name}/exports", "sites")
+routes = Routes("", "sites", any_query=True, include_in_schema=False)
 
+ArchiveId = Annotated[
+    str, PathParameter(description="Id of an archive.", min_length=1, max_length=64)
+]
 Name = Annotated[str, PathParameter(max_length=100)]
 
 
-@router.get("/site/{name}", dependencies=[READ])
+class NewExport(Body):
+    """Contents of an export."""
+
+    build: StrictBool = True
+    """Also run MkDocs, so that the built site is in it."""
+    publish: StrictBool = False
+    """Renew the site that this server shows at `/site/NAME/`, and make no archive."""
+    standalone: StrictBool = False
+    """Add what others need to build the project."""
+    pages_only: StrictBool = False
+    """Only the pages, for the documentation of a site of yours."""
+    model: StrictBool | None = None
+    """Whether browsers get the query model; by default the recipe's."""
+    graph: StrictBool | None = None
+    """Whether the knowledge graph gets a page; by default the recipe's."""
+    files: StrictBool | None = None
+    """Whether the workspace's files are a section; by default the recipe's."""
+    entries: StrictBool | None = None
+    """Whether its entries are a section; by default the recipe's."""
+    wait: Wait = True
+
+
+@exports.post("", WRITE, work=SiteArchive)
+def export_base(
+    kb: Kb, body: Annotated[NewExport, left_out(NewExport)], caller: Caller, work: Work
+) -> Response:
+    """Write a knowledge base with its site into an archive, or renew the site shown here."""
+    if body.pages_only and (body.standalone or body.files or body.entries):
+        raise ImpossibleError("pages_only: leave out standalone, files and entries")
+    if body.publish and (body.pages_only or not body.build):
+        raise ImpossibleError("publish: is of a built site; leave out pages_only, and build: false")
+    for known, wanted in ((FILES, body.files), (ENTRIES, body.entries)):
+        if wanted:
+            caller.require_kb(known)
+    arguments = {"kb": kb.name, **body.model_dump(exclude={"wait"})}
+    return work.start("export", arguments, wait=body.wait)
+
+
+@exports.get("/{archive}", responses=contents())
+def fetch_export(
+    kb: Kb, archive: ArchiveId, workspace: WorkspaceOf, wanted: ConditionsOf
+) -> Response:
+    """Fetch an archive (ZIP) that an export wrote; it is kept for a day."""
+    place = archive_of(workspace, kb, archive)
+    return sent(place.open("rb"), f"{kb.name}.zip", archive, wanted)
+
+
+@routes.get("/site/{name}")
 def to_site(name: Name, request: Request) -> Response:
     """Lead to the site of a knowledge base."""
     return RedirectResponse(f"{request.url.path}/", 308)
 
 
-@router.get("/site/{name}/{path:path}", dependencies=[READ])
+@routes.get("/site/{name}/{path:path}")
 def site(
     name: Name, path: str, request: Request, workspace: WorkspaceOf, caller: Caller
 ) -> Response:

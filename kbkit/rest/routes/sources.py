@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Response
+from fastapi import Path, Response
 from pydantic import Field, GetJsonSchemaHandler, StrictBool, TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
@@ -15,22 +16,12 @@ from kbkit.access import Scope
 from kbkit.errors import ConfigError, ForbiddenError, ImpossibleError
 from kbkit.models import ImportReport, Improvement, SourceInfo
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_source
-from kbkit.rest.access import ADMIN, READ, WRITE, Caller, JobsOf, WorkspaceOf, base_of
-from kbkit.rest.known_query import KNOWN_QUERY
-from kbkit.rest.middleware import Once
-from kbkit.rest.parameters import MAX, Body, Cursor, KbPath, Limit, boolean, left_out, part_of
-from kbkit.rest.responses import (
-    IfMatch,
-    Wait,
-    answer,
-    documented,
-    documented_work,
-    no_content,
-    refused,
-    run_as_job,
-)
+from kbkit.rest.access import ADMIN, WRITE, Caller, Kb
+from kbkit.rest.parameters import MAX, Body, Cursor, Limit, boolean, left_out, part_of
+from kbkit.rest.responses import IfMatch, Paged, Wait, answer
+from kbkit.rest.routing import Routes, Work
 
-router = APIRouter(prefix="/api/knowledge", tags=["sources"], dependencies=[KNOWN_QUERY])
+routes = Routes("/api/knowledge", "sources")
 
 _OF_WEB = ("crawl", "page", "openapi")
 
@@ -130,160 +121,90 @@ def check_source(caller: AccessCaller, source: AnySource) -> None:
         caller.require(Scope.ADMIN)
 
 
-@router.post("/bases/{name}/ingest", dependencies=[WRITE], responses=documented_work(ImportReport))
-def ingest_sources(
-    *,
-    name: KbPath,
-    body: Annotated[Ingest, left_out(Ingest)],
-    workspace: WorkspaceOf,
-    caller: Caller,
-    jobs: JobsOf,
-    once: Once,
-) -> Response:
-    """Read sources as a recipe has them; files, packages and plugins of the server need admin."""
-    base_of(workspace, caller, name)
-    sources = [parse_source(each) for each in body.sources]
+def _checked(values: Sequence[dict[str, Any]], caller: AccessCaller) -> list[AnySource]:
+    sources = [parse_source(each) for each in values]
     for source in sources:
         check_source(caller, source)
-    arguments = {
-        "kb": name,
-        "sources": [source.model_dump(mode="json") for source in sources],
-        "documents": body.documents,
-        "remember": body.remember,
-        "sync": body.sync,
-    }
-    return once(
-        body.model_dump(mode="json"),
-        lambda: run_as_job(jobs, caller, "import", arguments, wait=body.wait),
-    )
+    return sources
 
 
-@router.post("/bases/{name}/refresh", dependencies=[WRITE], responses=documented_work(ImportReport))
-def refresh_base(
-    *,
-    name: KbPath,
-    body: Annotated[Refresh, left_out(Refresh)],
-    workspace: WorkspaceOf,
-    caller: Caller,
-    jobs: JobsOf,
-    once: Once,
+@routes.post("/bases/{name}/ingest", WRITE, work=ImportReport)
+def ingest_sources(
+    kb: Kb, body: Annotated[Ingest, left_out(Ingest)], caller: Caller, work: Work
 ) -> Response:
+    """Read sources as a recipe has them; files, packages and plugins of the server need admin."""
+    sources = [each.model_dump(mode="json") for each in _checked(body.sources, caller)]
+    values = body.model_dump(mode="json")
+    arguments = {**values, "kb": kb.name, "sources": sources}
+    del arguments["wait"]
+    return work.start("import", arguments, wait=body.wait, key=values)
+
+
+@routes.post("/bases/{name}/refresh", WRITE, work=ImportReport)
+def refresh_base(kb: Kb, body: Annotated[Refresh, left_out(Refresh)], work: Work) -> Response:
     """Read all sources of a knowledge base again and store changes."""
-    base_of(workspace, caller, name)
-    arguments = {"kb": name, "local": body.local}
-    return once(arguments, lambda: run_as_job(jobs, caller, "refresh", arguments, wait=body.wait))
+    return work.start("refresh", {"kb": kb.name, "local": body.local}, wait=body.wait)
 
 
-@router.put(
-    "/bases/{name}/spec",
-    dependencies=[ADMIN],
-    responses=documented_work(ImportReport) | refused(412),
-)
-def configure_base(
-    *,
-    name: KbPath,
-    body: Configuration,
-    workspace: WorkspaceOf,
-    caller: Caller,
-    jobs: JobsOf,
-    expected: IfMatch,
-) -> Response:
+@routes.put("/bases/{name}/spec", ADMIN, work=ImportReport)
+def configure_base(kb: Kb, body: Configuration, work: Work, expected: IfMatch) -> Response:
     """Change the settings; documents are split and embedded again if needed."""
-    base_of(workspace, caller, name).spec.check_version(expected)
+    kb.spec.check_version(expected)
     arguments = {
-        "kb": name,
+        "kb": kb.name,
         "spec": body.spec.model_dump(mode="json"),
         "description": body.description,
         "if_match": expected,
     }
-    return run_as_job(jobs, caller, "configure", arguments, wait=body.wait)
+    return work.start("configure", arguments, wait=body.wait)
 
 
-@router.post("/bases/{name}/improve", dependencies=[WRITE], responses=documented_work(Improvement))
+@routes.post("/bases/{name}/improve", WRITE, work=Improvement)
 def improve_base(
-    name: KbPath,
-    body: Annotated[Improve, left_out(Improve)],
-    workspace: WorkspaceOf,
-    caller: Caller,
-    jobs: JobsOf,
+    kb: Kb, body: Annotated[Improve, left_out(Improve)], caller: Caller, work: Work
 ) -> Response:
     """Embed and annotate with models; return what is left."""
-    found = base_of(workspace, caller, name)
     embedding: Any = body.embedding
     if embedding is not None:
         caller.require(Scope.ADMIN)
     if body.estimate or body.background:
-        left = found.improve(
+        left = kb.improve(
             embedding=embedding,
             estimate=body.estimate,
             background=body.background,
-            on_progress=_silent,
+            on_progress=lambda _: None,
         )
         return answer(left)
     if embedding is not None and not isinstance(embedding, str):
         embedding = embedding.model_dump(mode="json")
-    arguments = {"kb": name, "embedding": embedding}
-    return run_as_job(jobs, caller, "improve", arguments, wait=body.wait)
+    return work.start("improve", {"kb": kb.name, "embedding": embedding}, wait=body.wait)
 
 
-@router.get(
-    "/bases/{name}/sources",
-    dependencies=[READ],
-    responses=documented(SourceInfo, many=True, refusals=(404,)),
-)
-def list_sources(
-    *, name: KbPath, workspace: WorkspaceOf, caller: Caller, limit: Limit, cursor: Cursor = ""
-) -> Response:
+@routes.get("/bases/{name}/sources")
+def list_sources(kb: Kb, caller: Caller, limit: Limit, cursor: Cursor = "") -> Paged[SourceInfo]:
     """List the sources of a knowledge base, oldest first."""
-    found = base_of(workspace, caller, name).sources
-    return part_of([told(each, caller) for each in found], limit, cursor)
+    return part_of([told(each, caller) for each in kb.sources], limit, cursor)
 
 
-@router.post(
-    "/bases/{name}/sources",
-    status_code=201,
-    dependencies=[WRITE],
-    responses=documented(SourceInfo, 201, many=True, refusals=(404, 422)),
-)
-def add_sources(name: KbPath, body: NewSources, workspace: WorkspaceOf, caller: Caller) -> Response:
+@routes.post("/bases/{name}/sources", WRITE, status=201)
+def add_sources(kb: Kb, body: NewSources, caller: Caller) -> list[SourceInfo]:
     """Remember sources without reading them: the next refresh does."""
-    found = base_of(workspace, caller, name)
-    sources = [parse_source(each) for each in body.sources]
-    for source in sources:
-        check_source(caller, source)
-    made = found.sources.add(sources)
-    data = [told(each, caller) for each in made]
-    return answer({"data": data, "next_cursor": None}, 201)
+    made = kb.sources.add(_checked(body.sources, caller))
+    return [told(each, caller) for each in made]
 
 
-@router.get(
-    "/bases/{name}/sources/{source:path}",
-    dependencies=[READ],
-    responses=documented(SourceInfo, refusals=(404, 422)),
-)
-def read_source(
-    name: KbPath, source: SourceName, workspace: WorkspaceOf, caller: Caller
-) -> Response:
+@routes.get("/bases/{name}/sources/{source:path}")
+def read_source(kb: Kb, source: SourceName, caller: Caller) -> SourceInfo:
     """Return a source of a knowledge base with its documents."""
-    return _of(base_of(workspace, caller, name).sources[source], caller)
+    return told(kb.sources[source], caller)
 
 
-@router.patch(
-    "/bases/{name}/sources/{source:path}",
-    dependencies=[WRITE],
-    responses=documented(SourceInfo, refusals=(404, 409, 412, 422)),
-)
+@routes.patch("/bases/{name}/sources/{source:path}", WRITE)
 def change_source(
-    *,
-    name: KbPath,
-    source: SourceName,
-    body: SourceChange,
-    workspace: WorkspaceOf,
-    caller: Caller,
-    expected: IfMatch,
-) -> Response:
+    kb: Kb, source: SourceName, body: SourceChange, caller: Caller, expected: IfMatch
+) -> SourceInfo:
     """Change a source, or have refreshes skip it."""
-    sources = base_of(workspace, caller, name).sources
+    sources = kb.sources
     found = sources[source]
     given: dict[str, Any] = {}
     if body.options:
@@ -303,30 +224,20 @@ def change_source(
     if body.enabled is not None:
         switch = sources.enable if body.enabled else sources.disable
         found = switch(found.id, if_match=expected)
-    return _of(found, caller)
+    return told(found, caller)
 
 
-@router.delete(
-    "/bases/{name}/sources/{source:path}",
-    status_code=204,
-    dependencies=[WRITE],
-    responses=documented(status=204, refusals=(404, 409, 412, 422)),
-)
+@routes.delete("/bases/{name}/sources/{source:path}", WRITE)
 def remove_source(
-    *,
-    name: KbPath,
+    kb: Kb,
     source: SourceName,
-    workspace: WorkspaceOf,
-    caller: Caller,
     expected: IfMatch,
     keep_documents: Annotated[
         bool, boolean("keep_documents", "Leave its documents, as if added by hand.")
     ],
-) -> Response:
+) -> None:
     """Forget a source and delete its documents."""
-    sources = base_of(workspace, caller, name).sources
-    sources.remove(source, keep_documents=keep_documents, if_match=expected)
-    return no_content()
+    kb.sources.remove(source, keep_documents=keep_documents, if_match=expected)
 
 
 def told(source: SourceInfo, caller: AccessCaller) -> SourceInfo:
@@ -337,11 +248,3 @@ def told(source: SourceInfo, caller: AccessCaller) -> SourceInfo:
         return replace(source, base="")
     options = {**source.options, "path": source.name}
     return replace(source, base="", location=source.name, options=options)
-
-
-def _of(source: SourceInfo, caller: AccessCaller) -> Response:
-    return answer(told(source, caller), version=source.version)
-
-
-def _silent(_: object) -> None:
-    """Hear of progress, and show nothing."""
