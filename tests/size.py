@@ -27,7 +27,7 @@ _NO_CODE = {
 
 def main() -> int:
     rooms: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sorted((*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.pyi"))):
         room, *rest = path.relative_to(PACKAGE).parts
         rooms[room if rest else "(top)"] += measured(path)
     total: Counter[str] = sum(rooms.values(), Counter())
@@ -52,7 +52,9 @@ def measured(path: Path) -> Counter[str]:
         for token in tokenize.tokenize(file.readline):
             if token.type not in _NO_CODE and token.type != tokenize.ENCODING:
                 code.update(range(token.start[0], token.end[0] + 1))
-    return Counter(modules=1, code=len(code - documented), docstrings=len(documented))
+    return Counter(
+        modules=path.suffix == ".py", code=len(code - documented), docstrings=len(documented)
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Importing kbkit and asking for help cost next to nothing; the public names are pinned."""
 
+import ast
+import importlib
 import json
 import re
 import subprocess
@@ -246,6 +248,16 @@ def test_public_names_are_these():
         assert getattr(kbkit, name).__name__
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = kbkit.nothing
+
+
+@pytest.mark.parametrize("name", ["kbkit", "kbkit.models", "kbkit.panels", "kbkit.replies"])
+def test_stubs_of_lazy_packages_have_their_names(name):
+    package = importlib.import_module(name)
+    stub = ast.parse(Path(package.__file__).with_suffix(".pyi").read_text("utf-8"))
+    imported = [each for each in stub.body if isinstance(each, ast.ImportFrom)]
+    names = {alias.asname for each in imported for alias in each.names if alias.asname}
+    assert names == set(package.__all__)
+    assert all(getattr(package, each) is not None for each in names)
 
 
 def test_a_star_import_leaves_the_builtins_alone():

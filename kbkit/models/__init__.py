@@ -1,310 +1,38 @@
-"""Value objects of all layers. Frozen, typed, free of third-party types.
+"""Value objects of all layers. Frozen, typed, free of third-party types."""
 
-Names are loaded when they are first used: a command needs few of them.
-"""
+from kbkit.lazy import lazy_names
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from kbkit.models.annotations import (
-        About,
-        AnnotatedChunk,
-        Annotation,
-        ChunkSummary,
-        EntityType,
-        Frame,
-        Name,
-        RelatedChunk,
-        SpeakingChunk,
-        SpeakingDocument,
-        StatedRelation,
-        Subject,
-        SubjectKind,
-    )
-    from kbkit.models.answers import Answer, Citation, Context, ContextPiece
-    from kbkit.models.documents import (
-        Chunk,
-        ChunkSpan,
-        Document,
-        DocumentInfo,
-        DocumentPart,
-        DocumentState,
-        DocumentType,
-        Image,
-        Json,
-        Labels,
-        PageRecord,
-        SourceDocument,
-        telling_types,
-    )
-    from kbkit.models.files import (
-        DeletedFile,
-        Entry,
-        EntryFile,
-        EntryInfo,
-        EntryPage,
-        EntryRating,
-        EntrySource,
-        EntryStatus,
-        EntrySyncReport,
-        FileInfo,
-        FileKind,
-        FileLink,
-        FileTree,
-        SyncReport,
-        Vote,
-    )
-    from kbkit.models.filters import Filters
-    from kbkit.models.graph import (
-        Entity,
-        Gap,
-        GapKind,
-        GraphEdit,
-        GraphLayout,
-        LayoutEdge,
-        LayoutNode,
-        MergeSuggestion,
-        Relation,
-        Step,
-    )
-    from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
-    from kbkit.models.ingest_report import ImportReport, IngestReport, Progress
-    from kbkit.models.jobs import Job, JobError, JobProgress, JobState, TokenInfo
-    from kbkit.models.licenses import License
-    from kbkit.models.problems import Finding, Health, Problem, Run
-    from kbkit.models.reports import (
-        AnnotationReport,
-        BundleArchive,
-        BundleInfo,
-        Compaction,
-        DeletedDocument,
-        DeletedKnowledgeBase,
-        Expansion,
-        ExportReport,
-        Improvement,
-        KnowledgeBaseInfo,
-        MigratedTable,
-        Migration,
-        Rating,
-        RatingTotal,
-        Restoration,
-        RestoredKnowledgeBase,
-        SiteArchive,
-        SourceInfo,
-    )
-    from kbkit.models.values import Target, TargetKind, Value, from_dict, schema, to_json
-
-_HOME = {
-    "About": "annotations",
-    "AnnotatedChunk": "annotations",
-    "Annotation": "annotations",
-    "AnnotationReport": "reports",
-    "Answer": "answers",
-    "Chunk": "documents",
-    "ChunkSpan": "documents",
-    "ChunkSummary": "annotations",
-    "Citation": "answers",
-    "Compaction": "reports",
-    "RestoredKnowledgeBase": "reports",
-    "Restoration": "reports",
-    "BundleArchive": "reports",
-    "BundleInfo": "reports",
-    "MigratedTable": "reports",
-    "Migration": "reports",
-    "ExportReport": "reports",
-    "SiteArchive": "reports",
-    "Context": "answers",
-    "ContextPiece": "answers",
-    "DeletedDocument": "reports",
-    "DeletedFile": "files",
-    "DeletedKnowledgeBase": "reports",
-    "Document": "documents",
-    "DocumentInfo": "documents",
-    "DocumentPart": "documents",
-    "DocumentState": "documents",
-    "DocumentType": "documents",
-    "Entity": "graph",
-    "EntityType": "annotations",
-    "Entry": "files",
-    "EntryFile": "files",
-    "EntryInfo": "files",
-    "EntryPage": "files",
-    "EntryRating": "files",
-    "EntrySource": "files",
-    "EntryStatus": "files",
-    "EntrySyncReport": "files",
-    "Expansion": "reports",
-    "FileInfo": "files",
-    "FileKind": "files",
-    "FileLink": "files",
-    "FileTree": "files",
-    "Filters": "filters",
-    "Frame": "annotations",
-    "Gap": "graph",
-    "GapKind": "graph",
-    "GraphEdit": "graph",
-    "GraphLayout": "graph",
-    "Finding": "problems",
-    "Health": "problems",
-    "Run": "problems",
-    "Hit": "hits",
-    "Hits": "hits",
-    "Image": "documents",
-    "ImportReport": "ingest_report",
-    "Improvement": "reports",
-    "IngestReport": "ingest_report",
-    "Job": "jobs",
-    "JobError": "jobs",
-    "JobProgress": "jobs",
-    "JobState": "jobs",
-    "Json": "documents",
-    "KnowledgeBaseInfo": "reports",
-    "Labels": "documents",
-    "LayoutEdge": "graph",
-    "LayoutNode": "graph",
-    "License": "licenses",
-    "MergeSuggestion": "graph",
-    "Mode": "hits",
-    "Name": "annotations",
-    "PageRecord": "documents",
-    "Problem": "problems",
-    "Progress": "ingest_report",
-    "Rating": "reports",
-    "RatingTotal": "reports",
-    "RelatedChunk": "annotations",
-    "Relation": "graph",
-    "ScoreParts": "hits",
-    "SourceDocument": "documents",
-    "SourceInfo": "reports",
-    "SpeakingChunk": "annotations",
-    "SpeakingDocument": "annotations",
-    "StatedRelation": "annotations",
-    "Step": "graph",
-    "Subject": "annotations",
-    "SubjectKind": "annotations",
-    "SyncReport": "files",
-    "Target": "values",
-    "TargetKind": "values",
-    "TokenInfo": "jobs",
-    "Value": "values",
-    "Vote": "files",
-    "from_dict": "values",
-    "schema": "values",
-    "telling_types": "documents",
-    "to_json": "values",
+_NAMES = {
+    "annotations": (
+        "About AnnotatedChunk Annotation ChunkSummary EntityType Frame Name RelatedChunk "
+        "SpeakingChunk SpeakingDocument StatedRelation Subject SubjectKind"
+    ),
+    "answers": "Answer Citation Context ContextPiece",
+    "documents": (
+        "Chunk ChunkSpan Document DocumentInfo DocumentPart DocumentState DocumentType Image "
+        "Json Labels PageRecord SourceDocument telling_types"
+    ),
+    "files": (
+        "DeletedFile Entry EntryFile EntryInfo EntryPage EntryRating EntrySource EntryStatus "
+        "EntrySyncReport FileInfo FileKind FileLink FileTree SyncReport Vote"
+    ),
+    "filters": "Filters",
+    "graph": (
+        "Entity Gap GapKind GraphEdit GraphLayout LayoutEdge LayoutNode MergeSuggestion "
+        "Relation Step"
+    ),
+    "hits": "Hit Hits Mode ScoreParts",
+    "ingest_report": "ImportReport IngestReport Progress",
+    "jobs": "Job JobError JobProgress JobState TokenInfo",
+    "licenses": "License",
+    "problems": "Finding Health Problem Run",
+    "reports": (
+        "AnnotationReport BundleArchive BundleInfo Compaction DeletedDocument "
+        "DeletedKnowledgeBase Expansion ExportReport Improvement KnowledgeBaseInfo "
+        "MigratedTable Migration Rating RatingTotal Restoration RestoredKnowledgeBase "
+        "SiteArchive SourceInfo"
+    ),
+    "values": "Target TargetKind Value from_dict schema to_json",
 }
 
-__all__ = [
-    "About",
-    "AnnotatedChunk",
-    "Annotation",
-    "AnnotationReport",
-    "Answer",
-    "BundleArchive",
-    "BundleInfo",
-    "Chunk",
-    "ChunkSpan",
-    "ChunkSummary",
-    "Citation",
-    "Compaction",
-    "Context",
-    "ContextPiece",
-    "DeletedDocument",
-    "DeletedFile",
-    "DeletedKnowledgeBase",
-    "Document",
-    "DocumentInfo",
-    "DocumentPart",
-    "DocumentState",
-    "DocumentType",
-    "Entity",
-    "EntityType",
-    "Entry",
-    "EntryFile",
-    "EntryInfo",
-    "EntryPage",
-    "EntryRating",
-    "EntrySource",
-    "EntryStatus",
-    "EntrySyncReport",
-    "Expansion",
-    "ExportReport",
-    "FileInfo",
-    "FileKind",
-    "FileLink",
-    "FileTree",
-    "Filters",
-    "Finding",
-    "Frame",
-    "Gap",
-    "GapKind",
-    "GraphEdit",
-    "GraphLayout",
-    "Health",
-    "Hit",
-    "Hits",
-    "Image",
-    "ImportReport",
-    "Improvement",
-    "IngestReport",
-    "Job",
-    "JobError",
-    "JobProgress",
-    "JobState",
-    "Json",
-    "KnowledgeBaseInfo",
-    "Labels",
-    "LayoutEdge",
-    "LayoutNode",
-    "License",
-    "MergeSuggestion",
-    "MigratedTable",
-    "Migration",
-    "Mode",
-    "Name",
-    "PageRecord",
-    "Problem",
-    "Progress",
-    "Rating",
-    "RatingTotal",
-    "RelatedChunk",
-    "Relation",
-    "Restoration",
-    "RestoredKnowledgeBase",
-    "Run",
-    "ScoreParts",
-    "SiteArchive",
-    "SourceDocument",
-    "SourceInfo",
-    "SpeakingChunk",
-    "SpeakingDocument",
-    "StatedRelation",
-    "Step",
-    "Subject",
-    "SubjectKind",
-    "SyncReport",
-    "Target",
-    "TargetKind",
-    "TokenInfo",
-    "Value",
-    "Vote",
-    "from_dict",
-    "schema",
-    "telling_types",
-    "to_json",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -16,60 +16,23 @@ Each panel is a room of its own, which knows nothing of the others:
 of ``static`` draws and the ``questions`` that it asks, ``passages`` and ``render`` for what is
 shown of documents, ``events``, by which panels hear of each other, and the ``watch`` for what
 other processes change.
-
-The names are loaded when they are used, so that importing this package does not import
-ipywidgets.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING
-
 from kbkit.extras import extra
+from kbkit.lazy import lazy_names
 
-if TYPE_CHECKING:
-    from kbkit.panels.dashboard import Dashboard
-    from kbkit.panels.documents.panel import DocumentsPanel
-    from kbkit.panels.entries import EntriesPanel
-    from kbkit.panels.evaluation import EvalPanel
-    from kbkit.panels.files import FilesPanel
-    from kbkit.panels.graph import GraphPanel
-    from kbkit.panels.ingest.panel import IngestPanel
-    from kbkit.panels.judging import JudgePanel
-    from kbkit.panels.search.panel import SearchPanel
-
-__all__ = [
-    "Dashboard",
-    "DocumentsPanel",
-    "EntriesPanel",
-    "EvalPanel",
-    "FilesPanel",
-    "GraphPanel",
-    "IngestPanel",
-    "JudgePanel",
-    "SearchPanel",
-]
-
-_MODULES = {
-    "Dashboard": "dashboard",
-    "DocumentsPanel": "documents.panel",
-    "EntriesPanel": "entries",
-    "EvalPanel": "evaluation",
-    "FilesPanel": "files",
-    "GraphPanel": "graph",
-    "IngestPanel": "ingest.panel",
-    "JudgePanel": "judging",
-    "SearchPanel": "search.panel",
+_NAMES = {
+    "dashboard": "Dashboard",
+    "documents.panel": "DocumentsPanel",
+    "entries": "EntriesPanel",
+    "evaluation": "EvalPanel",
+    "files": "FilesPanel",
+    "graph": "GraphPanel",
+    "ingest.panel": "IngestPanel",
+    "judging": "JudgePanel",
+    "search.panel": "SearchPanel",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with extra("panels", "anywidget", name):
-        return getattr(import_module(f"kbkit.panels.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__, _NAMES, lambda name: extra("panels", "anywidget", name)
+)

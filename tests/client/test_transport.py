@@ -207,6 +207,7 @@ def test_the_client_loads_values_errors_httpx_and_pydantic_only():
         "extras",
         "files",
         "globs",
+        "lazy",
         "graph",
         "models",
         "recipes",
