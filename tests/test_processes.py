@@ -225,7 +225,7 @@ def test_the_module_of_workers_knows_no_task():
         "print([name for name in sys.modules if name.startswith('kbkit.') and name.count('.') < 2])"
     )
     known = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert known.stdout.strip() == "['kbkit.processes']"
+    assert known.stdout.strip() == "['kbkit.lazy', 'kbkit.processes']"
 
 
 def test_a_worker_that_dies_costs_one_page() -> None:

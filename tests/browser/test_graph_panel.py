@@ -132,13 +132,13 @@ def test_the_picture_is_drawn_moved_and_zoomed(lab: Lab):
     lab.page.mouse.move(*middle)
     lab.page.mouse.wheel(0, -300)
     assert lab.picture() != whole
-    lab.button("Show all").click()
+    lab.button("Fit to the frame").click()
     lab.page.mouse.move(box["x"] + 10, box["y"] + 10)
     lab.page.mouse.down()
     lab.page.mouse.move(box["x"] + 90, box["y"] + 60, steps=4)
     lab.page.mouse.up()
     assert lab.picture() != whole
-    lab.button("Show all").click()
+    lab.button("Fit to the frame").click()
 
 
 def test_a_click_selects_what_is_there_and_the_list_is_in_step(lab: Lab):

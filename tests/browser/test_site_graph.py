@@ -125,7 +125,7 @@ def test_fingers_drag_pinch_and_tap(chrome, kitchen_address):
 
     def show_all() -> None:
         page.get_by_label("Find").press("Escape")
-        page.get_by_role("button", name="Show all").click()
+        page.get_by_role("button", name="Fit to the frame").click()
 
     scrolled = page.evaluate("scrollY")
     x, y, name = a_node(page)

@@ -36,6 +36,7 @@ import { NodeList } from "./nodelist.js";
  */
 
 const PAUSE = 150; // milliseconds after a key
+const FIRST = 30; // nodes that are drawn at first: all of a large graph are a tangle
 let graphs = 0;
 
 class GraphView {
@@ -60,6 +61,7 @@ class GraphView {
     this.gaps = [];
     /** @type {Item | null} */
     this.selected = null;
+    this.drawsAll = false;
     /** @type {Item[]} what was selected before */
     this.trail = [];
     /** @type {Details | null} */
@@ -79,6 +81,7 @@ class GraphView {
     });
     this.gapButton = make("button", { type: "button", "aria-pressed": "false", onclick: () => this.toggleGaps() }, "Gaps"); // prettier-ignore
     this.gapButton.hidden = true;
+    this.allButton = make("button", { type: "button", "aria-pressed": "false", onclick: () => this.toggleAll() }); // prettier-ignore
     this.types = make("div", { class: "kb-graph-chips", role: "group", "aria-label": "Types" });
     this.relations = make("div", { class: "kb-graph-chips", role: "group", "aria-label": "Relations" }); // prettier-ignore
     this.relationBox = make("details", { class: "kb-graph-relations" }, make("summary", {}, "Relations"), this.relations); // prettier-ignore
@@ -93,7 +96,7 @@ class GraphView {
       { class: "kb-graph-zoom" },
       control("Zoom in", "+", () => this.canvas.zoom(1.5)),
       control("Zoom out", "−", () => this.canvas.zoom(1 / 1.5)),
-      control("Show all", "⤢", () => this.canvas.fitAll()),
+      control("Fit to the frame", "⤢", () => this.canvas.fitAll()),
     );
     this.picture = make("div", { class: "kb-graph-picture" }, this.canvasElement, this.hint, this.notice, controls); // prettier-ignore
     this.back = make("button", { type: "button", class: "kb-graph-back", onclick: () => this.goBack() }, "← Back"); // prettier-ignore
@@ -121,7 +124,14 @@ class GraphView {
     this.probe = make("span", { class: "kb-graph-probe", "aria-hidden": "true" }, make("span"));
     this.probe.addEventListener("transitionend", () => this.readLooks(), { signal });
     const label = make("label", { for: this.query.id }, "Find");
-    const bar = make("div", { class: "kb-graph-bar" }, label, this.query, this.gapButton);
+    const bar = make(
+      "div",
+      { class: "kb-graph-bar" },
+      label,
+      this.query,
+      this.allButton,
+      this.gapButton,
+    );
     const both = make("div", { class: "kb-graph-both" }, this.picture, side);
     this.root = make("div", { class: "kb-graph" }, bar, this.types, this.relationBox, both, this.status, this.probe); // prettier-ignore
     root.replaceChildren(this.root);
@@ -184,6 +194,11 @@ class GraphView {
     this.canvas.show(data.nodes, data.edges);
     this.drawFilters();
     this.filter();
+    if (this.canvas.fitted) {
+      this.canvas.fitAll(false);
+    }
+    this.allButton.hidden = data !== this.whole || data.nodes.length <= FIRST;
+    this.allButton.textContent = `Draw all ${data.nodes.length.toLocaleString("en")}`;
     this.drawGaps();
     const [nodes, relations] = [counted(data.nodes.length, "node"), counted(data.edges.length, "relation")]; // prettier-ignore
     this.canvasElement.setAttribute(
@@ -248,10 +263,33 @@ class GraphView {
     this.relationBox.hidden = !edges.length;
   }
 
+  toggleAll() {
+    this.drawsAll = !this.drawsAll;
+    this.allButton.setAttribute("aria-pressed", String(this.drawsAll));
+    this.filter();
+    this.canvas.fitAll();
+  }
+
+  /**
+   * Whether a node is drawn: one that matters most, is listed, or is near the selected one.
+   *
+   * @returns {(number: number) => boolean}
+   */
+  drawn() {
+    const { data, selected, canvas } = this;
+    if (this.drawsAll || data !== this.whole || data.nodes.length <= FIRST) {
+      return () => true;
+    }
+    const number = this.numbers.get(selected?.id ?? "") ?? -1;
+    const near = new Set([number, ...(canvas.near[number] ?? []), ...(canvas.shown.marked ?? [])]);
+    return (each) => each < FIRST || near.has(each);
+  }
+
   filter() {
     const { nodes, edges } = this.data;
+    const drawn = this.drawn();
     this.canvas.change({
-      nodes: Uint8Array.from(nodes, ({ type }) => Number(!this.hiddenTypes.has(type))),
+      nodes: Uint8Array.from(nodes, ({ type }, number) => Number(!this.hiddenTypes.has(type) && drawn(number))), // prettier-ignore
       edges: Uint8Array.from(edges, ({ name }) => Number(!this.hiddenRelations.has(name))),
     });
   }
@@ -307,6 +345,7 @@ class GraphView {
     if (!text) {
       this.list.fill("Most related", seen);
       this.canvas.change({ marked: null });
+      this.filter();
       const { total } = this.data;
       const all = total > nodes.length ? ` of ${total.toLocaleString("en")}` : "";
       const hidden = nodes.length - seen.length;
@@ -412,6 +451,7 @@ class GraphView {
     this.gapButton.setAttribute("aria-pressed", "false");
     const number = this.numbers.get(item.id) ?? -1;
     this.canvas.change({ selected: number, marked: null });
+    this.filter();
     if (reveals && number >= 0) {
       this.canvas.reveal(number);
     }
@@ -478,6 +518,7 @@ class GraphView {
   markListed() {
     const drawn = this.list.items.flatMap(({ id }) => this.numbers.get(id) ?? []);
     this.canvas.change({ marked: new Set(drawn) });
+    this.filter();
   }
 
   /**

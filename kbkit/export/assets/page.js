@@ -97,13 +97,16 @@
       return;
     }
     const { hits } = message;
-    results.replaceChildren(...hits.map(card));
+    /** @type {Map<string, any[]>} */
+    const pages = new Map();
+    for (const hit of hits) pages.set(pageOf(hit), [...(pages.get(pageOf(hit)) ?? []), hit]);
+    results.replaceChildren(...[...pages.values()].map(card));
     more.hidden = hits.length < limit || limit >= MOST;
     const filters = conditions();
     drop.hidden = !filters.length || hits.length > 0;
     if (!drop.hidden) say(`Nothing was found with the filters: ${filters.join(", ")}.`);
     else if (!hits.length) say("Nothing was found. Try other words.");
-    else say(hits.length === 1 ? "1 passage" : `${hits.length} passages, best first`);
+    else say(pages.size === 1 ? "1 page" : `${pages.size} pages, best first`);
   }
 
   /**
@@ -123,49 +126,52 @@
     return parts.map((part, i) => (i % 2 ? element("mark", "", [part]) : part));
   }
 
-  /** @param {any} hit */
-  function card(hit) {
-    const link = /** @type {HTMLAnchorElement} */ (element("a", "", marked(hit.titleParts)));
-    link.href = new URL(hit.url, root).href;
-    const parts = [element("h2", "", [link])];
-    if (hit.heading) parts.push(element("p", "kb-path", marked(hit.headingParts)));
-    parts.push(element("p", "kb-snippet", marked(hit.snippet)));
-    const about = [hit.kbTitle];
-    if (hit.kind !== "other") about.push(hit.kind.replaceAll("_", " "));
-    if (hit.day) about.push(`fetched ${new Date(hit.day * DAY).toISOString().slice(0, 10)}`);
-    if (hit.stale) about.push("may be out of date");
-    if (hit.rating) about.push(`rated ${hit.rating.toFixed(1)} of 5`);
-    if (hit.tags.length) about.push(hit.tags.join(", "));
-    parts.push(element("p", "kb-about", [about.join(" · ")]));
-    const said = hit.entities.map((/** @type {string} */ name) => narrowing("entity", name));
-    const frames = /** @type {any} */ (form.elements.namedItem("frame"));
-    if (hit.frame && frames) said.unshift(narrowing("frame", hit.frame));
-    if (said.length) parts.push(element("p", "kb-said", said));
+  /** The address of a hit's page, from the site's root. @param {any} hit */
+  function pageOf(hit) {
+    return hit.url.split(/[?#]/)[0];
+  }
+
+  /** Where a page stands: its knowledge base, where there are several, and its folders. @param {any} hit */
+  function trail(hit) {
+    const path = pageOf(hit).replace(/(?:index)?\.html$|\/$/, "");
+    const folders = path
+      .split("/pages/")
+      .pop()
+      .replace(/^pages\//, "")
+      .split("/")
+      .slice(0, -1);
+    if (folders[0]?.includes(".")) folders.shift(); // the host
+    const kb = form.elements.namedItem("kb") ? [hit.kbTitle] : [];
+    return [...kb, ...folders.map(decodeURIComponent)].join(" › ");
+  }
+
+  /** A page with the passages of it that were found, best first. @param {any[]} hits */
+  function card(hits) {
+    const [best] = hits;
+    const parts = [element("h2", "", [linked(best, best.titleParts)])];
+    const place = trail(best);
+    if (place) parts.push(element("p", "kb-path", [place]));
+    for (const hit of hits) {
+      if (hit.heading) parts.push(element("h3", "", [linked(hit, hit.headingParts)]));
+      parts.push(element("p", "kb-snippet", marked(hit.snippet)));
+    }
+    const about = [];
+    if (form.elements.namedItem("type") && best.kind !== "other") about.push(best.kind.replaceAll("_", " ")); // prettier-ignore
+    if (best.stale) about.push("may be out of date");
+    if (best.rating) about.push(`rated ${best.rating.toFixed(1)} of 5`);
+    if (best.tags.length) about.push(best.tags.join(", "));
+    if (about.length) parts.push(element("p", "kb-about", [about.join(" · ")]));
     return element("li", "kb-card", parts);
   }
 
   /**
-   * A button on a hit: only passages that say or name the same.
-   *
-   * @param {"frame" | "entity"} name
-   * @param {string} value
+   * @param {any} hit
+   * @param {string[]} parts
    */
-  function narrowing(name, value) {
-    const button = /** @type {HTMLButtonElement} */ (element("button", "kb-chip", [value]));
-    const only =
-      name === "frame"
-        ? `Only statements of kind: ${value}`
-        : `Only passages that mention ${value}`;
-    button.type = "button";
-    button.title = only;
-    button.setAttribute("aria-label", only);
-    button.addEventListener("click", () => {
-      if (name === "frame") /** @type {any} */ (form.elements.namedItem(name)).value = value;
-      else choose(name, value);
-      changed();
-      query.focus();
-    });
-    return button;
+  function linked(hit, parts) {
+    const link = /** @type {HTMLAnchorElement} */ (element("a", "", marked(parts)));
+    link.href = new URL(hit.url, root).href;
+    return link;
   }
 
   /**
@@ -247,7 +253,7 @@
   /** Moves between the results. @param {KeyboardEvent} event */
   function move(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const links = /** @type {NodeListOf<HTMLElement>} */ (results.querySelectorAll("h2 a"));
+    const links = /** @type {NodeListOf<HTMLElement>} */ (results.querySelectorAll("a"));
     const stops = [query, ...links];
     const at = stops.indexOf(/** @type {any} */ (document.activeElement));
     if (!step || at < 0) return;

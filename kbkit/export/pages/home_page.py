@@ -11,7 +11,7 @@ from typing import Any
 from kbkit.export.facts import GraphFacts, GraphPlace
 from kbkit.export.pages.contents import introduces
 from kbkit.export.pages.elements import breadcrumbs, front_matter, html_title, stars
-from kbkit.export.pages.list_pages import document_line, document_list, section_line, section_pages
+from kbkit.export.pages.list_pages import about_line, document_list, section_pages
 from kbkit.export.pages.outline import (
     ABOUT,
     BROWSE,
@@ -30,10 +30,8 @@ from kbkit.models.values import plain, pluralize
 
 QUESTIONS = 8
 """Maximum questions on the home page."""
-SECTIONS = 12
-"""Maximum sections with documents on the home page; others are names."""
-FIRST = 5
-"""Documents of a section that the home page names."""
+NAMED = 3
+"""Documents that the home page names for a section without a description."""
 MAX_DOCUMENTS = 40
 """Maximum documents without a section on the home page."""
 CHANGES = 10
@@ -47,10 +45,7 @@ def home_page(info: KnowledgeBaseInfo, outline: Outline) -> dict[str, str]:
     if about := plain(info.description) or _front_description(outline):
         lines += [escape(about), ""]
     lines += _questions(outline)
-    for section in root.sections[:SECTIONS]:
-        lines += _section(outline, section)
-    if rest := root.sections[SECTIONS:]:
-        lines += ["## More sections", "", *(section_line(outline, each, HOME) for each in rest), ""]
+    lines += _sections(outline)
     lines += _best(outline)
     if root.documents and not outline.facts.best:
         label = "More documents" if root.sections else "Documents"
@@ -86,20 +81,18 @@ def _questions(outline: Outline) -> list[str]:
     return ["## Questions that it answers", "", *lines[:QUESTIONS], ""] if lines else []
 
 
-def _section(outline: Outline, section: Section) -> list[str]:
-    link = relative(outline.page_of(section), HOME)
-    lines = [f"## [{escape(section.label)}]({link})", ""]
-    if section.page and (about := outline.entries[section.page].description):
-        lines += [escape(about), ""]
-    for item in section.items[:FIRST]:
-        if isinstance(item, str):
-            lines.append(document_line(outline, item, HOME))
-        else:
-            lines.append(section_line(outline, item, HOME))
-    if len(section.items) > FIRST:
-        path = relative(outline.section_paths[section.key], HOME)
-        lines += ["", f"[All {pluralize(section.size)}]({path})"]
-    return [*lines, ""]
+def _sections(outline: Outline) -> list[str]:
+    """List the sections, which the style of the site draws as cards."""
+    lines = []
+    for section in outline.root.sections:
+        link = relative(outline.page_of(section), HOME)
+        about = about_line(outline, section.page) if section.page else ""
+        titles = (outline.entries[uri].title for uri in section.documents[:NAMED])
+        about = about or ", ".join(map(escape, titles))
+        size = pluralize(section.size)
+        lines.append(f"- [{escape(section.label)}]({link})  ")
+        lines.append(f"  {about} ({size})" if about else f"  {size}")
+    return ["## Sections", "", *lines, ""] if lines else []
 
 
 def _changes(outline: Outline) -> list[str]:
@@ -185,7 +178,8 @@ def _page(graph: GraphFacts, outline: Outline) -> str:
     lines = [breadcrumbs(outline, (), GRAPH), "", "# Knowledge graph", ""]
     lines += [
         f"This graph shows {of} names in these documents, with "
-        f"{pluralize(len(graph.edges), 'relation')}.",
+        f"{pluralize(len(graph.edges), 'relation')}. The picture opens with those that are "
+        "related most.",
         "",
         "## Most related",
         "",

@@ -109,7 +109,7 @@ def section_list(outline: Outline, section: Section, here: str) -> list[str]:
 def section_line(outline: Outline, section: Section, here: str) -> str:
     link = relative(outline.page_of(section), here)
     line = f"- [{escape(section.label)}]({link}) ({pluralize(section.size)})"
-    about = _about(outline, section.page) if section.page else ""
+    about = about_line(outline, section.page) if section.page else ""
     return f"{line}: {about}" if about else line
 
 
@@ -122,11 +122,11 @@ def document_list(outline: Outline, uris: Sequence[str], here: str) -> list[str]
 def document_line(outline: Outline, uri: str, here: str) -> str:
     entry = outline.entries[uri]
     line = f"- [{escape(entry.title)}]({relative(outline.paths[uri], here)})"
-    about = _about(outline, uri)
+    about = about_line(outline, uri)
     return f"{line}: {about}" if about else line
 
 
-def _about(outline: Outline, uri: str) -> str:
+def about_line(outline: Outline, uri: str) -> str:
     about = outline.entries[uri].description
     if len(about) > DESCRIPTION_LENGTH:
         cut = about[:DESCRIPTION_LENGTH]
