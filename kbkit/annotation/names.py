@@ -239,6 +239,8 @@ def names_of(document: Document) -> list[Name]:
         text = " ".join(_CONTROL.sub(" ", mark.name.name).split())
         if not text or len(text) > MAX_LENGTH or text.lower() in LITERALS:
             continue
+        if text.isupper() and text.lower() in _NAMELESS:
+            continue  # a heading of manual pages, such as NOTES
         if mark.name.type is EntityType.NAME and is_single(text) and text.lower() in ordinary:
             continue  # with a capital for some reason, and without one elsewhere
         if text != mark.name.name:

@@ -302,16 +302,23 @@ def test_the_engine_in_chromium_finds_what_python_finds(tab, kitchen):
     tab.trouble = [line for line in tab.trouble if "404" not in line]
 
 
-def test_keywords_are_searched_where_the_engine_cannot_run(tab):
+@pytest.mark.parametrize("late", [False, True], ids=["", "the theme starts late"])
+def test_keywords_are_searched_where_the_engine_cannot_run(tab, late):
     broken = {"status": 200, "content_type": "text/javascript", "body": "this is no script"}
     tab.page.context.route("**/engine.*.js", lambda route: route.fulfill(**broken))
     held = []
     tab.page.context.route("**/keywords.js", lambda route: held.append(route))  # noqa: PLW0108
+    starts = []
+    if late:
+        tab.page.context.route("**/search_index.*", lambda route: starts.append(route))  # noqa: PLW0108
     tab.open("index.html")
     box = tab.page.locator(BOX)
     with tab.page.expect_request("**/keywords.js"):
         box.press_sequentially("zeste")
-    sync_api.expect(tab.page.locator(".kb-note")).to_contain_text("Keyword search only")
+        sync_api.expect(tab.page.locator(".kb-note")).to_contain_text("Keyword search only")
+        assert bool(starts) == late
+        for route in starts:
+            route.continue_()
     box.press("r")  # while the words are on their way
     held[0].continue_()
     item = tab.page.locator(".md-search-result__item", has_text="House rules")

@@ -12,12 +12,14 @@
   let started = false;
   /** @type {any} */
   let setup = null;
+  let onSetup = () => {};
 
   /** @param {MessageEvent} event */
   function receive(event) {
     const message = event.data;
     if (message.type === 0) {
       setup = message;
+      onSetup();
       self.postMessage({ type: 1 });
     } else if (answer) {
       answer(message);
@@ -108,7 +110,8 @@
     waiting.splice(0).forEach(keep);
     self.postMessage({ kbkit: "keywords" });
     answer = keep;
-    if (!setup) return;
+    // the theme sends its setup once it has read an index; a page of results never does
+    if (!setup) await new Promise((resolve) => (onSetup = () => resolve(null)));
     const { docs } = await load(site.keywords);
     const material = new URL(site.material, ROOT);
     const run = self.importScripts.bind(self);

@@ -159,6 +159,7 @@ def card(
     highlight: Highlighter,
     now: datetime,
     *,
+    follows: bool = False,
     kb: bool = False,
     ratings: RatingSummary = RatingSummary(),
     summary: ChunkSummary = NO_SUMMARY,
@@ -171,6 +172,7 @@ def card(
     return heading | {
         "id": card_id(hit),
         "rank": rank,
+        "follows": follows,
         "marked_title": highlight(heading["title"]),
         "about": _about(hit, snippet),
         "badges": _badges(hit, summary, kb=kb),
@@ -193,6 +195,14 @@ def _about(hit: Hit, snippet: str) -> str:
     """Return the document's description, unless the snippet begins with it."""
     line = render.plain(hit.description, render.ABOUT_LENGTH)
     return "" if " ".join(snippet.split()).startswith(line[:60].rstrip("…")) else line
+
+
+def _by_document(hits: Sequence[Hit]) -> list[tuple[int, Hit]]:
+    """Return hits with their ranks, those of a document together at its best one."""
+    best: dict[str, int] = {}
+    for rank, hit in enumerate(hits):
+        best.setdefault(hit.chunk.document_id, rank)
+    return sorted(enumerate(hits, 1), key=lambda each: best[each[1].chunk.document_id])
 
 
 def card_id(hit: Hit) -> str:
@@ -372,14 +382,17 @@ class Results:
         highlighters = self._highlighters()
         now = datetime.now(UTC)
         cards = []
-        for rank, hit in enumerate(shown.hits, 1):
+        above = ""
+        for rank, hit in _by_document(shown.hits):
             name = card_id(hit)
+            follows, above = hit.chunk.document_id == above, hit.chunk.document_id
             cards.append(
                 card(
                     hit,
                     rank,
                     highlighters[hit.kb],
                     now,
+                    follows=follows,
                     kb=shown.several,
                     ratings=ratings.get(name, RatingSummary()),
                     summary=summaries.get(name, NO_SUMMARY),

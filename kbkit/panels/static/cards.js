@@ -10,6 +10,7 @@ import { makeStars, showStars } from "./stars.js";
  * @typedef {object} Hit  what a card shows
  * @property {string} id
  * @property {number} rank
+ * @property {boolean} follows  a passage of the same document
  * @property {string} title
  * @property {Segments} marked_title
  * @property {string} link  an address of the web, or ""
@@ -374,6 +375,7 @@ class Card {
     this.pick.setAttribute("aria-label", `Select ${label.toLowerCase()[0]}${label.slice(1)}`);
     this.pick.checked = hit.selected;
     this.article.classList.toggle("kbkit-picked", hit.selected);
+    this.root.classList.toggle("kbkit-follows", hit.follows);
     setText(this.rank, String(hit.rank));
     /** @type {(...names: Part[]) => boolean} */
     const changed = (...names) => names.some((name) => parts.includes(name));
