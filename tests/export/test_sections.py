@@ -284,3 +284,15 @@ def test_a_heading_that_nearly_all_pages_stand_under_is_no_section():
     halves = pages.replace("- [Page 5]", "\n## More\n\n- [Page 5]")
     found = contents_links("https://h/tool/index.html", front.format("Notes", halves))
     assert {link.trail for link in found} == {(("Notes", ""),), (("More", ""),)}
+
+
+def test_indexes_of_sphinx_come_last():
+    uris = [f"https://h/{name}.html" for name in ("genindex", "index", "search", "tour", "zoo")]
+    assert shape(section_tree(uris)) == [
+        "index.html",
+        "tour.html",
+        "zoo.html",
+        "genindex.html",
+        "search.html",
+    ]
+    assert shape(section_tree(uris[1:]))[1] == "search.html", "a page that is called so"

@@ -26,6 +26,7 @@ Key = tuple[str, ...]
 """Identity of a section: folders and headings."""
 _NAME, _PAGE = "\0", "\1"
 """Markers in a key for names and documents that are not folders."""
+_INDEXES = frozenset({"genindex", "py-modindex", "modindex", "search"})
 _DEEPEST = 12
 """Maximum sections above a document."""
 
@@ -103,9 +104,18 @@ def section_tree(
         if uri in known and (target := by_address.get(bare(told.next)) if told.next else None)
     }
     _sort(root, ReadingOrder(contents or {}, following))
-    # a source begins with its front page, wherever that is listed
+    # a source begins with its front page, wherever that is listed, and ends with its indexes
     root.items.sort(key=lambda item: not (isinstance(item, str) and _is_front(item, root)))
+    if any(uri_parts(uri)[1] == "genindex" for uri in found):
+        root.items.sort(key=_is_index)
     return root
+
+
+def _is_index(item: str | Section) -> bool:
+    """Whether an item is an index or a search page of Sphinx, or a section of nothing else."""
+    if isinstance(item, str):
+        return uri_parts(item)[1] in _INDEXES
+    return not item.page and all(map(_is_index, item.items))
 
 
 def _is_front(uri: str, root: Section) -> bool:

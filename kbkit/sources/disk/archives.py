@@ -397,7 +397,8 @@ class MirrorReader:
         return read_pages(path, self._wanted)
 
     def _wanted(self, inside: str) -> bool:
-        return admits(inside, self._spec.include, self._spec.exclude)
+        missing = inside.endswith("/404.html")  # what a server shows instead of a page
+        return not missing and admits(inside, self._spec.include, self._spec.exclude)
 
     def _uri(self, page: StoredPage) -> str:
         if page.place.startswith(("http://", "https://")) and not self._base:

@@ -102,12 +102,14 @@ def _in_list(root: Element, base: str, own: str) -> tuple[list[tuple[str, str]] 
             pages[outer] = [(one, _joined(base, one.get("href"))) for one in outer.iter("a")]
         others = len({_page(target) for _, target in pages[outer]} - {own, ""})
         worth = len(_items_above(link, outer)), others
-        if others >= _MIN and (best is None or worth > best[0]):
+        enough = others >= _MIN or _caption(outer) is not None
+        if enough and (best is None or worth > best[0]):
             best = worth, outer, link
     if best is None:
         return None, ""
     _, outer, link = best
-    trail = [step for item in _items_above(link, outer) if (step := _label(item, base))]
+    steps = (_label(item, base) for item in _items_above(link, outer))
+    trail = [step for step in (_caption(outer), *steps) if step]
     seen = False
     for one, target in pages[outer]:
         seen = seen or one is link
@@ -137,6 +139,14 @@ def _label(item: Element, base: str) -> tuple[str, str] | None:
         return _label(before, base) if before is not None and before.tag == "li" else None
     href = link.get("href") or ""
     return normalized_text(link), "" if href.startswith("#") else _joined(base, href)
+
+
+def _caption(outer: Element) -> tuple[str, str] | None:
+    """Return the caption above a list, as themes of Sphinx write it."""
+    before = outer.getprevious()
+    if before is None or "caption" not in classes(before):
+        return None
+    return normalized_text(before), ""
 
 
 def _own(item: Element) -> Iterator[Element]:

@@ -20,6 +20,10 @@ READ_THE_DOCS = """<body><nav class="wy-nav-side"><ul class="current">
 <ul class="wy-breadcrumbs"><li><a href="../index.html" class="icon icon-home"></a></li>
 <li class="breadcrumb-item active">A</li>
 <li class="wy-breadcrumbs-aside"><a href="../_sources/a.txt">View page source</a></li></ul>{text}"""
+CAPTIONS = """<body><nav class="wy-nav-side"><div><p class="caption"><span>Basics</span></p>
+<ul><li><a href="#">A</a></li><li><a href="b.html">B</a></li></ul>
+<p class="caption"><span>More</span></p>
+<ul><li><a href="c.html">C</a></li></ul></div></nav>{text}"""
 FURO = """<body><aside class="sidebar-drawer"><ul><li><a href="#">A</a></li></ul>
 <ul class="current"><li class="current"><a href="index.html">The Tutorial</a><ul>
 <li><a class="current" href="#">A</a></li><li><a href="b.html">B</a></li></ul></li>
@@ -48,6 +52,7 @@ TUTORIAL = ("The Tutorial", "https://h/t/index.html")
     [
         pytest.param(SPHINX, [("Docs", "https://h/index.html"), TUTORIAL], "b", id="sphinx"),
         pytest.param(READ_THE_DOCS, [], "b", id="read-the-docs"),
+        pytest.param(CAPTIONS, [("Basics", "")], "b", id="captions"),
         pytest.param(FURO, [TUTORIAL], "b", id="furo"),
         pytest.param(MKDOCS, [("Guide", "")], "b", id="mkdocs"),
         pytest.param(MDBOOK, [("1. Types", "https://h/t/index.html")], "b", id="mdbook"),
