@@ -48,7 +48,7 @@ class Manifest:
     """Files that an export wrote, as relative paths with ``/``.
 
     Attributes:
-        nav: Navigation, the tree of all documents included; see `kbkit.export.pages.navigation`.
+        nav: Navigation, the tree of all documents included; see `kbkit.export.pages.home_page`.
         history: Since when each document has its text, by URI; see `kbkit.export.pages.outline`.
         fingerprints: Fingerprints of each page's input and output, by path; see
             `kbkit.export.pages.writer`.

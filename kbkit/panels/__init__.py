@@ -13,9 +13,8 @@ Each panel is a room of its own, which knows nothing of the others:
 
 ``dashboard`` shows them all in tabs. What they share lies beside it: `Panel` and `JobPanel`
 (``panel``), ``controls`` and the ``selector`` of a knowledge base, the ``view`` that an ES module
-of ``static`` draws and the ``questions`` that it asks, ``passages`` and ``render`` for what is
-shown of documents, ``events``, by which panels hear of each other, and the ``watch`` for what
-other processes change.
+of ``static`` draws, ``render`` for what is shown of documents, ``events``, by which panels hear of
+each other, and the ``watch`` for what other processes change.
 """
 
 from kbkit.extras import extra

@@ -27,8 +27,7 @@ from kbkit.models import Entry, EntryFile, EntryInfo, EntryStatus
 from kbkit.panels import render
 from kbkit.panels.controls import MutedUpdates, control, row
 from kbkit.panels.homes import AnyWorkspace, home_of
-from kbkit.panels.panel import Panel
-from kbkit.panels.questions import Answer, AskingView, Message, text_in
+from kbkit.panels.panel import Answer, AskingView, Message, Panel, text_in
 from kbkit.panels.render import ABOUT_LENGTH, PATH_LENGTH, TITLE_LENGTH, plain
 from kbkit.panels.text_rendering import MAX_LENGTH, render_file, render_text
 from kbkit.panels.updates import Debouncer, Topic, Watch

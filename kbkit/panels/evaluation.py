@@ -15,7 +15,7 @@ from kbkit.feedback.evaluation_report import Evaluation, QueryResult
 from kbkit.feedback.evaluation_set import EvaluationQuery, is_page, query_of
 from kbkit.feedback.judgements import GroundTruth, Judgements, load_ground_truth
 from kbkit.models import Hit, Mode, Progress
-from kbkit.panels import passages, render
+from kbkit.panels import render
 from kbkit.panels.controls import button, buttons, control, mode_box, row
 from kbkit.panels.homes import AnyBase, home_of
 from kbkit.panels.panel import JobPanel, View
@@ -97,7 +97,7 @@ def side_by_side(
     }
     return {
         side: [
-            passages.heading(hit)
+            render.heading(hit)
             | {"snippet": render.plain(hit.snippet, render.SNIPPET_LENGTH // 2)}
             | {"gain": _gain(query, name, by_page), "other": places[other].get(name)}
             for name, hit in lists[side].items()

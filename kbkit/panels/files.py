@@ -24,8 +24,7 @@ from kbkit.models import Document, FileInfo, Hit
 from kbkit.panels import render
 from kbkit.panels.controls import control, row
 from kbkit.panels.homes import AnyWorkspace, home_of
-from kbkit.panels.panel import Panel
-from kbkit.panels.questions import Answer, AskingView, Message, text_in
+from kbkit.panels.panel import Answer, AskingView, Message, Panel, text_in
 from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
 from kbkit.panels.text_rendering import (
     MAX_LENGTH,

@@ -30,11 +30,10 @@ from kbkit.models import (
     TargetKind,
 )
 from kbkit.models.values import pluralize
-from kbkit.panels import passages, render
+from kbkit.panels import render
 from kbkit.panels.controls import KnowledgeBaseSelector, control, row
 from kbkit.panels.homes import AnyTarget, is_local
-from kbkit.panels.panel import JobPanel
-from kbkit.panels.questions import Answer, Answers, AskingView, text_in, texts_in
+from kbkit.panels.panel import Answer, Answers, AskingView, JobPanel, text_in, texts_in
 from kbkit.panels.updates import Topic
 
 if TYPE_CHECKING:
@@ -165,7 +164,7 @@ def _neighbor(step: Step) -> dict[str, Any]:
 
 
 def _passage(hit: Hit) -> dict[str, Any]:
-    above = passages.heading(hit)
+    above = render.heading(hit)
     return {
         "name": above["path"] or above["title"],
         "title": above["title"],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import traitlets
 
-from kbkit.panels import passages, render
+from kbkit.panels import render
 from kbkit.panels.homes import AnyBase, home_of
 from kbkit.panels.panel import Panel, View
 from kbkit.panels.updates import Topic
@@ -225,8 +225,8 @@ class JudgePanel(Panel):
             "place": place,
             "version": self._state["version"],
             "passages": [
-                passages.heading(hit)
-                | {"html": passages.html(hit.chunk), "score": scores.get(hit.chunk.id)}
+                render.heading(hit)
+                | {"html": render.html(hit.chunk), "score": scores.get(hit.chunk.id)}
                 for hit in (candidate.hit for candidate in self.judging.pool(place))
             ],
         }

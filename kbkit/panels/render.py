@@ -12,9 +12,11 @@ import unicodedata
 from functools import cache
 from html import escape
 from importlib import resources
+from typing import Any
 from urllib.parse import urlsplit
 
 from kbkit.errors import KbkitError
+from kbkit.models import Chunk, Hit
 
 TITLE_LENGTH = 160
 PATH_LENGTH = 240
@@ -97,3 +99,33 @@ def problem(error: BaseException) -> str:
     """`problem_line` as HTML; screen readers read it at once."""
     line = escape(problem_line(error))
     return f'<div class="kbkit-status kbkit-problem" role="alert">{line}</div>'
+
+
+MAX_LENGTH = 20_000
+"""Maximum characters of a passage."""
+
+
+def heading(hit: Hit) -> dict[str, Any]:
+    title = plain(hit.title, TITLE_LENGTH) or place(hit.uri) or "Untitled"
+    return {
+        "id": hit.chunk.id,
+        "title": title,
+        "path": path(hit.chunk, title),
+        "link": web_address(hit.url),
+        "place": place(hit.uri),
+    }
+
+
+def path(chunk: Chunk, title: str) -> str:
+    above = [plain(each, PATH_LENGTH) for each in chunk.heading_path]
+    return plain(" › ".join(above[above[:1] == [title] :]), PATH_LENGTH)
+
+
+def html(chunk: Chunk) -> str:
+    """The text of a chunk as sanitised HTML without images, its links to the web only."""
+    from kbkit.markdown.rendering import render as render_markdown  # not before somebody asks
+
+    cut = len(chunk.text) - MAX_LENGTH
+    more = f"\n\n… and {cut:,} characters more" if cut > 0 else ""
+    text = lines(chunk.text[:MAX_LENGTH], MAX_LENGTH) + more
+    return render_markdown(text, lambda _link: None).html

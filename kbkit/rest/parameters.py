@@ -69,15 +69,7 @@ def check_number(name: str, value: Any, low: int, high: int) -> int:
 
 
 def integer(name: str, description: str, low: int, high: int, default: int | None) -> Any:
-    """A dependency: a whole number of the query of an address, with Python's message.
-
-    Args:
-        name: Its name.
-        description: Description for OpenAPI.
-        low: The least.
-        high: The most.
-        default: Default value.
-    """
+    """A dependency: a whole number of the query of an address, with Python's message."""
     shape = {"type": "integer", "minimum": low, "maximum": high}
     if default is not None:
         shape["default"] = default
@@ -96,12 +88,7 @@ def integer(name: str, description: str, low: int, high: int, default: int | Non
 
 
 def boolean(name: str, description: str) -> Any:
-    """Dependency for a boolean query parameter; false by default.
-
-    Args:
-        name: Its name.
-        description: Description for OpenAPI.
-    """
+    """Dependency for a boolean query parameter; false by default."""
 
     async def read(
         value: Annotated[
@@ -138,10 +125,6 @@ def write_cursor(*place: Any) -> str:
 
 def read_cursor(cursor: str, *kinds: type) -> tuple[Any, ...] | None:
     """The place that a cursor tells; ``None`` for the begin of a list.
-
-    Args:
-        cursor: Cursor of the request.
-        kinds: Types of the position.
 
     Raises:
         NotFoundError: No such list gave it.
@@ -263,22 +246,12 @@ GraphWeight = Annotated[
 
 
 def number(low: int, high: int) -> WithJsonSchema:
-    """Document a field of any type as an integer, which Python checks.
-
-    Args:
-        low: The least.
-        high: The most.
-    """
+    """Document a field of any type as an integer, which Python checks."""
     return _told(type="integer", minimum=low, maximum=high)
 
 
 def one_of(kind: type[StrEnum], description: str) -> Any:
-    """A field: one of some words, or nothing.
-
-    Args:
-        kind: Which words.
-        description: Description for OpenAPI.
-    """
+    """A field: one of some words, or nothing."""
     shape = {"anyOf": [{"type": "string", "enum": list(kind)}, {"type": "null"}]}
     return Annotated[Any, _told(**shape, description=description)]
 
@@ -341,11 +314,7 @@ FiltersField = Annotated[
 
 
 def filters_of(*names: str) -> Any:
-    """Dependency for `kbkit.Filters` in query parameters.
-
-    Args:
-        names: Names of conditions; all by default.
-    """
+    """Dependency for `kbkit.Filters` in query parameters."""
 
     async def read(**given: Any) -> dict[str, Any]:
         told = {name: value for name, value in given.items() if value is not None}

@@ -1,10 +1,10 @@
-"""The home page of a knowledge base, and the page of its graph."""
+"""The home page of a knowledge base, the page of its graph, and the navigation."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -274,3 +274,29 @@ def _numbered(names: Iterable[str]) -> dict[str, int]:
 
 def _json(values: Any) -> str:
     return json.dumps(values, separators=(",", ":"))
+
+
+def navigation(outline: Outline) -> Iterator[dict[str, Any]]:
+    """Iterate over the pages in the source's order."""
+    home = {"title": "Home", "path": HOME}
+    if len(outline.root.documents) > MAX_DOCUMENTS:
+        home["list"] = outline.section_paths[outline.root.key]
+    yield home
+    yield from _items(outline, outline.root)
+    yield {"title": "By type and tag", "path": BROWSE}
+    if outline.facts.graph is not None:
+        yield {"title": "Knowledge graph", "path": GRAPH}
+    yield {"title": "Figures", "path": FIGURES}
+    yield {"title": "Where this comes from", "path": ABOUT}
+
+
+def _items(outline: Outline, section: Section) -> Iterator[dict[str, Any]]:
+    for item in section.items:
+        if isinstance(item, str):
+            yield {"title": outline.entries[item].title, "path": outline.paths[item]}
+        else:
+            path = outline.page_of(item)
+            entry = {"title": plain(item.label), "path": path}
+            listed = outline.section_paths.get(item.key, path)
+            about = {"list": listed} if listed != path else {}
+            yield {**entry, **about, "children": list(_items(outline, item))}

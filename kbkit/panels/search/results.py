@@ -17,7 +17,7 @@ from kbkit.knowledge_base import handle_of
 from kbkit.models import Chunk, ChunkSummary, DocumentState, DocumentType, Hit, Hits, Rating
 from kbkit.models.reports import fold_query
 from kbkit.models.values import pluralize
-from kbkit.panels import passages, render
+from kbkit.panels import render
 from kbkit.panels.panel import Handler, Panel, View
 from kbkit.text import Analyzer, analyzer
 
@@ -168,7 +168,7 @@ def card(
     context: ContextWindow | None = None,
 ) -> dict[str, Any]:
     snippet = hit.snippet  # cut once, which takes long
-    heading = passages.heading(hit)
+    heading = render.heading(hit)
     return heading | {
         "id": card_id(hit),
         "rank": rank,
@@ -270,9 +270,9 @@ def _context(hit: Hit, context: ContextWindow, title: str) -> dict[str, Any]:
         known = chunk.heading_path == above or chunk.text.lstrip().startswith("#")
         shown.append(
             {
-                "html": passages.html(chunk),
+                "html": render.html(chunk),
                 "hit": chunk.id == hit.chunk.id,
-                "path": "" if known else passages.path(chunk, title),
+                "path": "" if known else render.path(chunk, title),
             }
         )
         above = chunk.heading_path

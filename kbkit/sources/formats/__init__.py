@@ -1,9 +1,10 @@
-"""Formats of files, one module each: bytes in, Markdown out.
+"""Formats of files: bytes in, Markdown out.
 
-A module here has ``read(data, name) -> list[Part]`` and raises `UnreadableError` with one line
-for a person. Nothing else may be relied on to protect it: files are hostile, parsers have faults,
-and so `parse` turns whatever goes wrong into a reason, and runs in a process of its own that may
-take only so much time and memory (`kbkit.sources.formats.file_parser`).
+A module here has ``read(data, name) -> list[Part]``, or one such function a format, and raises
+`UnreadableError` with one line for a person. Nothing else may be relied on to protect it: files are
+hostile, parsers have faults, and so `parse` turns whatever goes wrong into a reason, and runs in a
+process of its own that may take only so much time and memory
+(`kbkit.sources.formats.file_parser`).
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ _OLD = {
     ".odp": ".pptx",
     ".mobi": ".epub",
 }
-_MODULES = {"csv": "sheet"}
+_MODULES = {"csv": "sheet", **dict.fromkeys(("markdown", "text", "html", "rst"), "written")}
 _BINARY = frozenset({"pdf", "docx", "pptx", "sheet", "epub"})
 _MARKED = frozenset({"html", "code"})  # which say their charset themselves
 
@@ -88,7 +89,8 @@ def parse(name: str, data: bytes) -> list[Part]:
         raise UnreadableError(f"{kind}, not text")
     module = importlib.import_module(f"kbkit.sources.formats.{_MODULES.get(form, form)}")
     try:
-        parts: list[Part] = module.read(data, name)
+        read = getattr(module, f"read_{form}", None) or module.read
+        parts: list[Part] = read(data, name)
     except (UnreadableError, MissingExtraError):
         raise
     except MemoryError:
