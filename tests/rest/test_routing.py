@@ -70,7 +70,11 @@ def test_a_result_is_the_response(client):
     assert client.get("/teas?first=1").json()["next_cursor"] is None
     assert client.get("/teas/all").json() == {"data": [{"name": "green"}], "next_cursor": None}
     made = client.post("/teas", json={"name": "oolong"})
-    assert (made.status_code, made.headers["location"], made.json()["raters"]) == (201, "/teas/1", 6)
+    assert (made.status_code, made.headers["location"], made.json()["raters"]) == (
+        201,
+        "/teas/1",
+        6,
+    )
     assert client.get("/teas/green").json() == {"name": "green"}
     assert client.get("/teas/black").status_code == 204
     gone = client.delete("/teas/green", headers={"If-Match": '"v1"'})
