@@ -142,7 +142,16 @@
       .slice(0, -1);
     if (folders[0]?.includes(".")) folders.shift(); // the host
     const kb = form.elements.namedItem("kb") ? [hit.kbTitle] : [];
-    return [...kb, ...folders.map(decodeURIComponent)].join(" › ");
+    return [...kb, ...folders.map(decoded)].join(" › ");
+  }
+
+  /** @param {string} part  of an address */
+  function decoded(part) {
+    try {
+      return decodeURIComponent(part);
+    } catch {
+      return part; // a percent sign of its own
+    }
   }
 
   /** A page with the passages of it that were found, best first. @param {any[]} hits */
