@@ -56,6 +56,7 @@ def without_link_targets(markdown: str) -> str:
 _MARKUP = re.compile(r"[`*_\[\\<&]")
 _MARKS = re.compile(r"^(?:\s*(?:(?:[-*+]|\d{1,9}[.)])(?=\s|$)|>))*\s*")
 _DASHES = re.compile(r"[\s>|:-]*")
+_ROW = re.compile(r"^[ >]*\|[^\n]*[^\\\n]\|[ ]*$", re.MULTILINE)
 _CELL_END = re.compile(r"(?<!\\)\|")
 _ANCHOR = re.compile(r"\{#[^{}\s]*\}$")
 _VERBATIM = re.compile(
@@ -92,10 +93,9 @@ def plain_text(markdown: str, *, lines: bool = False) -> str:
             text += _dedented(code[1 : -1 if closed else None])
         elif block.kind is Kind.TABLE:
             head, _, *rows = piece.splitlines()
-            text += (
-                _one_line(inline_text(_CELL_END.sub(" ", row.lstrip(" >"))))
-                for row in (head, *rows)
-            )
+            text += map(_row, (head, *rows))
+        elif block.kind is Kind.TEXT and _ROW.search(piece):  # of a table whose head is elsewhere
+            text += map(_row, piece.splitlines())
         elif block.kind is Kind.TEXT:
             if block.item or not block.outermost:
                 piece = " ".join(_MARKS.sub("", line) for line in piece.splitlines())
@@ -105,6 +105,10 @@ def plain_text(markdown: str, *, lines: bool = False) -> str:
             text += _dedented(piece.splitlines())
     text = text or headings
     return "\n".join(filter(None, text)) if lines else _one_line(" ".join(text))
+
+
+def _row(row: str) -> str:
+    return _one_line(inline_text(_CELL_END.sub(" ", row.lstrip(" >"))))
 
 
 def _one_line(text: str) -> str:

@@ -138,7 +138,7 @@ class PublishedIndex:
         self._filters = IndexFilters(self._core, columns.owners, self._shard)
 
     @classmethod
-    def open(cls, folder: Path) -> PublishedIndex:
+    def open(cls, folder: str | Path) -> PublishedIndex:
         """The index of an export.
 
         Args:
@@ -147,7 +147,7 @@ class PublishedIndex:
         Raises:
             ExportError: There is no index.
         """
-        return cls(index_folder(folder))
+        return cls(index_folder(Path(folder)))
 
     def search(
         self,

@@ -47,7 +47,7 @@ def index(tmp_path_factory):
         pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.documents)}
         write_index(index_content(kb._stores, kb.id, pages, "Python"), folder)
         headings = sorted({part for path in kb.chunks.to_frame()["heading_path"] for part in path})
-    return PublishedIndex.open(folder), headings
+    return PublishedIndex.open(str(folder)), headings
 
 
 def in_node(node, index, tmp_path, queries, *options, model=""):

@@ -103,6 +103,11 @@ def test_nothing_found_shows_the_beginning():
         ),
         ("## Only a heading {#x}", "Only a heading"),
         ("", ""),
+        (
+            "| | --all | take *all* |\n| | --x N | a \\| b |\nand text",
+            "--all take all --x N a | b and text",
+        ),
+        ("the norm |x| of x|\nis one", "the norm |x| of x| is one"),
     ],
 )
 def test_markdown_becomes_plain_text(markdown, shown):
