@@ -26,7 +26,7 @@ def test_what_it_tells_to_write_works(tmp_path):
         elif language == "python":
             code.append(text)
     assert [part for part in code if "assert" in part] == code
-    assert len(code) == 4, "a source, an embedder, a format, a panel"
+    assert len(code) == 5, "a source, a route, an embedder, a format, a panel"
     formats = tmp_path / "kbkit/sources/formats/__init__.py"
     suffixes = re.search(r'`("\w+": "[\w ]+",)` for this one', TEXT)[1]
     before = formats.read_text("utf-8")

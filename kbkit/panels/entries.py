@@ -205,17 +205,17 @@ class EntriesPanel(Panel):
 
     def show(self, slug: str) -> None:
         """Open an entry."""
-        with self.shown_errors():
+        with self.acting():
             self._open(self._entries.read(slug))
 
     def undo(self) -> None:
         """Revert the last change made here; votes stay."""
-        with self.shown_errors():
+        with self.acting():
             self._take_back({})
 
     def refresh(self) -> None:
         """Import outside changes, and show the current state."""
-        with self.shown_errors():
+        with self.acting():
             report = self._entries.sync(on_progress=lambda _progress: None)
             self.error = None
             self._reread()
@@ -231,7 +231,7 @@ class EntriesPanel(Panel):
     # What changes elsewhere
 
     def _look(self) -> None:
-        with self.shown_errors(), self.unasked():
+        with self.acting(), self.unasked():
             if self._seen != self._entries.revision():
                 self._reread()
                 self.publish("documents")
@@ -446,6 +446,6 @@ class EntriesPanel(Panel):
             self._finder.later()
 
     def _find(self) -> None:
-        with self.shown_errors():
+        with self.acting():
             self._limit = _PAGE
             self._show_table()

@@ -190,7 +190,7 @@ class FilesPanel(Panel):
             path: Path from the root; also below ``kb/``.
             anchor: The place in it to begin at.
         """
-        with self.shown_errors():
+        with self.acting():
             info = self._files.info(path)
             if self.file is not None and self.file.path != info.path:
                 self._history.append(self.file.path)
@@ -198,7 +198,7 @@ class FilesPanel(Panel):
 
     def back(self) -> None:
         """Open the file that was open before."""
-        with self.shown_errors():
+        with self.acting():
             while self._history:
                 try:
                     info = self._files.info(self._history.pop())
@@ -209,12 +209,12 @@ class FilesPanel(Panel):
 
     def undo(self) -> None:
         """Revert the last change made here."""
-        with self.shown_errors():
+        with self.acting():
             self._take_back({})
 
     def refresh(self) -> None:
         """Import outside changes, and show the current state."""
-        with self.shown_errors():
+        with self.acting():
             self._files.sync(on_progress=lambda _progress: None)
             self._reread()
             self.error = None
@@ -227,7 +227,7 @@ class FilesPanel(Panel):
     # What changes elsewhere
 
     def _look(self) -> None:
-        with self.shown_errors(), self.unasked():
+        with self.acting(), self.unasked():
             if self._seen != self._revision():
                 self._reread()
                 self.publish("documents")
@@ -292,8 +292,9 @@ class FilesPanel(Panel):
         if not target.strip("/"):
             raise ConfigError("target: give the path that it is to have")
         info = self._files.move(source, target)
-        follows = self.file is not None and f"{self.file.path}/".startswith(f"{source}/")
-        opened = info.path + self.file.path[len(source) :] if follows else ""
+        opened = "" if self.file is None else self.file.path
+        follows = f"{opened}/".startswith(f"{source}/")
+        opened = info.path + opened[len(source) :] if follows else ""
 
         def restore() -> str:
             self._files.move(info.path, source)
@@ -473,7 +474,7 @@ class FilesPanel(Panel):
         self._finder.later()
 
     def _find(self) -> None:
-        with self.shown_errors():
+        with self.acting():
             self._show_tree()
 
 

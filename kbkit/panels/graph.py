@@ -284,7 +284,7 @@ class GraphPanel(JobPanel):
         Args:
             entity: Its id or one of its names.
         """
-        with self.shown_errors():
+        with self.acting():
             found = self._graph.entity(entity)
             self._view.send({"select": entity_item(found)})
 
@@ -504,7 +504,7 @@ class GraphPanel(JobPanel):
         }
 
     def _open(self, message: Mapping[str, Any]) -> None:
-        with self.shown_errors():
+        with self.acting():
             hit = self._hits.get(str(message.get("chunk")))
             if self._on_open is not None:
                 self._on_open(hit if hit is not None else str(message.get("document")))

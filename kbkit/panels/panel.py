@@ -37,9 +37,13 @@ _INTERVAL = 0.2
 class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     """A user interface. It shows its errors: nobody else would see them.
 
+    Messages of the page and timers may run in two threads: kernels handle comms in one of their
+    own (ipykernel 7). So what changes a panel holds its lock; see `acting`.
+
     Attributes:
         error: The last error, or ``None``.
         status_line: Status line, if it is among the children.
+        lock: Held while the panel changes; jobs do not hold it.
     """
 
     error: Exception | None = None
@@ -47,6 +51,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     def __init__(self, home: Home, name: str) -> None:
         self._home = home
         self._loop = _running_loop()
+        self.lock = threading.RLock()
         self.status_line = StatusLine()
         self.is_outcome = False
         super().__init__()
@@ -100,6 +105,12 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         except Exception as error:
             self.fail(error)
 
+    @contextmanager
+    def acting(self) -> Iterator[None]:
+        """Change the panel: one thread at a time, errors are shown."""
+        with self.lock, self.shown_errors():
+            yield
+
     def publish(self, topic: Topic) -> None:
         """Notify other panels of the workspace of a change."""
         updates.publish(self._home, topic, sender=self)
@@ -112,7 +123,7 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if self._loop is not None and self._loop is not _running_loop():
             self._loop.call_soon_threadsafe(self._receive, topic)
         else:
-            with self.shown_errors(), self.unasked():
+            with self.acting(), self.unasked():
                 self._update(topic)
 
     def _update(self, topic: Topic) -> None:
@@ -278,12 +289,13 @@ class AskingView(View):
         action = self._answers.get(str(what))
         if not isinstance(number, int) or action is None:
             return
-        try:
-            answer = {"answer": action(message)}
-        except Exception as error:
-            if not isinstance(error, KbkitError):
-                self._panel.fail(error)
-            answer = {"problem": self._problem(error, message)}
+        with self._panel.lock:
+            try:
+                answer = {"answer": action(message)}
+            except Exception as error:
+                if not isinstance(error, KbkitError):
+                    self._panel.fail(error)
+                answer = {"problem": self._problem(error, message)}
         self.send({"number": number, **answer})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from threading import Thread
 
 import pytest
 
@@ -102,6 +103,28 @@ def test_code_and_what_is_no_text(panel, files):
     panel.show("data.bin")
     assert "no text" in shown(panel)["note"]
     assert not shown(panel)["editable"]
+
+
+def test_a_poll_waits_until_a_move_is_shown(panel, monkeypatch):
+    """Kernels run timers and the messages of a page in two threads."""
+    panel.show("notes/tea.md")
+    polls, free = [], []
+    move = panel._files.move
+
+    def moving(source, target):
+        info = move(source, target)
+        looking = Thread(target=lambda: free.append(panel.lock.acquire(blocking=False)))
+        looking.start()
+        looking.join()
+        polls.append(Thread(target=panel._look))  # finds that the open file is gone
+        polls[0].start()
+        return info
+
+    monkeypatch.setattr(panel._files, "move", moving)
+    ask(panel, "move", path="notes/tea.md", target="tea.md")
+    polls[0].join()
+    assert free == [False]
+    assert (panel.file.path, shown(panel)["title"]) == ("tea.md", "tea.md")
 
 
 def test_what_is_done_can_be_taken_back(panel, files):

@@ -224,7 +224,7 @@ class DocumentsPanel(Panel):
             document: Id or URI, or a hit, whose passage is marked.
             anchor: The place to begin at.
         """
-        with self.shown_errors():
+        with self.acting():
             passage = ""
             if isinstance(document, Hit):
                 if self.kb_box is not None:
@@ -239,7 +239,7 @@ class DocumentsPanel(Panel):
 
     def back(self) -> None:
         """Open the document that was open before."""
-        with self.shown_errors():
+        with self.acting():
             while self._history:
                 before = self._history.pop()
                 if before in self._tree.documents:
@@ -248,7 +248,7 @@ class DocumentsPanel(Panel):
 
     def refresh(self) -> None:
         """Show changes of the workspace."""
-        with self.shown_errors():
+        with self.acting():
             if self._selector.offer():
                 self._history.clear()
             self._list()
@@ -259,13 +259,13 @@ class DocumentsPanel(Panel):
     # What the controls, the tree and the document do
 
     def _on_choice(self) -> None:
-        with self.shown_errors():
+        with self.acting():
             self._list()
             self._history.clear()
             self._show_document(None)
 
     def _on_filter(self, _change: Bunch) -> None:
-        with self.shown_errors():
+        with self.acting():
             self._show_tree()
 
     def _on_change(self, topic: Topic) -> None:
@@ -285,7 +285,7 @@ class DocumentsPanel(Panel):
 
     def _look(self, _content: Mapping[str, Any]) -> None:
         """The reader comes back to the tree: perhaps another process changed something."""
-        with self.shown_errors(), self.unasked():
+        with self.acting(), self.unasked():
             if self._selector.name and self._revision != self._current_revision():
                 self.refresh()
 

@@ -173,7 +173,7 @@ class SearchPanel(Panel):
     def _search(self) -> None:
         """Search with the current controls, and show the result. Never raises."""
         query = " ".join(self.query_box.value[:_MAX_QUERY_LENGTH].split())
-        with self.shown_errors():
+        with self.acting():
             self._selector.offer()
             request = (query, self._selector.name, self.mode_box.value, self.filters)
             if request == self._answered:

@@ -421,7 +421,7 @@ class Results:
 
     def _guarded(self, act: Handler) -> Handler:
         def guarded(content: Mapping[str, Any]) -> None:
-            with self._panel.shown_errors():
+            with self._panel.acting():
                 act(content)
 
         return guarded
