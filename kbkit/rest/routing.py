@@ -76,9 +76,6 @@ class Routes:
 
     A handler's result is sent as JSON with its version as `ETag`; a list or `Paged` as a page,
     ``None`` as 204, `Created` as 201, a `Response` as it is.
-
-    Attributes:
-        router: The routes for FastAPI.
     """
 
     def __init__(self, prefix: str, tag: str, *, any_query: bool = False, **options: Any) -> None:
@@ -87,7 +84,6 @@ class Routes:
         self.router = APIRouter(prefix=prefix, tags=[tag], dependencies=checks, **options)
 
     def get(self, path: str, scope: Any = READ, **options: Any) -> Callable[[Handler], Handler]:
-        """Declare a route; see `_route` for the options."""
         return self._route("GET", path, scope, **options)
 
     def post(self, path: str, scope: Any, **options: Any) -> Callable[[Handler], Handler]:
