@@ -56,10 +56,14 @@ def public() -> dict[str, griffe.Object]:
 
 
 def exported(root: str) -> list[griffe.Object]:
-    """What a module exports: its ``__all__``, else what it defines."""
+    """What a module exports: its ``__all__``, what its stub imports, or else what it defines."""
     module = package()[root.removeprefix("kbkit.")] if root != "kbkit" else package()
-    names = module.exports
-    if names is None:
+    names = module.exports or [
+        name
+        for name, member in module.members.items()
+        if module.imports.get(name, "").startswith(f"{root}.") and name != "lazy_names"
+    ]
+    if not names:
         names = [
             name
             for name, member in module.members.items()
