@@ -6,6 +6,7 @@
 #   make size     lines of code and docstrings by room; fails above the budget
 #   make tests    the tests that need no browser
 #   make browser  the tests that need Chromium
+#   make slow     the tests that are too slow for `make test`
 #   make postgres tests of stores, ingest and retrieval again, with catalogs on a PostgreSQL server
 #   make lock     write the newest releases of all dependencies into constraints.txt
 #   make latest   test with the newest releases, in a venv of its own
@@ -37,7 +38,7 @@ DEV := .venv/.dev-installed
 NODE_MODULES := tests/js/node_modules/.package-lock.json
 
 .DELETE_ON_ERROR:
-.PHONY: demo test venv tests browser postgres latest lock lint size types javascript workflows coverage lowest core dist sbom audit bench soak publish \
+.PHONY: demo test venv tests browser slow postgres latest lock lint style size types javascript workflows coverage lowest core dist sbom audit bench soak publish \
 	site notebooks lab clean
 
 demo: $(RUN)
@@ -54,21 +55,25 @@ venv: $(DEV)
 # its half of the tests in a row, so that the tests of a file share their fixtures.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 WORKERS ?= 2
+QUICK := not slow and not soak
 CACHE ?= .pytest_cache
 PYTEST = $(BIN)/python -m pytest -o cache_dir=$(CACHE) $(AGAIN) -n $(WORKERS) --durations 40
 tests: $(DEV)
-	$(ONE_THREAD) $(PYTEST) --dist worksteal -m "not browser and not soak"
+	$(ONE_THREAD) $(PYTEST) --dist worksteal -m "not browser and $(QUICK)"
 
 # Files run side by side: JupyterLab, Chromium or a site serves the tests of one file. Only the
 # files that have such tests are collected.
 IN_A_BROWSER := grep -rl --include='test_*.py' 'mark\.browser' tests
 browser: $(DEV)
-	$(PYTEST) --dist loadfile -m "browser and not soak" $$($(IN_A_BROWSER))
+	$(PYTEST) --dist loadfile -m "browser and $(QUICK)" $$($(IN_A_BROWSER))
+
+slow: $(DEV)
+	$(PYTEST) --dist loadfile -m "slow and not soak"
 
 # The tests that ask a catalog (not those marked `local`), on a PostgreSQL server: Debian's or a wheel's.
 postgres: $(DEV)
 	$(ONE_THREAD) KBKIT_TEST_DATABASE=postgresql $(PYTEST) --dist worksteal \
-		-m "not browser and not soak" tests/stores tests/ingest tests/retrieval
+		-m "not browser and $(QUICK)" tests/stores tests/ingest tests/retrieval
 
 coverage: $(DEV)
 	rm -f .coverage .coverage.*
@@ -77,19 +82,20 @@ coverage: $(DEV)
 	$(BIN)/coverage report
 
 lint: $(DEV)
+	@$(MAKE) --no-print-directory -j 2 types style workflows javascript
+
+style: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/python tests/prose.py
 	$(BIN)/python tests/size.py > /dev/null
-	@$(MAKE) --no-print-directory workflows
-	@$(MAKE) --no-print-directory -j 2 types javascript
 
 size: $(DEV)
 	$(BIN)/python tests/size.py
 
 types: $(DEV)
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 
 # What cannot run here is read by two linters; neither asks the network.
 SCHEMA := $(BIN)/check-jsonschema --builtin-schema

@@ -199,7 +199,7 @@ def pytest_sessionfinish(session, exitstatus):
 def pytest_terminal_summary(terminalreporter):
     """Name the tests that are too slow."""
     for name, seconds in slow.items():
-        limit = f"over {SLOW_LIMIT:g} s; make it faster, mark it soak, or list it in tests/slow.txt"
+        limit = f"over {SLOW_LIMIT:g} s; make it faster, mark it slow, or list it in tests/slow.txt"
         terminalreporter.write_line(f"SLOW {name}: {seconds:.1f} s, {limit}")
 
 

@@ -76,6 +76,7 @@ def test_tables_of_questions_name_pages_once(corpora: ModuleType) -> None:
             assert kind in {"paraphrase", "keyword", "identifier", "why"}
 
 
+@pytest.mark.slow
 def test_missing_data_is_told_and_all_benchmarks_are_in_the_index(tmp_path: Path) -> None:
     copied = tmp_path / "project" / "benchmarks"
     copied.parent.mkdir()

@@ -333,6 +333,7 @@ def found(site):
     return "".join(path.read_text("utf-8") for path in site.glob("**/x/*.js"))
 
 
+@pytest.mark.slow
 def test_the_site_is_built_and_built_again(house):
     house.values["site"] = {"title": "The House", "directory": "out"}
     report = house.build(site=True)

@@ -65,6 +65,7 @@ def test_the_package_is_the_command():
     assert (done.returncode, done.stdout.strip().endswith(kbkit.__version__)) == (0, True)
 
 
+@pytest.mark.slow
 def test_any_text_can_be_printed_whatever_the_encoding(made):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     arguments = ("--workspace", made, "search", "bread")
@@ -75,6 +76,7 @@ def test_any_text_can_be_printed_whatever_the_encoding(made):
     assert "Bread" in out
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error_to_talk_about(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         kb = workspace.create("long")
@@ -153,6 +155,7 @@ def on_a_terminal(*arguments, width=80, **variables):
     return shown.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs a terminal of POSIX")
 def test_on_a_terminal_titles_stand_out_and_no_color_has_no_codes(made):
     shown = {("search", "bread"): "\x1b[1mBread\x1b[0m", ("show", "food"): "\x1b"}
@@ -161,6 +164,7 @@ def test_on_a_terminal_titles_stand_out_and_no_color_has_no_codes(made):
         assert "\x1b" not in on_a_terminal("--workspace", made, *arguments, NO_COLOR="1")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs a terminal of POSIX")
 def test_names_of_pages_keep_their_width_on_a_narrow_terminal(tmp_path):
     name = "a-rather-long-name-of-a-page.html"
@@ -241,6 +245,7 @@ def test_a_workspace_that_cannot_be_made_is_explained(bound):
     assert "name a folder that you may write to" in err
 
 
+@pytest.mark.slow
 def test_watching_serves_the_site_and_ends_on_an_interrupt(tmp_path):
     (tmp_path / "a.md").write_text("# Apples\n\nThey are red.\n")
     (tmp_path / "recipe.yaml").write_text("name: fruit\nsources: [{type: files, path: '*.md'}]\n")

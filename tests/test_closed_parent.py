@@ -127,6 +127,7 @@ def test_a_server_ends_with_who_started_it_where_that_is_asked_for(folder, name)
         assert server.is_gone
 
 
+@pytest.mark.slow
 def test_what_a_server_has_begun_is_done_when_its_parent_is_gone(folder):
     with kbkit.open(folder) as workspace:
         token = Tokens(workspace).create("once", scope="write").token
@@ -192,6 +193,7 @@ def test_a_server_of_mcp_ends_with_its_client(folder):
         assert server.is_gone
 
 
+@pytest.mark.slow
 def test_a_site_that_is_served_ends_when_it_is_told_to(folder):
     site = str(folder.parent / "site")
     command = [sys.executable, "-m", "kbkit.cli", "serve-site", site, "--port", "0"]
@@ -204,6 +206,7 @@ def test_a_site_that_is_served_ends_when_it_is_told_to(folder):
             assert process.wait(MAX_LENGTH) == 0
 
 
+@pytest.mark.slow
 def test_a_terminal_is_no_input_to_end_with(folder):
     pty = pytest.importorskip("pty")
     master, terminal = pty.openpty()

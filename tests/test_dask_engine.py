@@ -170,6 +170,7 @@ def test_a_cluster_that_loses_a_worker_builds_what_this_machine_builds(tmp_path,
     assert {path for _, path, _ in site.asked} == {path for _, path, _ in one}
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_lost_says_so_and_the_next_build_goes_on(tmp_path, site):
     path = recipe(tmp_path, site.address)
     with cluster(1) as made, begun(path, tmp_path / "kb", f"dask:{made.scheduler_address}") as work:
@@ -260,6 +261,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kbkit.engine._ANSWER", 2)
 
 
+@pytest.mark.slow
 def test_a_worker_that_comes_later_without_kbkit_is_left_out(scheduler, quick, caplog):
     engine = open_engine(f"dask:{scheduler}")
     try:
@@ -366,6 +368,7 @@ def test_an_engine_that_cannot_be_had_is_one_clear_error(
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_a_task_that_crashes_costs_itself_only(scheduler):
     engine = open_engine(f"dask:{scheduler}")
     try:

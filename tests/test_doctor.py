@@ -140,6 +140,7 @@ def test_what_derives_from_the_catalog_is_found_and_mended(folder, name):
         assert workspace["notes"].search("steep minutes")[0].title == "Tea"
 
 
+@pytest.mark.slow
 def test_what_was_mended_by_itself_is_told_until_somebody_repairs(folder):
     change_a_graph(folder)
     with kbkit.open(folder) as workspace:

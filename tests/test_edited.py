@@ -94,6 +94,7 @@ def test_another_chunking_keeps_labels_and_states(kb, tmp_path):
     assert (after.tags, after.fetched_at) == (before.tags, before.fetched_at)
 
 
+@pytest.mark.slow
 def test_no_label_is_lost_while_the_source_is_read(kb, tmp_path):
     path = tmp_path / "a.jsonl"
     read(kb, path, "Steep it 0 minutes.")

@@ -149,6 +149,7 @@ def said_without(modules, abilities, folder):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_each_ability_says_what_it_lacks_in_one_line_with_the_command(tmp_path):
     said = said_without(MODULES, ABILITIES, tmp_path)
     assert said.pop("search") == "Bread"

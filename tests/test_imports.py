@@ -135,6 +135,7 @@ def test_importing_and_asking_for_help_load_few_modules():
     assert number_loaded(HELP) - bare < 200
 
 
+@pytest.mark.slow
 def test_adding_documents_loads_only_what_they_need(tmp_path):
     # llama-index takes a second, and cuts only paragraphs that are longer than a chunk
     add = (

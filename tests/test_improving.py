@@ -104,6 +104,7 @@ def test_all_is_searched_at_once_and_by_the_model_when_it_has_embedded_all(open_
     assert not kb.improve()
 
 
+@pytest.mark.slow
 def test_what_was_embedded_is_kept_when_the_process_is_killed(open_in, tmp_path):
     kb = open_in("background").create("drinks")
     kb.ingest(lines(tmp_path / "a.jsonl", 200))
@@ -147,6 +148,7 @@ def test_it_rests_where_documents_keep_coming(open_in, tmp_path, monkeypatch):
     assert not kb.info().waiting
 
 
+@pytest.mark.slow
 def test_who_waits_sees_how_far_another_process_is(open_in, tmp_path):
     workspace = open_in("off")
     kb = workspace.create("drinks")
@@ -161,6 +163,7 @@ def test_who_waits_sees_how_far_another_process_is(open_in, tmp_path):
         assert other.communicate(timeout=60)[0] == "0 0\n"
 
 
+@pytest.mark.slow
 def test_documents_come_and_go_meanwhile(open_in, tmp_path):
     workspace = open_in("background")
     kb, gone = workspace.create("drinks"), workspace.create("gone")
@@ -323,6 +326,7 @@ def test_figures_of_what_a_model_has_still_to_embed_say_so(open_in, tmp_path):
     assert waited.against.notes == found.notes
 
 
+@pytest.mark.slow
 def test_what_is_tuned_by_unfinished_figures_says_so(open_in, tmp_path):
     workspace = open_in("off")
     made = [workspace.create(name) for name in ("drinks", "meals")]
@@ -342,6 +346,7 @@ def test_what_is_tuned_by_unfinished_figures_says_so(open_in, tmp_path):
     assert [kb.info().cards_waiting for kb in made] == [0, 0]
 
 
+@pytest.mark.slow
 def test_the_command_line_tells_of_unfinished_figures_and_waits(
     open_in, tmp_path, monkeypatch, capsys
 ):

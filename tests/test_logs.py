@@ -81,10 +81,10 @@ def test_a_line_for_a_person_is_one_line(configured, capsys):
     ("command", "code", "told"),
     [
         (["search", "tea", "--kb", "no-such"], 1, "no-such"),
-        (["search", "tea", "--limit", "many"], 2, "--limit"),
-        (["no-such-command"], 2, "no-such-command"),
+        pytest.param(["search", "tea", "--limit", "many"], 2, "--limit", marks=pytest.mark.slow),
+        pytest.param(["no-such-command"], 2, "no-such-command", marks=pytest.mark.slow),
         (["search", "tea"], 0, "searched notes (hybrid): 1 hits in "),
-        (["add", "notes", "--files", "tea.md"], 0, ""),
+        pytest.param(["add", "notes", "--files", "tea.md"], 0, "", marks=pytest.mark.slow),
     ],
 )
 def test_each_line_of_standard_error_is_json_where_a_program_reads(tmp_path, command, code, told):

@@ -95,11 +95,7 @@ class Improving:
         self._stores.later.do(self._handle.id, self._improve_few)
 
     def _improve_few(self) -> None:
-        """Do it now.
-
-        The rest is not reported, so it is not counted: that would take as long as the
-        knowledge base is large.
-        """
+        # the rest is not counted: that would take as long as the knowledge base is large
         found = self._make_cards(False, None, lambda: False)
         if self._is_annotated_at_once():
             self._annotate_now(None, lambda: False)

@@ -174,6 +174,8 @@ class PackageSource(SourceSpec):
     introspect: StrictBool = False
     """Import the package in a process, for members that exist only then: accessors
     (`pandas.Series.str`), generated members, compiled objects. The import runs its code."""
+    exclude: tuple[Glob, ...] = ()
+    """Globs of names to leave out (`pandas.arrays*`)."""
     limit: int = Field(default=100_000, gt=0)
     """Maximum number of documents."""
 

@@ -333,6 +333,7 @@ def test_a_model_that_never_answers_is_waited_for_no_longer_than_its_time(worksp
     assert used.report().failed[0].reason.endswith("gave no answer in 0.3 s")
 
 
+@pytest.mark.slow
 def test_what_was_answered_is_kept_when_the_process_is_killed(workspace):
     kb = filled(workspace, 8)
     done = threading.Event()

@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from kbkit.sources.web.browser import WITHOUT_FEATURES
+
 FLAGS = [
+    WITHOUT_FEATURES,
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",

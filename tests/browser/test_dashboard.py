@@ -134,6 +134,7 @@ def test_voila_serves_it_to_those_who_know_the_token(dashboard, visit):
         assert workspace["manual"].ratings.to_frame()["score"].tolist() == [5]
 
 
+@pytest.mark.slow
 def test_a_kernel_waits_for_the_next_visitor_and_the_page_has_an_outline(chrome, dashboard):
     address, _ = dashboard
     with guarded(chrome, address) as (page, events):
@@ -213,6 +214,7 @@ def test_the_page_connects_to_nobody_else(visit):
             elsewhere.accept()
 
 
+@pytest.mark.slow
 def test_it_works_in_notebook_7(jupyterlab):
     cells = (
         "import kbkit\nfrom kbkit.panels import Dashboard\n\nws = kbkit.open('kb')\n"

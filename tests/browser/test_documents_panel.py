@@ -221,6 +221,7 @@ def test_a_document_is_deleted_once_that_is_confirmed(lab: Lab):
     lab.panel.get_by_text("Choose a document").wait_for()
 
 
+@pytest.mark.slow
 def test_it_fits_and_everybody_can_use_it(lab: Lab):
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     lab.item("Recipe 3").first.click()

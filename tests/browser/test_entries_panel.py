@@ -202,6 +202,7 @@ def test_a_click_counts_though_the_table_is_redrawn_meanwhile(lab: Lab, agent: E
     lab.entry.get_by_role("heading", name="Brew tea").wait_for()
 
 
+@pytest.mark.slow
 def test_it_fits_and_everybody_can_use_it(lab: Lab):
     lab.execute("panel.show('parse-a-server-log')")
     lab.entry.get_by_role("heading", name="Parse a server log").wait_for()

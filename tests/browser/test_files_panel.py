@@ -306,6 +306,7 @@ def test_hostile_files_are_shown_harmlessly(lab: Lab):
     assert lab.events == []
 
 
+@pytest.mark.slow
 def test_it_fits_and_everybody_can_use_it(lab: Lab):
     lab.execute("panel.show('plans/tea.md')")
     lab.opened("tea.md")

@@ -270,6 +270,7 @@ def test_hostile_names_are_shown_harmlessly(lab: Lab):
     assert lab.events == []
 
 
+@pytest.mark.slow
 def test_it_fits_and_everybody_can_use_it(lab: Lab):
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     lab.find("poolerror")

@@ -44,6 +44,7 @@ canvas => {
 }"""
 
 
+@pytest.mark.slow
 def test_plots_follow_the_theme_and_hostile_text_stays_text(jupyterlab):
     with jupyterlab(MAKE, SHOW) as (page, folder, events):
         lab = Notebook(page, folder, events)

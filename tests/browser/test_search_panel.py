@@ -308,6 +308,7 @@ def test_it_fits_wide_and_narrow_columns(lab: Lab, theme: str):
     lab.panel.get_by_role("button", name="Filters", exact=True).click()
 
 
+@pytest.mark.slow
 def test_ratings_are_found_again_after_a_restart(lab: Lab):
     lab.ask("query sqlite tables")
     lab.cards.first.get_by_role("button", name="5 stars").click()

@@ -50,6 +50,7 @@ def lab(jupyterlab, served) -> Iterator[Notebook]:
         yield lab
 
 
+@pytest.mark.slow
 def test_the_dashboard_judges_measures_and_reads_into_a_served_workspace(lab: Notebook, served):
     workspace, _ = served
     page = lab.page

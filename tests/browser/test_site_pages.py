@@ -32,7 +32,9 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 360)])
+@pytest.mark.parametrize(
+    ("scheme", "width"), [pytest.param("light", 1280, marks=pytest.mark.slow), ("dark", 360)]
+)
 def test_all_pages_fit_and_are_accessible(tab, scheme, width):
     tab.page.set_viewport_size({"width": width, "height": 800})
     tab.page.emulate_media(color_scheme=scheme)

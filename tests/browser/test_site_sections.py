@@ -88,6 +88,7 @@ def test_notes_and_entries_are_found_read_and_downloaded(tab: Tab):
     assert tab.type("numbat")[0] == "Parse a kiln log"
 
 
+@pytest.mark.slow
 def test_sections_fit_and_everybody_can_read_them(tab: Tab):
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     tab.open("files/index.html")

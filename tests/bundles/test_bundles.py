@@ -309,6 +309,7 @@ kbkit.open(folder).restore(bundle)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["rows", "files", "commit", "committed"])
 def test_killed_in_the_middle_nothing_or_all_is_there(whole, tmp_path, place):
     folder = tmp_path / "kb"

@@ -101,6 +101,7 @@ def test_every_error_of_kbkit_has_a_status():
         assert 400 <= problems.status_of(error) < 600
 
 
+@pytest.mark.slow
 def test_only_what_may_be_is_sent_again():
     seen = []
 

@@ -85,6 +85,7 @@ def test_search_is_measured_and_compared(kb, questions):
         kb.feedback.evaluate(questions, k=101)
 
 
+@pytest.mark.slow
 def test_more_queries_are_measured_than_are_sent_at_once_elsewhere(workspace, kb):
     if not hasattr(workspace, "url"):
         pytest.skip("a folder takes as many as there are")

@@ -35,6 +35,7 @@ def fitted(words=None):
     return fit_to_texts(vectors, known, chunk_terms=known, words=words or {}, embedder="m")
 
 
+@pytest.mark.slow
 def test_it_foretells_what_the_model_makes_of_texts_it_has_not_seen():
     encoder, model = fitted(), Model()
     mean = np.mean([model(each) for each in texts(600)], axis=0)

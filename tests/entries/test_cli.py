@@ -102,6 +102,7 @@ def test_a_broken_file_is_told_of(run, tmp_path):
     assert path.read_text() == "title: [\n"
 
 
+@pytest.mark.slow
 def test_add_asks_at_a_terminal(tmp_path):
     """Title, what it is good for, tags, category, prompt, status: in a terminal of its own."""
     ours, theirs = pty.openpty()

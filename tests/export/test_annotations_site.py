@@ -83,6 +83,7 @@ CONDITIONS = [
 ]
 
 
+@pytest.mark.slow
 def test_the_index_lets_through_what_the_knowledge_base_does(kb, index):
     counts = []
     with kb._stores.database.read() as transaction:

@@ -124,6 +124,7 @@ def guides(tmp_path_factory):
     return folder / "with", folder / "without"
 
 
+@pytest.mark.slow
 def test_the_engine_ranks_by_the_model_as_python_does(node, model, guides, tmp_path):
     folder, embedder = model
     published = PublishedIndex.open(guides[0])

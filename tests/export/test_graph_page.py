@@ -133,6 +133,7 @@ def test_what_is_not_drawn_is_read_in_parts(workspace, tmp_path, monkeypatch):
     assert triples(main, rows) == triples(whole, [])
 
 
+@pytest.mark.slow
 def test_nothing_is_written_twice_and_changes_are_followed(workspace, tmp_path):
     kb = fill(workspace)
     folder = tmp_path / "pages"
@@ -261,6 +262,7 @@ def test_somebody_elses_page_is_left_alone(workspace, tmp_path):
     assert (folder / "graph.md").read_text() == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directories", [pytest.param(False, marks=pytest.mark.soak), True])
 def test_it_leads_to_pages_wherever_they_are(workspace, tmp_path, directories):
     project = tmp_path / "site"

@@ -118,6 +118,7 @@ def test_terms_are_sorted_as_javascript_sorts_them():
     assert sorted(terms, key=utf16_key) == ["a", "z", "\U00010000", "\uff5e"]
 
 
+@pytest.mark.slow
 def test_what_python_finds_is_found(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         spec = KnowledgeBaseSpec(card_embedding=StaticEmbedding())  # there at once

@@ -85,6 +85,7 @@ def test_the_built_page_of_a_hostile_document_holds_nothing_active(built):
     assert "findable zanzibar" in text
 
 
+@pytest.mark.slow
 def test_a_build_of_pages_that_were_kept_makes_the_same_site(built, tmp_path):
     project = tmp_path / "copy"
     shutil.copytree(built, project)
@@ -232,6 +233,7 @@ def test_a_site_is_built_again_only_when_something_changed(tmp_path, info):
     assert "Three" in (build_site(tmp_path) / "index.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_project_with_a_configuration_of_somebody_else_is_always_built(tmp_path, info):
     write_project(tmp_path, info(), SiteSpec())
     config = tmp_path / CONFIG

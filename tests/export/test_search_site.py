@@ -40,7 +40,7 @@ def index(tmp_path_factory):
     folder = tmp_path_factory.mktemp("parity")
     with kbkit.open(folder / "kb") as workspace:
         kb = workspace.create("python")
-        kb.ingest(MirrorSource(path=str(docs), base_url=BASE, include=("/library/[a-c]*",)))
+        kb.ingest(MirrorSource(path=str(docs), base_url=BASE, include=("/library/a*",)))
         for document in list(kb.documents)[:20]:
             kb.rate(document.id, 5)
         kb.chunks.fit_query_encoder()

@@ -53,6 +53,7 @@ def test_what_is_written_beside_the_catalog(tmp_path):
         assert workspace.bundle(tmp_path / "x.zip").documents >= 2
 
 
+@pytest.mark.slow
 def test_a_bundle_of_a_server_has_no_room_here(tmp_path):
     """The server has it: it is of another process."""
     with kbkit.open(tmp_path / "kb") as workspace:
@@ -122,6 +123,7 @@ def check_changes(tmp_path, rooms, actions):
         assert re.match(r"\w+Error: \S+: .*(free some space|with room for it)", said), found
 
 
+@pytest.mark.slow
 @pytest.mark.local
 def test_a_change_has_no_room(tmp_path):
     check_changes(tmp_path, [60_000], ["rate"])

@@ -185,6 +185,7 @@ def stored(folder):
         return 0
 
 
+@pytest.mark.slow
 def test_a_build_killed_at_its_first_documents_knows_pages_by_all_their_addresses(
     recipe, builder, tmp_path
 ):

@@ -260,6 +260,7 @@ def hold_source(folder, lines, started, release):
         workspace["shared"].ingest(kbkit.JsonlSource(path=lines), on_progress=wait)
 
 
+@pytest.mark.slow
 def test_a_source_is_read_by_one_process_at_a_time(tmp_path):
     lines = tmp_path / "lines.jsonl"
     lines.write_text('{"uri": "a", "title": "A", "text": "Apples."}\n')

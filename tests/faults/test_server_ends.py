@@ -152,6 +152,7 @@ def test_what_was_answered_outlives_a_kill(folder):
     assert served.end() == 0
 
 
+@pytest.mark.slow
 def test_what_runs_is_ended_first_where_a_server_is_told_to_end(folder):
     path, token = folder
     served = Served(path, token)

@@ -147,6 +147,7 @@ def test_a_search_over_several_knows_it(kb, tea, tmp_path):
         assert (best.chunk.id, best.parts.learned > 0) == (tea, True)
 
 
+@pytest.mark.slow
 def test_another_process_knows_it_at_once(kb, tea):
     kb.search(ALIKE)
     script = "kbkit.open(sys.argv[1])['kitchen'].rate(sys.argv[2], 5, query=sys.argv[3])"

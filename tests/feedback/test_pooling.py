@@ -29,6 +29,7 @@ def test_a_pool_has_what_every_mode_shows_and_some_of_what_none_does(garden):
     assert len(set(ids(pool))) == len(pool)
 
 
+@pytest.mark.slow
 def test_the_order_is_the_same_each_time_and_tells_nothing(garden):
     first = garden.feedback.pool("water the roses")
     assert ids(first) == ids(garden.feedback.pool("water the roses"))
@@ -119,6 +120,7 @@ def test_what_cannot_be_asked_for_is_one_clear_error(shared, arguments):
         shared.feedback.pool(**{"query": "bread", **arguments})
 
 
+@pytest.mark.slow
 def test_what_people_said_changes_no_pool(garden):
     """Else those who judge would see what those before them liked."""
     query = "water the roses"

@@ -110,6 +110,7 @@ def test_bad_settings_are_replaced_by_ones_that_win_on_queries_held_out(base, re
     assert sum(fold.queries for fold in report.folds if fold.repeat == 1) == report.queries == 30
 
 
+@pytest.mark.slow
 def test_what_half_of_the_judgements_choose_is_no_worse_on_the_other_half(base, judged):
     for seed in range(3):
         queries = list(judged.grades)
@@ -246,6 +247,7 @@ def test_queries_that_find_nothing_do_no_harm(tmp_path):
     json.dumps(report.to_dict(), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_of_several_each_is_held_out_whole(base, judged):
     with kbkit.open(base.path) as workspace:
         other = workspace.create("other", spec=KnowledgeBaseSpec(retrieval=BAD))
@@ -279,6 +281,7 @@ def test_too_few_queries_of_another_name_it(base, judged):
             workspace.delete("few")
 
 
+@pytest.mark.slow
 def test_what_ratings_tell_is_learned_only_where_they_tell_something(base, judged):
     first = next(iter(judged))
     assert "learned_weight" not in base.feedback.tune(judged).weights

@@ -82,6 +82,7 @@ for number in range({APPENDS}):
         assert own == list(range(APPENDS))
 
 
+@pytest.mark.slow
 def test_two_writers_of_a_file_never_mix(tmp_path, files):
     code = """
 text = me * 300_000
@@ -100,6 +101,7 @@ for number in range(60):
     assert [each.name for each in files.path.iterdir()] == ["same.md"]
 
 
+@pytest.mark.slow
 def test_only_one_of_those_who_saw_the_same_version_wins(tmp_path, files):
     files.write("count.md", "0")
     code = """

@@ -132,6 +132,7 @@ def test_entities_have_type_and_description(workspace, kb):
     assert workspace.graph.entity("shelf.Pool").type == "symbol"
 
 
+@pytest.mark.slow
 def test_a_rebuild_reads_what_changed_and_stores_what_a_full_one_would(workspace, kb, tmp_path):
     fill(kb)
     assert built(kb) == len(kb.chunks)

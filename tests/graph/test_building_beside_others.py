@@ -57,6 +57,7 @@ def of_pairs(kb, count, folder):
     kb.ingest({"type": "jsonl", "path": str(folder / "pairs.jsonl")})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["drop_evidence", "put_entities"])
 def test_what_others_do_while_a_graph_is_built_counts(workspace, kb, tmp_path, monkeypatch, step):
     def first(kb, other):

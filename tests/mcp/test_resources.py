@@ -83,6 +83,7 @@ def ask(agent, method, **params):
     return answer.model_dump(by_alias=True)
 
 
+@pytest.mark.slow
 def test_each_document_and_each_index_is_listed_a_page_at_a_time(agent, folder):
     seen, cursor = [], None
     while True:

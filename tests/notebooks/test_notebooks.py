@@ -191,6 +191,7 @@ def test_a_python_package(run):
     assert "go through a proxy" in notebook.output("report.evaluation")
 
 
+@pytest.mark.slow
 def test_knowledge(run, tmp_path: Path):
     notebook = run("10")
     assert "taxonomy" in notebook.output("kb.annotations.frames")

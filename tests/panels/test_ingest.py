@@ -40,6 +40,7 @@ def fill(panel: IngestPanel, kind: str, **values) -> None:
         panel.form.controls[name].value = value
 
 
+@pytest.mark.slow
 def test_a_crawl_counts_while_it_runs_and_can_be_cancelled(scratch, slow_site):
     panel = IngestPanel(scratch)
     panel.kb_box.value = "pages"

@@ -59,6 +59,7 @@ def test_a_passage_tells_nothing_of_how_it_was_found(kb):
     assert {one["id"] for one in first} == {one["id"] for one in other}
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_one_left(kb):
     panel = JudgePanel(kb, QUERIES, rater="ann")
     for one in asked(panel, 0):

@@ -108,6 +108,7 @@ def test_programs_are_told_licenses(exported):
     assert frame["license"].isna().sum() == 3
 
 
+@pytest.mark.slow
 def test_fidelity_is_counted_once_for_each_source(tmp_path):
     pages = tmp_path / "pages"
     pages.mkdir()

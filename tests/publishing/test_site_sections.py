@@ -140,6 +140,7 @@ def test_a_site_has_files_and_entries_where_they_are_asked_for(ws, tmp_path):
     assert [kb["name"] for kb in searched["kbs"]][:3] == ["manual", "entries", "files"]
 
 
+@pytest.mark.slow
 def test_what_did_not_change_is_not_written_and_what_is_not_asked_for_goes(ws, tmp_path):
     folder = tmp_path / "site"
     options = {"folder": folder, "build": False, "model": False}

@@ -162,6 +162,7 @@ def test_a_change_of_a_base_can_name_the_version_that_somebody_saw(client):
     assert client.delete(place, headers=seen).status_code == 204
 
 
+@pytest.mark.slow
 def test_an_export_can_renew_the_site_that_the_server_shows(client):
     assert client.post("/api/knowledge/bases", json={"name": "shown"}).is_success
     asked = {"publish": True, "model": False, "wait": False}

@@ -278,6 +278,7 @@ def test_what_is_no_message_is_refused_and_breaks_nothing(serve, body):
         assert client.get("/health").status_code == 200
 
 
+@pytest.mark.slow
 def test_an_open_stream_does_not_keep_a_server_from_ending(serve):
     with serve() as client:
         begun = client.post("/mcp", json=INITIALIZE, headers=HEADERS)

@@ -151,6 +151,7 @@ def test_a_server_searches_in_processes_that_end_with_it(workspace):
     assert not process.is_running()
 
 
+@pytest.mark.slow
 def test_searches_are_answered_while_all_threads_wait_to_write(workspace):
     def make(url, number):
         return httpx.post(f"{url}/api/files/mkdir", json={"path": f"notes/{number}"}, timeout=120)

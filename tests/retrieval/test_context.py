@@ -395,6 +395,7 @@ def workspace(tmp_path_factory):
         yield opened
 
 
+@pytest.mark.slow
 def test_a_workspace_gives_the_context_of_a_question(workspace, monkeypatch):
     context = workspace.context("kettle of tea")
     assert len(context.pieces) == 3

@@ -388,6 +388,7 @@ print(ticks() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads what threads took from /proc")
 def test_a_search_hands_nothing_to_other_threads(tmp_path):
     with kbkit.open(tmp_path / "kb") as opened:

@@ -124,6 +124,7 @@ def test_a_title_of_3000_characters_takes_no_more_than_its_part_of_a_card(odd):
     assert hit.snippet
 
 
+@pytest.mark.slow
 def test_50000_headings_are_as_many_chunks_and_one_short_card():
     content = "".join(f"## Part {n}\n\nText of part {n}.\n\n" for n in range(50_000))
     spans = chunk(content, DocumentType.MANUAL, ChunkingSpec(strategy="headings"))

@@ -75,6 +75,7 @@ def test_several_knowledge_bases_are_ranked_on_one_scale(workspace, mode):
     assert next(h for h in together if h.kb == "odd").score <= alone + 1e-9
 
 
+@pytest.mark.slow
 def test_a_word_is_as_rare_as_in_all_knowledge_bases_together(workspace):
     fill(workspace, "large", *(f"long row {n}" for n in range(3)), *map(str, range(100, 160)))
     fill(workspace, "small", "quince jelly", "medlar")

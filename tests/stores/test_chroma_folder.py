@@ -259,6 +259,7 @@ with kbkit.open(sys.argv[1]) as workspace:
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_told_and_what_is_stored_is_found(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         kb = workspace.create("notes")

@@ -126,6 +126,7 @@ def test_workspaces_and_copies_of_them_share_a_server(tmp_path, chroma, database
         assert sorted(map(len, held(chroma, database).values())) == [1, 2, 2], kbs
 
 
+@pytest.mark.slow
 def test_two_machines_see_each_others_commits_at_the_next_call(
     tmp_path, chroma, database, postgres
 ):
@@ -308,6 +309,7 @@ def quotas(path, body):
     return None if fine else (429, '{"error": "QuotaError", "message": "Quota exceeded"}')
 
 
+@pytest.mark.slow
 def test_quotas_are_kept(tmp_path, chroma, database):
     vectors = np.random.default_rng(0).standard_normal((700, 16)).astype(np.float32)
     payloads = [

@@ -1,5 +1,7 @@
 """A graph that takes long to read is read behind questions, but what people change is there."""
 
+import pytest
+
 import kbkit
 from kbkit.knowledge_base import handle_of
 from kbkit.stores import graph_tables
@@ -24,6 +26,7 @@ def test_a_large_graph_is_read_behind_questions_and_edits_are_there_at_once(tmp_
         assert graphs.get(kb_id) is edited
 
 
+@pytest.mark.slow
 def test_a_large_graph_is_renewed_although_nobody_commits_again(tmp_path, monkeypatch):
     monkeypatch.setattr(graph_tables, "_LONG", -1.0)
     with kbkit.open(tmp_path) as workspace:

@@ -85,6 +85,7 @@ def test_another_machine_has_them(tmp_path, postgres):
         assert four._stores.images.read("../x.svg") is None
 
 
+@pytest.mark.slow
 def test_they_move_with_a_workspace(tmp_path, postgres, monkeypatch):
     with opened(tmp_path / "one") as workspace:
         expected = fill(workspace)

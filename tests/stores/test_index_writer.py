@@ -38,6 +38,7 @@ def children():
     return found
 
 
+@pytest.mark.slow
 def test_the_index_is_level_at_the_end_without_being_opened_here(lines, workspace):
     kb = workspace.create("many")
     seen = set()

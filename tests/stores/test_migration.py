@@ -175,6 +175,7 @@ def test_a_server_that_goes_away_costs_no_more_than_a_batch(folder, postgres, mo
     assert answers(folder, url) == before
 
 
+@pytest.mark.slow
 def test_what_changed_since_is_copied_anew(folder, postgres):
     url = postgres.empty()
 
@@ -220,6 +221,7 @@ def test_nobody_writes_meanwhile(folder, tmp_path, postgres, monkeypatch, way):
         workspace["drinks"].add("Rum", "Written when that was done.")
 
 
+@pytest.mark.slow
 def test_what_differs_at_the_end_is_no_workspace(folder, postgres):
     url = postgres.empty()
     name = sa.make_url(url).database

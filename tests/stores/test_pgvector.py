@@ -133,6 +133,7 @@ def test_without_it_the_catalog_is_all_there_is(tmp_path, url, chroma):
         assert ranked(workspace["drinks"], "cold drinks") == expected
 
 
+@pytest.mark.slow
 def test_who_may_not_make_the_extension_does_without(tmp_path, pgvector, caplog):
     pgvector.execute("DROP DATABASE IF EXISTS theirs")
     pgvector.execute("DROP ROLE IF EXISTS ann")
@@ -157,6 +158,7 @@ def test_an_older_one_is_left_alone(tmp_path, url, monkeypatch, caplog):
     assert "is too old; ALTER EXTENSION vector UPDATE" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_schema_of_its_own_has_vectors_of_its_own(tmp_path, pgvector, url):
     with opened(tmp_path / "one", url) as workspace:
         fill(workspace)
@@ -170,6 +172,7 @@ def test_a_schema_of_its_own_has_vectors_of_its_own(tmp_path, pgvector, url):
         assert named(workspace) == len(DRINKS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [

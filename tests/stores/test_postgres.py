@@ -86,6 +86,7 @@ def test_rankings_are_those_of_sqlite(tmp_path, postgres, monkeypatch):
         assert [each.uri for each in two.documents] == [each.uri for each in one.documents]
 
 
+@pytest.mark.slow
 def test_two_machines_see_each_others_commits_at_the_next_call(tmp_path, postgres):
     url = postgres.catalog()
     code = (
@@ -250,6 +251,7 @@ def test_an_ingest_that_loses_the_server_keeps_what_was_committed(tmp_path, post
         assert workspace.doctor().sound
 
 
+@pytest.mark.slow
 def test_a_search_that_loses_the_server_before_it_reads_texts_says_so(
     tmp_path, postgres, monkeypatch
 ):

@@ -138,6 +138,7 @@ def test_a_knowledge_base_that_is_deleted_meanwhile_leaves_no_noise(folder, capf
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("searches", [1, 2, 3])
 def test_a_process_may_end_at_once_after_any_number_of_searches(folder, searches):
     ended = run(folder, searches)

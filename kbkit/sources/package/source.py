@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from kbkit.globs import matches
 from kbkit.markdown.plain_text import plain_text
 from kbkit.markdown.writing import code_span, escape, fence
 from kbkit.models import DocumentType, License, SourceDocument
@@ -178,6 +179,8 @@ class PackageReader:
             entries = with_introspection(root, entries)
         for entry in entries:
             for document in self._documents(entry, origin):
+                if matches(document.title, self._spec.exclude):
+                    continue
                 if context.stop() or made >= self._spec.limit:
                     return
                 made += 1

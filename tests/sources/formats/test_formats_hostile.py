@@ -161,6 +161,7 @@ def hostile() -> Iterator[tuple[str, bytes, str]]:
     yield "x.go", b"func " * 100_000, ""
 
 
+@pytest.mark.slow
 def test_hostile_files_end_with_a_reason() -> None:
     files = list(hostile())
     with FileParser(2) as reader:

@@ -769,8 +769,8 @@ def test_a_page_without_a_body_is_read_from_where_its_head_ends(html: str) -> No
 @pytest.mark.parametrize(
     "package",
     [
-        pytest.param(name, marks=[] if number < 2 else pytest.mark.soak)
-        for number, name in enumerate(MANUALS)
+        pytest.param(name, marks=[] if name == "python-django-doc" else pytest.mark.slow)
+        for name in MANUALS
     ],
 )
 def test_what_real_manuals_keep(package: str) -> None:

@@ -1,9 +1,12 @@
 """A page that takes long to read is read where that can be ended."""
 
+import pytest
+
 from kbkit.sources.html.site_extractor import ExtractTask, extract_bounded
 from tests.growth import grows_with
 
 
+@pytest.mark.slow
 def test_many_attributes_take_no_time_of_this_process():
     def extract(number):
         attributes = " ".join(f"a{each}=1" for each in range(number))

@@ -167,6 +167,7 @@ def test_shadow_trees_stand_in_their_places_and_what_is_folded_is_unfolded(site,
     assert "More" not in content
 
 
+@pytest.mark.slow
 def test_hash_routes_are_pages_and_places_in_a_page_are_not(site, context) -> None:
     site.pages["/docs/"] = application("""
       const pages = {
@@ -195,6 +196,7 @@ def test_hash_routes_are_pages_and_places_in_a_page_are_not(site, context) -> No
     assert event.document.title == "Guide"
 
 
+@pytest.mark.slow
 def test_a_refresh_renders_again_and_knows_what_is_the_same(site, context) -> None:
     site.pages["/"] = application(SHOWS + "fetch('/more').then(() => 0)")
     site.headers["/"] = {"ETag": '"1"'}
@@ -375,13 +377,13 @@ HOSTILE = {
 }
 
 
-GATED = {"endless", "dialogs", "reloads", "downloads"}
-"""One of each kind; `make soak` opens all."""
+GATED = {"dialogs"}
+"""The quickest; `make slow` opens all."""
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[] if name in GATED else [pytest.mark.soak]) for name in HOSTILE],
+    [pytest.param(name, marks=[] if name in GATED else [pytest.mark.slow]) for name in HOSTILE],
 )
 def test_a_hostile_page_costs_no_more_than_itself(name, site, context, page) -> None:
     """Pages get as long as the machine needs for those that are good."""
@@ -422,6 +424,7 @@ def test_a_page_that_shows_nothing_says_so(site, context) -> None:
     assert event.reason.startswith("its scripts show no text in a browser")
 
 
+@pytest.mark.slow
 def test_a_browser_that_goes_down_is_started_again(site, context, page) -> None:
     def killed(handler) -> None:
         for process in browsers() - others:

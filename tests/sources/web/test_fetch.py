@@ -219,6 +219,7 @@ def test_an_encoding_that_was_not_asked_for(site, fetcher) -> None:
     assert "br" in response.reason
 
 
+@pytest.mark.slow
 def test_a_busy_server_is_asked_again_after_the_time_it_names(site, fetcher) -> None:
     def busy(handler) -> None:
         if site.count("/") < 3:
