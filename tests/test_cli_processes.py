@@ -48,6 +48,7 @@ def finished(process):
     return process.returncode, out, err
 
 
+@pytest.mark.slow
 def test_results_go_to_standard_output_and_the_rest_does_not(made):
     code, out, err = finished(start("--workspace", made, "search", "bread", "--json"))
     assert (code, json.loads(out)[0]["title"], err) == (0, "Bread", "")

@@ -117,6 +117,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_server_ends_with_who_started_it_where_that_is_asked_for(folder, name):
     site = str(folder.parent / "site")

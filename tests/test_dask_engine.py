@@ -348,6 +348,7 @@ def test_what_dask_logs_is_shown_to_those_who_ask_for_it(level, said):
     assert logged.stderr == said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "error", "said"),
     [

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 MAKEFILE = f"""\
 good wrong flaky ending:
 	"{sys.executable}" -m pytest -q -o cache_dir=$(CACHE) -p no:xdist $(AGAIN) test_$@.py
@@ -47,6 +49,7 @@ def test_all_parts_run_and_a_failure_fails_the_run(tmp_path):
     assert outcomes(lines) == [("wrong", "FAILED"), ("lint", "FAILED"), ("good", "done")]
 
 
+@pytest.mark.slow
 def test_a_test_that_passes_alone_is_flaky(tmp_path):
     code, lines = gate(tmp_path, "--second-chance", "flaky", "good")
     assert code == 0

@@ -77,6 +77,7 @@ def worker():
     return processes._started[-1]
 
 
+@pytest.mark.slow
 def test_all_is_searched_at_once_and_by_the_model_when_it_has_embedded_all(open_in, tmp_path):
     kb = open_in("background").create("drinks")
     report = kb.ingest(lines(tmp_path / "a.jsonl", MANY))
@@ -126,6 +127,7 @@ def test_what_was_embedded_is_kept_when_the_process_is_killed(open_in, tmp_path)
     assert handle_of(kb).row().card_embedder.startswith("onnx:")
 
 
+@pytest.mark.slow
 def test_it_rests_where_documents_keep_coming(open_in, tmp_path, monkeypatch):
     workspace = open_in("off")
     kb = workspace.create("drinks")
@@ -226,6 +228,7 @@ def test_chunks_of_a_model_are_searched_at_once_too(open_in, tmp_path, monkeypat
     assert kb.info().chunks_waiting == 0
 
 
+@pytest.mark.slow
 def test_another_embedder_in_the_background(open_in, tmp_path):
     kb = open_in("background").create("drinks")
     kb.ingest(lines(tmp_path / "a.jsonl", 5))

@@ -317,6 +317,7 @@ def test_a_dialogue_writes_a_recipe_and_asks_again_what_cannot_be(tmp_path):
     assert recipe.sources[0].exclude == ("/de/**",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["\x03", "\x04"], ids=["interrupt", "end of input"])
 def test_a_dialogue_that_is_broken_off_writes_nothing(tmp_path, end):
     with dialogue(tmp_path) as child:

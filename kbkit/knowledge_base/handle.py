@@ -66,6 +66,7 @@ class Handle:
         self.stores = resources.stores
         self.id = row.id
         self.name = row.name
+        self._row: tuple[int, KnowledgeBaseRow] | None = None
         self._embedder: Embedder | None = None
         self._revision: tuple[int, tuple[int, int, int]] | None = None
         self._built_at = -1
@@ -73,8 +74,11 @@ class Handle:
         self._site_revision: tuple[int, str] | None = None
 
     def row(self) -> KnowledgeBaseRow:
-        with self.stores.database.read() as transaction:
-            return knowledge_bases.get_by_id(transaction, self.id)
+        changes = self.stores.database.changes()  # before looking, lest one be missed
+        if self._row is None or self._row[0] != changes:
+            with self.stores.database.read() as transaction:
+                self._row = changes, knowledge_bases.get_by_id(transaction, self.id)
+        return self._row[1]
 
     def check_own(self) -> None:
         if self.id in BUILT_IN:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import groupby
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,7 +166,13 @@ def to_fit(row: KnowledgeBaseRow) -> list[EncoderTarget]:
 
 
 def index_state(
-    stores: Stores, kb_id: str, pages: Mapping[str, str], title: str, *, model: bool | None = None
+    stores: Stores,
+    kb_id: str,
+    pages: Mapping[str, str],
+    title: str,
+    sections: Mapping[str, str] = MappingProxyType({}),
+    *,
+    model: bool | None = None,
 ) -> str:
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
@@ -179,6 +186,7 @@ def index_state(
     parts += [row.card_embedder, row.cards_version]
     parts += [encoder and encoder.fitted_at.isoformat() for encoder in encoders]
     parts += [row.config, title, model, annotated, sorted(pages.items())]
+    parts += [sorted(sections.items())]
     parts += [sorted(totals.chunks.items()), sorted(totals.documents.items()), asked]
     parts += sorted(
         (each.id, each.fetched_at.date().isoformat(), str(each.state)) for each in listed
@@ -187,9 +195,20 @@ def index_state(
 
 
 def index_content(
-    stores: Stores, kb_id: str, pages: Mapping[str, str], title: str, *, model: bool | None = None
+    stores: Stores,
+    kb_id: str,
+    pages: Mapping[str, str],
+    title: str,
+    sections: Mapping[str, str] = MappingProxyType({}),
+    *,
+    model: bool | None = None,
 ) -> IndexContent | None:
-    """Everything about a knowledge base that its search index says."""
+    """Collect all that the search index of a knowledge base holds.
+
+    Args:
+        pages: Path of each document's page, by URI.
+        sections: Titles of the sections above each page, by its path.
+    """
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         snapshot = stores.snapshots.made(transaction, row)
@@ -201,6 +220,7 @@ def index_content(
             document.id: replace(
                 _document(document, pages, totals.documents.get(document.id, _NONE)),
                 is_index=document.id in lists,
+                section=sections.get(pages[document.uri], ""),
             )
             for document in reading.iter_documents(transaction, kb_id, gone=False)
             if document.uri in pages

@@ -311,7 +311,7 @@ class PublishedIndex:
         shown = self._shard(f"x/{number}")
         text, heading, anchor, *rest = shown["x"][row - self._columns.texts[number]]
         owner = int(self._columns.owners[row])
-        page, title = next((page, title) for n, page, title in shown["d"] if n == owner)
+        page, title = next((page, title) for n, page, title, *_ in shown["d"] if n == owner)
         return PublishedHit(
             self._columns.name,
             row,

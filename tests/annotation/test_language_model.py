@@ -92,6 +92,7 @@ def annotate(kb, service, count=None, **options):
     return made.annotate(passages(kb)[:count], GAZETTEER), made
 
 
+@pytest.mark.slow
 def test_a_recipe_names_a_model_and_each_chunk_is_paid_for_once(workspace):
     kb = filled(workspace, 20)
     with serve(obedient) as service:
@@ -292,6 +293,7 @@ def test_one_passage_that_a_model_fails_at_costs_no_other_its_annotation(workspa
     assert "500" in problem.reason
 
 
+@pytest.mark.slow
 def test_a_service_that_is_down_ends_the_work_with_one_error_and_nothing_is_lost(workspace):
     kb = filled(workspace, 20)
     with serve(lambda g: obedient(g) if len(service.asked) <= 3 else None) as service:

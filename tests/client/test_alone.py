@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 import kbkit
 from kbkit.rest import ServerSettings
 from kbkit.server import running
@@ -81,6 +83,7 @@ with kbkit.connect(url) as ws:
 '''
 
 
+@pytest.mark.slow
 def test_a_client_alone_does_all_that_a_notebook_asks_of_it(tmp_path):
     with (
         kbkit.open(tmp_path / "kb") as workspace,

@@ -44,6 +44,7 @@ def test_the_best_rated_of_the_same_come_first_and_bad_ones_last(entries):
     assert [piece.name for piece in found.pieces] == ["good", "new", "bad"]
 
 
+@pytest.mark.slow
 def test_most_entries_and_most_tokens(entries):
     many(entries, 24)
     found = entries.context("tables of server logs", max_tokens=5_000)

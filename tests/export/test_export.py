@@ -282,6 +282,9 @@ def test_the_navigation_is_the_whole_tree(tmp_path, document, info):
     assert nav[3]["path"].startswith("sections/b-")
     for item, names in zip(nav[2:4], (("a1", "a2", "a3"), ("b1", "b2", "b3")), strict=True):
         assert tuple(child["title"] for child in item["children"]) == names
+    sections = Manifest.read(tmp_path).sections()
+    assert sections["pages/h/a/1.md"] == sections["pages/h/a/3.md"] == "The a"
+    assert sections["pages/h/a/index.md"] == sections["about.md"] == ""
 
 
 def test_progress_is_reported(tmp_path, document, info):

@@ -96,6 +96,7 @@ def test_the_graph_of_a_knowledge_base_is_written(workspace, tmp_path):
     assert "[knowledge graph](graph.md)" in (tmp_path / "pages/index.md").read_text()
 
 
+@pytest.mark.slow
 def test_what_is_not_drawn_is_read_in_parts(workspace, tmp_path, monkeypatch):
     kb = fill(workspace)
     kb.export(folder=tmp_path / "all", pages_only=True)

@@ -45,7 +45,8 @@ def index(tmp_path_factory):
             kb.rate(document.id, 5)
         kb.chunks.fit_query_encoder()
         pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.documents)}
-        write_index(index_content(kb._stores, kb.id, pages, "Python"), folder)
+        sections = dict.fromkeys(pages.values(), "Library")
+        write_index(index_content(kb._stores, kb.id, pages, "Python", sections), folder)
         headings = sorted({part for path in kb.chunks.to_frame()["heading_path"] for part in path})
     return PublishedIndex.open(str(folder)), headings
 
@@ -146,7 +147,8 @@ def test_an_unfinished_word_is_completed_while_somebody_types(node, index, tmp_p
         for word in ("manager", "manag")
     )
     assert whole == half
-    nothing, some = in_node(node, published, tmp_path, "codec iterdeco", {}, typing)
+    assert {hit["section"] for hit in whole} == {"Library"}
+    nothing, some = in_node(node, published, tmp_path, "abc abstractme", {}, typing)
     assert nothing != some
     assert "iterdecode" in str(some[0]).lower()
 

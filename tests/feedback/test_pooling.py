@@ -20,6 +20,7 @@ def ids(pool):
     return [one.hit.chunk.id for one in pool]
 
 
+@pytest.mark.slow
 def test_a_pool_has_what_every_mode_shows_and_some_of_what_none_does(garden):
     pool = garden.feedback.pool("water the roses", limit=4, unshown=3)
     for mode in Mode:

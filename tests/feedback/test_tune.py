@@ -148,6 +148,7 @@ def test_settings_that_win_are_kept_when_asked_for(base, judged):
         kb.configure(kb.spec.model_copy(update={"retrieval": BAD}))
 
 
+@pytest.mark.slow
 def test_the_command_line_tunes(folder, base, judged, report, tmp_path):
     qrels = tmp_path / "j.qrels"
     judged.to_qrels(qrels)
@@ -167,6 +168,7 @@ def test_the_command_line_tunes(folder, base, judged, report, tmp_path):
         base.configure(KnowledgeBaseSpec(retrieval=BAD))
 
 
+@pytest.mark.slow
 def test_tuning_says_the_same_each_time(base, judged, report):
     assert base.feedback.tune(judged) == report
     assert base.feedback.tune(judged, seed=3).folds != report.folds

@@ -67,6 +67,7 @@ def test_threads_that_write_wait_for_each_others_models(tmp_path, monkeypatch):
         assert ws["files"].info().cards_waiting == 0
 
 
+@pytest.mark.slow
 def test_appends_of_four_processes_lose_nothing(tmp_path, files):
     code = f"""
 for number in range({APPENDS}):

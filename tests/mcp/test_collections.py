@@ -348,6 +348,7 @@ def test_memory_does_what_its_specification_says(agent):
     assert "does not exist" in agent.error("memory", command="delete", path="/memories/tasks")
 
 
+@pytest.mark.slow
 def test_a_long_note_is_viewed_in_parts(agent):
     lines = [f"line {number} of the note" for number in range(900)]
     path = "/memories/long.md"

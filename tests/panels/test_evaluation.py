@@ -152,6 +152,7 @@ def test_what_has_no_control_stays(kb):
     assert EvalPanel(kb, QUESTIONS).forms["A"].chosen() == ("hybrid", spec)
 
 
+@pytest.mark.slow
 def test_it_can_be_cancelled_and_what_was_there_stays(kb):
     panel = compared(EvalPanel(kb, QUESTIONS * 60))
     first, shown = panel.evaluation, panel.view.state

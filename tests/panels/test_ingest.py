@@ -67,6 +67,7 @@ def test_a_crawl_counts_while_it_runs_and_can_be_cancelled(scratch, slow_site):
     panel.close()
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_it_was_and_lists_problems(scratch, slow_site):
     panel = IngestPanel(scratch["garden"])
     assert panel.kb_box is None

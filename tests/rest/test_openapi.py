@@ -81,6 +81,7 @@ def test_operations_have_names_that_a_generated_client_can_use(tmp_path):
                 assert "404" in operation["responses"], (method, path)  # of no answer
 
 
+@pytest.mark.slow
 def test_a_body_whose_fields_may_all_be_left_out_may_be_left_out(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         workspace.create("a")

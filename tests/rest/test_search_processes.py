@@ -59,6 +59,7 @@ def of_process(searches) -> float:
     return sum(sum(each.cpu_times()[:2]) for each in children())
 
 
+@pytest.mark.slow
 def test_another_process_answers_the_same(workspace, searches):
     here = SearchProcesses(workspace, 0)
     for number in range(5):  # behind the first questions the model embeds them, here as there
@@ -90,6 +91,7 @@ def test_errors_are_those_of_python(workspace, searches):
     assert str(there.value) == str(here.value)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_costs_nothing(searches):
     for _ in range(3):
         (process,) = children()

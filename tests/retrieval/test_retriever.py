@@ -250,6 +250,7 @@ def test_a_knowledge_base_whose_documents_are_all_deleted_gives_no_hits(workspac
         workspace._stores.warmer.close()
 
 
+@pytest.mark.slow
 def test_a_search_sees_what_another_process_stores(workspace):
     """Each time, whatever this process holds ready of before."""
     kb = fill(workspace, "drinks", "green tea", "milk")
@@ -301,6 +302,7 @@ def test_an_embedder_that_fails_is_asked_only_as_long_as_it_is_the_one(workspace
             search([retriever(broken)], Query.of("tea", mode="dense"))
 
 
+@pytest.mark.slow
 def test_threads_may_search_while_documents_change(workspace):
     kb = fill(workspace, "drinks", "green tea", "milk", "rum")
     ended, failed = threading.Event(), []

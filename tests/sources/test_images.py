@@ -112,6 +112,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_pictures_of_files_stand_in_the_site(folder: Path) -> None:
     with kbkit.Workspace(folder / "ws") as workspace:
         kb = workspace.create("pictures")

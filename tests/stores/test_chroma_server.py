@@ -244,6 +244,7 @@ def get_other_dimensions(chroma, database, collection):
     chroma.make(database, collection, [1.0, 0.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [lose_a_vector, lose_the_collection, get_other_dimensions])
 def test_a_collection_that_is_not_as_it_should_be_is_made_anew(tmp_path, chroma, database, damage):
     with opened(tmp_path, chroma.url(database)) as workspace:

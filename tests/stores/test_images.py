@@ -53,6 +53,7 @@ def kept(workspace):
     return {name: images.read(name) for name in images.names()}
 
 
+@pytest.mark.slow
 def test_another_machine_has_them(tmp_path, postgres):
     url = postgres.catalog()
     with opened(tmp_path / "one", url) as one:

@@ -116,6 +116,7 @@ def test_filters_give_as_many_as_were_asked_for(tmp_path, url):
         assert len(ranked(kb, "tea", limit=100)) == 100
 
 
+@pytest.mark.slow
 def test_without_it_the_catalog_is_all_there_is(tmp_path, url, chroma):
     with opened(tmp_path, url) as workspace:
         expected = ranked(fill(workspace), "cold drinks")

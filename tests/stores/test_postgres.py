@@ -174,6 +174,7 @@ def test_another_process_gets_the_password_from_the_environment(monkeypatch, pos
         assert "s3cret" not in str(cause)
 
 
+@pytest.mark.slow
 def test_a_server_that_goes_away_costs_what_was_not_committed(tmp_path, postgres):
     with opened(tmp_path, postgres.catalog()) as workspace:
         kb = fill(workspace)
@@ -226,6 +227,7 @@ def test_a_search_that_loses_the_server_goes_on_with_the_next(tmp_path, postgres
         assert workspace["drinks"].search("coffee")[0].title == "Coffee"
 
 
+@pytest.mark.slow
 def test_an_ingest_that_loses_the_server_keeps_what_was_committed(tmp_path, postgres):
     documents = [SourceDocument(f"n:{n}", f"Number {n}", f"word{n} " * 900) for n in range(60)]
 

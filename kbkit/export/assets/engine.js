@@ -56,6 +56,7 @@ const LONGEST = 1_000; // characters of a query that are read
  * @property {string} place  the page's address and the anchor
  * @property {string} page  the page's address alone
  * @property {string} title
+ * @property {string} section  titles of the sections above it
  * @property {string} heading
  * @property {string[]} titleParts
  * @property {string[]} headingParts

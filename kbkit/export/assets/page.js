@@ -99,7 +99,7 @@
     const { hits } = message;
     /** @type {Map<string, any[]>} */
     const pages = new Map();
-    for (const hit of hits) pages.set(pageOf(hit), [...(pages.get(pageOf(hit)) ?? []), hit]);
+    for (const hit of hits) pages.set(hit.page, [...(pages.get(hit.page) ?? []), hit]);
     results.replaceChildren(...[...pages.values()].map(card));
     more.hidden = hits.length < limit || limit >= MOST;
     const filters = conditions();
@@ -126,32 +126,10 @@
     return parts.map((part, i) => (i % 2 ? element("mark", "", [part]) : part));
   }
 
-  /** The address of a hit's page, from the site's root. @param {any} hit */
-  function pageOf(hit) {
-    return hit.url.split(/[?#]/)[0];
-  }
-
-  /** Where a page stands: its knowledge base, where there are several, and its folders. @param {any} hit */
+  /** Where a page stands: its knowledge base, where there are several, and its sections. @param {any} hit */
   function trail(hit) {
-    const path = pageOf(hit).replace(/(?:index)?\.html$|\/$/, "");
-    const folders = path
-      .split("/pages/")
-      .pop()
-      .replace(/^pages\//, "")
-      .split("/")
-      .slice(0, -1);
-    if (folders[0]?.includes(".")) folders.shift(); // the host
-    const kb = form.elements.namedItem("kb") ? [hit.kbTitle] : [];
-    return [...kb, ...folders.map(decoded)].join(" › ");
-  }
-
-  /** @param {string} part  of an address */
-  function decoded(part) {
-    try {
-      return decodeURIComponent(part);
-    } catch {
-      return part; // a percent sign of its own
-    }
+    const kb = form.elements.namedItem("kb") ? hit.kbTitle : "";
+    return [kb, hit.section].filter(Boolean).join(" › ");
   }
 
   /** A page with the passages of it that were found, best first. @param {any[]} hits */

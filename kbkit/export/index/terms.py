@@ -54,6 +54,7 @@ class IndexedDocument:
         path: Its page in the export, ``.md`` and all.
         day: Days from 1970-01-01 to when it was fetched.
         rating: Average rating, 0 without ratings.
+        section: Titles of the sections above it, outermost first.
     """
 
     path: str
@@ -65,6 +66,7 @@ class IndexedDocument:
     rating: float
     chunks: int
     is_index: bool = False
+    section: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -260,7 +260,10 @@ def moved_to(target: str):
     return answer
 
 
-@pytest.mark.parametrize(("status", "read_them"), [(404, True), (403, True), (429, False)])
+@pytest.mark.parametrize(
+    ("status", "read_them"),
+    [(404, True), (403, True), pytest.param(429, False, marks=pytest.mark.slow)],
+)
 def test_what_an_answer_to_robots_txt_allows(site, page, status, read_them) -> None:
     """RFC 9309: what is not there forbids nothing; who is asked too much is not to be asked."""
 

@@ -134,6 +134,7 @@ def test_robots_txt_that_fails_forbids_all(site, page) -> None:
     assert site.asked == ["/robots.txt"]
 
 
+@pytest.mark.slow
 def test_the_pace_that_robots_txt_asks_for(site, page) -> None:
     site.pages["/robots.txt"] = "User-agent: *\nCrawl-delay: 0.4"
     site.pages["/"] = page("Home", "/a", "/b", "/c")
@@ -426,6 +427,7 @@ def test_a_request_to_stop_ends_a_crawl_that_waits(site, page, silence) -> None:
     assert len(site.asked) < 20
 
 
+@pytest.mark.slow
 def test_many_pages_are_read_in_several_processes_as_in_one(site, page, monkeypatch) -> None:
     names = [f"/{number}" for number in range(60)]
     site.pages["/"] = page("Home", *names)
