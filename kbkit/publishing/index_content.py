@@ -9,7 +9,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import groupby
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,7 @@ from kbkit.export.index import (
     IndexedSubject,
 )
 from kbkit.export.index.packing import Integers
+from kbkit.export.manifest import Manifest
 from kbkit.markdown.plain_text import plain_text
 from kbkit.models import Chunk, Document, DocumentState, Frame, RatingTotal, SubjectKind
 from kbkit.models.values import plain
@@ -166,13 +166,7 @@ def to_fit(row: KnowledgeBaseRow) -> list[EncoderTarget]:
 
 
 def index_state(
-    stores: Stores,
-    kb_id: str,
-    pages: Mapping[str, str],
-    title: str,
-    sections: Mapping[str, str] = MappingProxyType({}),
-    *,
-    model: bool | None = None,
+    stores: Stores, kb_id: str, manifest: Manifest, *, model: bool | None = None
 ) -> str:
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
@@ -185,8 +179,8 @@ def index_state(
     parts: list[object] = [version("kbkit"), row.id, row.name, row.version, row.embedder]
     parts += [row.card_embedder, row.cards_version]
     parts += [encoder and encoder.fitted_at.isoformat() for encoder in encoders]
-    parts += [row.config, title, model, annotated, sorted(pages.items())]
-    parts += [sorted(sections.items())]
+    parts += [row.config, manifest.title, model, annotated]
+    parts += [sorted(manifest.documents.items()), sorted(manifest.sections().items())]
     parts += [sorted(totals.chunks.items()), sorted(totals.documents.items()), asked]
     parts += sorted(
         (each.id, each.fetched_at.date().isoformat(), str(each.state)) for each in listed
@@ -195,20 +189,10 @@ def index_state(
 
 
 def index_content(
-    stores: Stores,
-    kb_id: str,
-    pages: Mapping[str, str],
-    title: str,
-    sections: Mapping[str, str] = MappingProxyType({}),
-    *,
-    model: bool | None = None,
+    stores: Stores, kb_id: str, manifest: Manifest, *, model: bool | None = None
 ) -> IndexContent | None:
-    """Collect all that the search index of a knowledge base holds.
-
-    Args:
-        pages: Path of each document's page, by URI.
-        sections: Titles of the sections above each page, by its path.
-    """
+    """Collect all that the search index of a knowledge base says."""
+    pages, sections = manifest.documents, manifest.sections()
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         snapshot = stores.snapshots.made(transaction, row)
@@ -259,7 +243,7 @@ def index_content(
     )
     return IndexContent(
         name=row.name,
-        title=title,
+        title=manifest.title,
         language=config.language,
         snapshot=with_questions(snapshot, asked, config.language),
         rows=rows,

@@ -237,8 +237,7 @@ class Publisher:
         """Write the search index of exported pages; none without chunks."""
         start = time.perf_counter()
         manifest = Manifest.read(folder)
-        titled = (manifest.documents, manifest.title, manifest.sections())
-        of = (self.stores, self.kb_id, *titled)
+        of = (self.stores, self.kb_id, manifest)
         state = index_state(*of, model=self.model)
         if not is_written(folder, state):
             content = index_content(*of, model=self.model)

@@ -14,6 +14,7 @@ import kbkit
 from kbkit.errors import ConfigError
 from kbkit.export.index import remove_index, write_index
 from kbkit.export.index.writer import index_folder
+from kbkit.export.manifest import Manifest
 from kbkit.models import Frame, SubjectKind
 from kbkit.publishing.index_content import index_content, index_state
 from kbkit.publishing.published_index import PublishedIndex
@@ -62,7 +63,7 @@ def pages(kb):
 @pytest.fixture(scope="module")
 def index(kb, pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("index")
-    write_index(index_content(kb._stores, kb.id, pages, "Guides"), folder)
+    write_index(index_content(kb._stores, kb.id, Manifest("", "Guides", pages)), folder)
     return PublishedIndex.open(folder)
 
 
@@ -165,15 +166,15 @@ def test_a_condition_that_the_index_cannot_tell_is_refused(index):
 
 
 def test_annotations_are_part_of_the_state_of_an_index(workspace, kb, pages, tmp_path):
-    state = index_state(kb._stores, kb.id, pages, "Guides")
-    assert index_state(kb._stores, kb.id, pages, "Guides") == state
+    state = index_state(kb._stores, kb.id, Manifest("", "Guides", pages))
+    assert index_state(kb._stores, kb.id, Manifest("", "Guides", pages)) == state
     workspace.graph.merge("open_pool", EVIL)
     try:
-        assert index_state(kb._stores, kb.id, pages, "Guides") != state
-        write_index(index_content(kb._stores, kb.id, pages, "Guides"), tmp_path)
+        assert index_state(kb._stores, kb.id, Manifest("", "Guides", pages)) != state
+        write_index(index_content(kb._stores, kb.id, Manifest("", "Guides", pages)), tmp_path)
     finally:
         workspace.graph.undo()
-    assert index_state(kb._stores, kb.id, pages, "Guides") == state
+    assert index_state(kb._stores, kb.id, Manifest("", "Guides", pages)) == state
     index = PublishedIndex.open(tmp_path)
     merged = index.search("pool", filters={"entity": EVIL})
     assert len(merged) > 4
@@ -182,7 +183,7 @@ def test_annotations_are_part_of_the_state_of_an_index(workspace, kb, pages, tmp
 
 def test_names_that_others_give_are_not_published(workspace, kb, pages, tmp_path):
     workspace.graph.update("open_pool", aliases=["pool opener", "hidden falcon"])
-    write_index(index_content(kb._stores, kb.id, pages, "Guides"), tmp_path)
+    write_index(index_content(kb._stores, kb.id, Manifest("", "Guides", pages)), tmp_path)
     index = PublishedIndex.open(tmp_path)
     assert index.search("pool", filters={"entity": "pool opener"})
     assert index.search("pool", filters={"entity": "hidden falcon"}) == []
@@ -196,7 +197,10 @@ def test_a_knowledge_base_without_annotations_has_no_such_shards(tmp_path):
             "plain", spec=KnowledgeBaseSpec.model_validate({"annotation": "none"})
         )
         document = kb.add("Tea", "## Kettle\n\nYou must boil `water`.")
-        write_index(index_content(kb._stores, kb.id, {document.uri: "a.md"}, "Plain"), tmp_path)
+        write_index(
+            index_content(kb._stores, kb.id, Manifest("", "Plain", {document.uri: "a.md"})),
+            tmp_path,
+        )
     folder = index_folder(tmp_path)
     assert not (folder / "a.js").exists()
     assert list((folder / "s").iterdir()) == []

@@ -13,6 +13,7 @@ import kbkit
 from kbkit.embedding.onnx import OnnxEmbedder
 from kbkit.export.index import write_index
 from kbkit.export.index.writer import index_folder
+from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.page_head import write_browser_model
 from kbkit.publishing.index_content import index_content
 from kbkit.publishing.published_index import PublishedIndex
@@ -118,7 +119,7 @@ def guides(tmp_path_factory):
         kb.chunks.fit_query_encoder()
         kb._handle.fit_query_encoder("cards")
         pages = {document.uri: document.uri for document in kb.documents}
-        of = (kb._stores, kb.id, pages, "Guides")
+        of = (kb._stores, kb.id, Manifest("", "Guides", pages))
         write_index(index_content(*of), folder / "with")
         write_index(index_content(*of, model=False), folder / "without")
     return folder / "with", folder / "without"

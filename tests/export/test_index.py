@@ -17,6 +17,7 @@ from kbkit.export.index import packing, write_index
 from kbkit.export.index.packing import quantize
 from kbkit.export.index.terms import TERM_BYTES, pack_postings, split_by_size, utf16_key
 from kbkit.export.index.writer import DESCRIPTOR, TEXT_BYTES, index_folder, is_written
+from kbkit.export.manifest import Manifest
 from kbkit.publishing.index_content import index_content, index_state
 from kbkit.publishing.published_index import PublishedIndex
 from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
@@ -56,7 +57,7 @@ def pages(kb):
 @pytest.fixture(scope="module")
 def folder(kb, pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    write_index(index_content(kb._stores, kb.id, pages, "Mixed"), folder)
+    write_index(index_content(kb._stores, kb.id, Manifest("", "Mixed", pages)), folder)
     return folder / "search"
 
 
@@ -105,7 +106,7 @@ def test_vectors_are_placed_in_the_order_of_their_rows():
 @pytest.mark.parametrize("at_once", [100, pytest.param(1, marks=pytest.mark.soak)])
 def test_postings_do_not_depend_on_how_many_are_packed_at_once(kb, pages, at_once):
     some = dict(sorted(pages.items())[::2])  # the others' chunks are left out
-    content = index_content(kb._stores, kb.id, some, "Mixed")
+    content = index_content(kb._stores, kb.id, Manifest("", "Mixed", some))
     assert content is not None
     found, other = pack_postings(content, at_once), pack_postings(content)
     for name in ("counts", "data", "begins", "ends"):
@@ -125,7 +126,7 @@ def test_what_python_finds_is_found(tmp_path):
         kb = workspace.create("guides", spec=spec)
         kb.ingest(kbkit.FilesSource(path=str(GUIDES / "*.md")))
         pages = {document.uri: document.uri for document in kb.documents}
-        write_index(index_content(kb._stores, kb.id, pages, "Guides"), tmp_path)
+        write_index(index_content(kb._stores, kb.id, Manifest("", "Guides", pages)), tmp_path)
         index = PublishedIndex.open(tmp_path)
         shared, first = [], []
         for query in list(dict.fromkeys(kb.chunks.to_frame()["heading_path"].str[-1].dropna()))[
@@ -165,11 +166,13 @@ def test_ratings_and_gone_documents_count(tmp_path):
             kb.rate(best.chunk.document_id, 5, rater=rater)
         pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.documents)}
         left = dict([*list(pages.items())[:3], (best.uri, pages[best.uri])])
-        write_index(index_content(kb._stores, kb.id, left, "Small"), tmp_path / "pages")
+        write_index(
+            index_content(kb._stores, kb.id, Manifest("", "Small", left)), tmp_path / "pages"
+        )
         hits = PublishedIndex.open(tmp_path / "pages").search("green tea")
         assert hits[0].title == best.title  # without a query encoder, by words and ratings
         assert {hit.page for hit in hits} == set(left.values())
-        assert index_content(kb._stores, kb.id, {}, "None") is None
+        assert index_content(kb._stores, kb.id, Manifest("", "None", {})) is None
 
 
 def test_ratings_are_rounded_for_the_page(tmp_path):
@@ -181,7 +184,7 @@ def test_ratings_are_rounded_for_the_page(tmp_path):
         for rater, score in enumerate((5, 5, 3, 5, 5, 5, 4)):
             kb.rate(target, score, rater=f"r{rater}")
         pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.documents)}
-        content = index_content(kb._stores, kb.id, pages, "Small")
+        content = index_content(kb._stores, kb.id, Manifest("", "Small", pages))
         write_index(content, tmp_path / "pages")
         folder = index_folder(tmp_path / "pages")
         core = packing.decode_shard((folder / "core.js").read_bytes())
@@ -196,15 +199,17 @@ def test_ratings_are_rounded_for_the_page(tmp_path):
 
 def test_nothing_is_written_twice(kb, pages, folder):
     times = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    report = write_index(index_content(kb._stores, kb.id, pages, "Mixed"), folder.parent)
+    report = write_index(
+        index_content(kb._stores, kb.id, Manifest("", "Mixed", pages)), folder.parent
+    )
     assert not report.written
     assert times == {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     assert report.shards == sum(1 for _ in folder.rglob("*.js"))
 
 
 def test_a_newer_index_takes_the_place_of_the_older(kb, pages, tmp_path):
-    first = write_index(index_content(kb._stores, kb.id, pages, "One"), tmp_path)
-    second = write_index(index_content(kb._stores, kb.id, pages, "Two"), tmp_path)
+    first = write_index(index_content(kb._stores, kb.id, Manifest("", "One", pages)), tmp_path)
+    second = write_index(index_content(kb._stores, kb.id, Manifest("", "Two", pages)), tmp_path)
     assert second.written
     assert not first.folder.exists()
     assert [path.name for path in sorted((tmp_path / "search").iterdir())] == sorted(
@@ -252,10 +257,10 @@ def test_what_an_index_is_made_of_stands_for_it(tmp_path):
         pages = {document.uri: "tea.md" for document in kb.documents}
 
         def state(title="Small"):
-            return index_state(kb._stores, kb.id, pages, title)
+            return index_state(kb._stores, kb.id, Manifest("", title, pages))
 
         before = state()
-        content = index_content(kb._stores, kb.id, pages, "Small")
+        content = index_content(kb._stores, kb.id, Manifest("", "Small", pages))
         assert not is_written(tmp_path, before)
         report = write_index(content, tmp_path, before)
         assert is_written(tmp_path, before)

@@ -45,8 +45,10 @@ def index(tmp_path_factory):
             kb.rate(document.id, 5)
         kb.chunks.fit_query_encoder()
         pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.documents)}
-        sections = dict.fromkeys(pages.values(), "Library")
-        write_index(index_content(kb._stores, kb.id, pages, "Python", sections), folder)
+        inner = [{"title": "", "path": page} for page in pages.values()]
+        nav = {"title": "Library", "path": "library.md", "children": inner}
+        manifest = Manifest("", "Python", pages, nav=(nav,))
+        write_index(index_content(kb._stores, kb.id, manifest), folder)
         headings = sorted({part for path in kb.chunks.to_frame()["heading_path"] for part in path})
     return PublishedIndex.open(str(folder)), headings
 
@@ -89,7 +91,7 @@ def test_the_engine_finds_what_python_finds_by_cards(node, tmp_path, monkeypatch
         kb = workspace.create("guides")
         kb.ingest(kbkit.FilesSource(path=str(ROOT / "site" / "*.md")))
         pages = {document.uri: document.uri for document in kb.documents}
-        content = index_content(kb._stores, kb.id, pages, "Guides")
+        content = index_content(kb._stores, kb.id, Manifest("", "Guides", pages))
         headings = sorted({part for path in kb.chunks.to_frame()["heading_path"] for part in path})
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((len(content.documents), 32)).astype(np.float32)
@@ -127,7 +129,7 @@ def test_the_first_words_of_a_long_query_make_its_vector(node, tmp_path):
             kb.add(f"Page {n}", f"{' '.join((words[n:] + words[:n])[::7])}.")
         kb.chunks.fit_query_encoder()
         pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.documents)}
-        write_index(index_content(kb._stores, kb.id, pages, "Words"), tmp_path)
+        write_index(index_content(kb._stores, kb.id, Manifest("", "Words", pages)), tmp_path)
     published = PublishedIndex.open(tmp_path)
     queries = [" ".join(words[:count]) for count in (ASKED - 1, ASKED, len(words))]
     fewer, as_many, all_of_them = (published.pool(query).columns["cosine"] for query in queries)

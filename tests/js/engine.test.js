@@ -156,6 +156,7 @@ const hit = {
   rating: 0,
   frame: "",
   entities: [],
+  section: "",
 };
 
 test("texts are escaped on their way into the search box", () => {

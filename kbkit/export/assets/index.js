@@ -122,7 +122,9 @@ class Index {
     const shard = await this.#shard(`x/${number}`);
     const [text, heading, anchor, frame, entities] = shard.x[row - this.texts[number]];
     const owner = this.owners[row];
-    const [, page, title, section] = shard.d.find((/** @type {any[]} */ known) => known[0] === owner);
+    const [, page, title, section] = shard.d.find(
+      (/** @type {any[]} */ known) => known[0] === owner,
+    );
     const said = { frame: FRAMES[frame] ?? "", entities: entities ?? [] };
     return { text, heading, anchor, page, title, section, ...said, ...this.document(owner) };
   }
