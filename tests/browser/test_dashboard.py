@@ -78,6 +78,7 @@ def visit(chrome, dashboard) -> Iterator[tuple[Any, list[str]]]:
         yield page, events
 
 
+@pytest.mark.slow
 def test_voila_serves_it_to_those_who_know_the_token(dashboard, visit):
     address, folder = dashboard
     page, events = visit
@@ -154,6 +155,7 @@ def test_a_kernel_waits_for_the_next_visitor_and_the_page_has_an_outline(chrome,
         assert events == []
 
 
+@pytest.mark.slow
 def test_a_kernel_ends_with_its_page(chrome, dashboard):
     address, _ = dashboard
     assert wait_for(lambda: kernels_of(address))
@@ -195,6 +197,7 @@ def command_of(process: psutil.Process) -> list[str]:
         return []
 
 
+@pytest.mark.slow
 def test_the_page_connects_to_nobody_else(visit):
     page, _ = visit
     refused = """place => new Promise((resolve) => {

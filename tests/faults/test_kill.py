@@ -199,6 +199,7 @@ def test_a_build_killed_at_its_first_documents_knows_pages_by_all_their_addresse
     assert len(check(tmp_path)) == DOCUMENTS
 
 
+@pytest.mark.slow
 def test_a_resumed_build_does_not_fetch_what_it_has(site, recipe, builder, tmp_path):
     """Stop in the middle, then go on: together the runs fetch each page once."""
     spec = load_recipe(recipe).sources

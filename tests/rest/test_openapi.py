@@ -20,7 +20,7 @@ from kbkit.server import running
 
 ROOT = Path(__file__).parents[2]
 EDGES = ("--phases", "coverage", "--generation-deterministic")
-SOME = "/(search|documents)$"
+SOME = "/documents$"
 DRAWN = ("--generation-database", "none", "--max-examples", "100", "--max-time", "1200")
 
 

@@ -95,7 +95,10 @@ NOT_HERE = [
 ]
 
 
-@pytest.fixture(params=["below the home folder", "in the temporary folder", "root"])
+PLACES = ("below the home folder", "in the temporary folder", "root")
+
+
+@pytest.fixture(params=PLACES)
 def anywhere(request, tmp_path, monkeypatch):
     """Run a test in three working directories, each with another home folder."""
     places = {"root": Path("/"), "in the temporary folder": Path(tempfile.gettempdir())}
@@ -110,6 +113,11 @@ def test_what_is_no_path_of_this_machine_stays(uri):
     assert published_uri(uri) == uri
 
 
+@pytest.mark.parametrize(
+    "anywhere",
+    ["root", *(pytest.param(place, marks=pytest.mark.slow) for place in PLACES[:2])],
+    indirect=True,
+)
 @pytest.mark.usefixtures("anywhere")
 def test_a_document_is_found_by_the_name_it_was_added_under(base):
     here = base / "docs/two words.md"
