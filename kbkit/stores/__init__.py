@@ -1,5 +1,4 @@
 """Storage: catalog, lexical indexes, vectors, snapshots, locks.
 
-The one room that knows SQL and Chroma. What stands above gets `Stores`, and calls functions of
-`kbkit.stores.catalog` with a `Transaction` that ``stores.database`` begins.
+Only this room knows SQL and Chroma. Callers pass a `Transaction` of ``stores.database``.
 """

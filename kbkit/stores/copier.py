@@ -34,8 +34,7 @@ class Copier:
 
     Attributes:
         source: Catalog to copy; nobody writes to it meanwhile.
-        destination: An empty catalog, or one that a copy of the same source was cut off in; both
-            are opened to be filled.
+        destination: An empty catalog, or an unfinished copy of the same source.
     """
 
     source: Database

@@ -24,12 +24,10 @@ long."""
 
 @dataclass(slots=True)
 class GraphTables:
-    """Gives the graph of a knowledge base as the catalog has it now.
+    """Gives the current graph of a knowledge base.
 
-    It is read when it is first asked for, and again where it changed; a commit that changed
-    something else costs some milliseconds, and a question after no commit nothing. Where reading
-    takes long, what documents bring is read behind the questions, in a two-hundredth of the time;
-    what people change is there at once.
+    It is read on first use and after changes. What people change shows at once; where reading takes
+    long, changes of documents are read in the background.
     """
 
     database: Database

@@ -1,8 +1,7 @@
 """Update the vector index in a process while documents are stored.
 
-Chroma holds the interpreter's lock while it adds vectors, so a thread would only get in the way.
-The child opens the stores by their address, as any other process does, and ends when its parent
-does: ``python -m kbkit.stores.index_writer ADDRESS KB_ID``.
+Chroma holds the interpreter's lock while it adds vectors, so a thread would not help. The child is
+``python -m kbkit.stores.index_writer ADDRESS KB_ID`` and ends with its parent.
 """
 
 from __future__ import annotations
@@ -25,10 +24,9 @@ _STEP = 1_000
 
 
 class IndexWriter:
-    """Keeps the index of a knowledge base level with the catalog; a context manager.
+    """Keeps the index of a knowledge base level with the catalog while a block runs.
 
-    At the end of the block the index is level, unless there was little to do or the child failed:
-    the caller applies what is left.
+    The caller applies what is left if there was little to do or the child failed.
     """
 
     def __init__(

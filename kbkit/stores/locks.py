@@ -1,7 +1,7 @@
 """Locks between processes: files in the workspace's ``locks`` folder.
 
-The operating system frees a lock when its process ends, however it ends. A database on a server
-brings locks of its own, which hold between machines.
+The operating system frees a lock when its process ends. A database server has its own locks, which
+hold between machines.
 """
 
 from __future__ import annotations

@@ -35,11 +35,11 @@ _CLOCK_SECONDS = 2
 
 @dataclass(frozen=True, slots=True)
 class StoresAddress:
-    """Address of stores, from which another process can open them.
+    """Address of stores, for other processes; without passwords and tokens.
 
     Attributes:
-        database: Database URL without password; empty for a file in the folder.
-        chroma: Address of the Chroma server without token; empty without one.
+        database: Database URL; empty for a file in the folder.
+        chroma: Address of the Chroma server; empty without one.
         pgvector: Whether a catalog on a server also indexes vectors.
     """
 
@@ -49,10 +49,10 @@ class StoresAddress:
     pgvector: bool = True
 
     def open(self) -> Stores:
-        """Open them for this process; see `Stores.open`.
+        """Open the stores; see `Stores.open`.
 
-        The password of a server is what ``KBKIT_DATABASE_URL`` says, if that names the same one;
-        the token of the other is that of ``KBKIT_CHROMA_TOKEN``, if ``KBKIT_CHROMA_URL`` does.
+        The settings ``KBKIT_DATABASE_URL`` and ``KBKIT_CHROMA_TOKEN`` give password and token, if
+        they are for the same servers.
         """
         if not self.database and not self.chroma:
             return Stores.open(Path(self.folder))
@@ -85,7 +85,7 @@ class StoresAddress:
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The stores of one workspace; all its knowledge bases share them.
+    """The stores of one workspace, shared by its knowledge bases.
 
     Attributes:
         later: Delayed work of a server.
@@ -210,10 +210,10 @@ class Stores:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A place that another catalog is to be copied into.
+    """A place to copy a catalog into.
 
     Attributes:
-        database: A catalog that is empty, or that a copy was cut off in, or that is in use.
+        database: A catalog that is empty, unfinished or in use.
         address: See `Stores.catalog_address`.
         folder: Folder of the workspace; ``None`` for a catalog on a server.
     """
@@ -247,11 +247,7 @@ class Destination:
         return cls(database, locks, str(folder), folder, FolderImages(folder / _IMAGES))
 
     def prepare(self, origin: Path, images: ImageStore) -> tuple[str, ...]:
-        """Copy data kept beside the catalog; drop derived data of another catalog.
-
-        A file is there whole or not at all, so this can be done again. Where a server keeps the
-        catalog, it gets the pictures, and the folder stays the one of files and entries.
-        """
+        """Copy data kept beside the catalog; drop derived data of another catalog."""
         if self.folder is None:
             from kbkit.stores.postgres.database import other_home
 

@@ -1,8 +1,4 @@
-"""The open vector collections of a workspace.
-
-Whether each holds what the catalog says it does, and what to do if not: it is rebuilt.
-`kbkit.stores.vector_index` says when.
-"""
+"""The open vector collections of a workspace, checked against the catalog and rebuilt if needed."""
 
 from __future__ import annotations
 
@@ -29,7 +25,7 @@ class Knowledge:
     Attributes:
         seqs: ``applied_seq`` by collection when the store was opened.
         sound: Collections that were checked.
-        away_until: When searches ask a server again that was away, by `time.monotonic`.
+        away_until: When searches ask an unreachable server again, by `time.monotonic`.
         mutex: Guards this state and calls of the store.
     """
 

@@ -1,11 +1,9 @@
 """The vector index of each knowledge base, kept level with the catalog.
 
-A `VectorStore` is never trusted to know what other processes wrote since it was opened. The catalog
-numbers its chunks (``chunks.seq``) and notes how far each collection has come
-(``knowledge_bases.applied_seq``). A process remembers how far a collection had come when it opened
-the store; chunks behind that point are scored exactly from the catalog, so a search is complete
-whatever other processes do, and when there are many of them the store is opened afresh. Opening and
-writing happen under one lock.
+An open `VectorStore` may not see what other processes write. The catalog numbers its chunks
+(``chunks.seq``) and records how far each collection has come (``knowledge_bases.applied_seq``).
+Chunks after that point are scored from the catalog, so a search is complete; when there are many,
+the store is opened again. One lock guards opening and writing.
 """
 
 from __future__ import annotations
@@ -49,11 +47,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answer of the index to a query.
+    """Ids of the nearest chunks, best first; some may be gone.
 
-    Attributes:
-        ids: Ids of the nearest chunks, best first; some may be gone.
-        known: The last ``chunks.seq`` that it knows of.
+    `known` is the last ``chunks.seq`` in the index.
     """
 
     ids: Sequence[str]
@@ -78,11 +74,7 @@ class VectorIndex:
         self._collections.close()
 
     def gather(self, *, more: bool = True) -> None:
-        """Batch updates of single documents; ``False`` flushes what waits.
-
-        A server does so: its searches score what waits, as they do what other processes wrote, and
-        to hand over a hundred chunks takes as long as one.
-        """
+        """Batch updates of single documents, as servers do; ``False`` flushes the batch."""
         self._least = _MANY if more else 1
         for kb_id in () if more else tuple(self._waiting):
             # while others write, or where they deleted it, the next who writes sees to the rest
@@ -100,11 +92,7 @@ class VectorIndex:
         *,
         wait: float = _LOCK_SECONDS,
     ) -> int:
-        """Update an index to the catalog.
-
-        Where what single documents bring is gathered, a server of vectors that is away is waited
-        for, too.
-        """
+        """Update an index to the catalog. With batches, wait for an unreachable server, too."""
         done = 0
         self._waiting.discard(kb_id)
         with self._database.read() as transaction:
@@ -161,8 +149,8 @@ class VectorIndex:
     def faults(self, kb_id: str) -> list[str]:
         """Compare the index with the catalog; return the differences in words.
 
-        Each id and each vector is looked at, unless files of the store are not as they were left:
-        opening them would drop what `rebuild` restores.
+        Checks each id and vector, unless files changed: opening those would drop what `rebuild`
+        restores.
         """
         with self._writing():
             damage = self._store.damage()
@@ -183,11 +171,7 @@ class VectorIndex:
             self._collections.rebuilt(self._collections.row(kb_id))
 
     def sweep(self) -> None:
-        """Drop the collections of deleted knowledge bases.
-
-        While another process writes, the server is away, or who may only read is here, they stay
-        marked, and go with a later sweep.
-        """
+        """Drop the collections of deleted knowledge bases, or leave them for a later call."""
         if not self._collections.marked():
             return
         with (
@@ -201,10 +185,9 @@ class VectorIndex:
     def nearest(
         self, transaction: Transaction, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int
     ) -> list[int]:
-        """``seq`` of the chunks nearest to a query, best first.
+        """Return the ``seq`` of the chunks nearest to a query, best first.
 
-        The index names them, but for those that it does not know yet. What it names may be gone;
-        where that leaves too few, all are scored.
+        Chunks that the index lacks are scored from the catalog, and all are if it names too few.
         """
         if not query.any() or k < 1:
             return []  # without a direction nothing is near, nor where nothing is left

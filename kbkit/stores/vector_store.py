@@ -1,7 +1,6 @@
 """The interface of vector stores such as Chroma.
 
-A store has to pass `VectorStoreConformance` of the tests; `CatalogVectors` stands where there is
-none.
+A store passes `VectorStoreConformance` of the tests.
 """
 
 from __future__ import annotations
@@ -42,12 +41,13 @@ class Damage:
 
 
 class VectorStore(Protocol):
-    """Named collections of vectors, by id, and the nearest of them to a query by cosine.
+    """Named collections of vectors, by id, searched by cosine.
 
-    What it holds is derived from the catalog: it may lose all of it. Calls come one at a time.
-    Whatever goes wrong is a `kbkit.errors.WorkspaceError`; opening afresh, or making the
-    collection again, is what is tried then. Where neither would help, since a server is away, it is
-    a `kbkit.errors.StoreUnreachableError`.
+    It holds only what the catalog has, so it may lose all of it. Calls come one at a time.
+
+    Raises:
+        StoreUnreachableError: The server is away.
+        WorkspaceError: Anything else; the caller opens the store again or rebuilds the collection.
     """
 
     @property
@@ -110,12 +110,7 @@ def suffix_of(collection: str) -> str:
 
 
 class CatalogVectors:
-    """Store for catalogs that hold the only vectors: search scores all of them.
-
-    A folder of one machine is no store for many that share a catalog: each would have to learn what
-    the others handed to theirs. Searches find vectors in snapshots, which each machine makes of the
-    catalog.
-    """
+    """Store without an index, for a catalog that many machines share: search scores all vectors."""
 
     suffix = ""
 

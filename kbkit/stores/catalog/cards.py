@@ -1,8 +1,7 @@
-"""Document summaries with vectors. Functions of the caller's transaction.
+"""Document summaries and their vectors.
 
-A card goes when its document is stored again, and is made again behind the ingest. Vectors are kept
-by what was embedded, those of a model beside the static ones that serve until the model has
-embedded all; ``knowledge_bases.card_embedder`` says which of them are searched.
+Storing a document deletes its card; a new one is made after the ingest. ``card_embedder`` of a
+knowledge base names the vectors to search: static ones until the model has embedded all cards.
 """
 
 from __future__ import annotations
@@ -24,11 +23,7 @@ from kbkit.stores.catalog.schema import card_vectors, cards, documents, knowledg
 
 @dataclass(frozen=True, slots=True)
 class NewCard:
-    """A card that is to be kept.
-
-    Attributes:
-        content_hash: Content hash of its document when read.
-    """
+    """A card to store."""
 
     content_hash: str
     text: str
@@ -37,12 +32,7 @@ class NewCard:
 
 @dataclass(frozen=True, slots=True)
 class CardVectors:
-    """The vectors of a knowledge base's cards.
-
-    Attributes:
-        embedder: Fingerprint of the embedder; ``""`` without vectors.
-        vectors: Unit vectors, shape ``(len(document_ids), dimensions)``.
-    """
+    """The vectors of a knowledge base's cards, unit vectors in a row a document."""
 
     embedder: str
     document_ids: Sequence[str]

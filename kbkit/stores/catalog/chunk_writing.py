@@ -19,11 +19,7 @@ from kbkit.stores.catalog.schema import chunks, vectors
 
 @dataclass(frozen=True, slots=True)
 class NewChunk:
-    """A chunk that is to be stored.
-
-    Attributes:
-        terms: Analyzer terms for the index, joined by spaces.
-    """
+    """A chunk to store; `terms` are joined by spaces."""
 
     chunk: Chunk
     terms: str
@@ -33,11 +29,7 @@ class NewChunk:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Difference between a document's new chunks and the stored ones.
-
-    Attributes:
-        kept: ``seq`` of unchanged chunks, by id.
-    """
+    """Difference between a document's new and stored chunks; `kept` maps ids to ``seq``."""
 
     added: list[NewChunk]
     kept: dict[str, int | None]

@@ -1,7 +1,6 @@
-"""Records of files that belong to a transaction.
+"""Files that belong to a transaction.
 
-A note is committed with the rows, so that who finds the files after a kill knows whether they
-count. Functions of the caller's transaction.
+The transaction records them, so that a process can tell after a kill whether they count.
 """
 
 from __future__ import annotations

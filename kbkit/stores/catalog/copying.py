@@ -1,8 +1,8 @@
-"""Copy a catalog into another one, table by table. Functions of a transaction.
+"""Copy a catalog into another one, table by table.
 
-Rows are read and written in order of their key, so that what a copy that was cut off has left is
-how the source begins; whether it does, the copy that goes on compares. Until all is there, the
-catalog is marked as unfinished, in the place of its revision, so that no kbkit opens it.
+Rows are copied in order of their key. A copy that resumes compares the rows that are there. The
+copy is marked as unfinished in place of its revision until it is complete, so that no kbkit opens
+it.
 """
 
 from __future__ import annotations

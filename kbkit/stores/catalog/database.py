@@ -1,9 +1,7 @@
 """The interface between the catalog and its database.
 
-The functions of `kbkit.stores.catalog` are SQLAlchemy Core that any database understands. What one
-database does in a way of its own, or faster, is asked of its `Transaction`, its `LexicalIndex` and
-its `Database`: a backend gives its own, as `kbkit.stores.sqlite` does, and has to pass
-`DatabaseConformance` of the tests.
+`kbkit.stores.catalog` uses SQLAlchemy Core. A backend implements `Transaction`, `LexicalIndex` and
+`Database`, and passes `DatabaseConformance` of the tests.
 """
 
 from __future__ import annotations
@@ -84,11 +82,7 @@ Postings = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 class LexicalIndex(Protocol):
-    """Lexical index of one knowledge base, within a transaction.
-
-    An index a knowledge base keeps the statistics of one apart from those of the others. Terms
-    are joined by spaces, and are of any characters but those.
-    """
+    """Lexical index of one knowledge base, in a transaction. Terms are joined by spaces."""
 
     def create(self, kb_id: str) -> None:
         """Make the index of a new knowledge base."""
@@ -164,18 +158,14 @@ class Database(Protocol):
         """
 
     def changes(self) -> int:
-        """A number that is another one as soon as anybody has committed anything.
+        """Return a number that differs after every commit, by anyone.
 
-        Every search asks for it several times: it should take microseconds. Only numbers that the
-        same process got compare.
+        Searches call this several times: it should take microseconds. Compare only numbers that one
+        process got.
         """
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
-        """Chunks by ``seq``, each with its document, whose ``content`` is left empty.
-
-        What `reading.get_chunks` gives, in a transaction of its own or in
-        none: every search ends with it.
-        """
+        """Return chunks by ``seq``, each with its document, whose ``content`` is empty."""
 
     def faults(self) -> list[str]:
         """Check the database's own files; return the faults in words."""

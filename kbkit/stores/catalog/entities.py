@@ -1,7 +1,7 @@
-"""Entities: named subjects, and edits by people. Functions of a transaction.
+"""Entities: named subjects, and edits by people.
 
-What documents say of an entity is a row that a rebuild of the graph may change; what a person made
-or changed has ``by_hand``, and stays. A caller passes the state that it saw as ``expected``.
+Rebuilding the graph may change rows that come from documents, never those with ``by_hand``. Callers
+pass the state that they saw as ``expected``.
 """
 
 from __future__ import annotations

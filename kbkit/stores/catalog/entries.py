@@ -27,7 +27,7 @@ class EntryRecord(NamedTuple):
 
     Attributes:
         problem: Current fault of its ``skill.yaml``.
-        changed: When the last of them was changed, in nanoseconds.
+        changed: Time of the last change, in nanoseconds.
     """
 
     slug: str
@@ -155,8 +155,8 @@ def votes(transaction: Transaction, kb_id: str, entry_id: str) -> list[Vote]:
 def put_votes(transaction: Transaction, kb_id: str, entry_id: str, now: Sequence[Vote]) -> None:
     """Replace an entry's votes in the log with those of its folder.
 
-    New votes are appended. Where others are gone, or came in between since two people's were
-    merged, all are written again, since the last of a rater is what counts in search.
+    New votes are appended. All are written again if votes are gone or came in between, because
+    search uses the last vote of each rater.
     """
     known = votes(transaction, kb_id, entry_id)
     if known == list(now):

@@ -15,11 +15,7 @@ from kbkit.stores.catalog.schema import documents, expansions
 
 @dataclass(frozen=True, slots=True)
 class ExpansionRow:
-    """Text that a language model wrote about a document.
-
-    Attributes:
-        model: Model and version of the prompt.
-    """
+    """Text of a language model about a document; `model` includes the version of the prompt."""
 
     text_hash: str
     model: str

@@ -20,11 +20,7 @@ from kbkit.stores.catalog.workspace_schema import file_links, file_names, files
 
 
 class FileRecord(NamedTuple):
-    """A file as it was when its documents were stored; times in nanoseconds.
-
-    Attributes:
-        status_changed: Time of the last status change (ctime).
-    """
+    """A file when its documents were stored; times in nanoseconds."""
 
     path: str
     size: int
@@ -40,9 +36,8 @@ class Link(NamedTuple):
     """A link in a file.
 
     Attributes:
-        target: Target as written.
         key: Normalized name of the target.
-        leads_to: Current target path; ``""`` if it does not exist.
+        leads_to: Path of the target; ``""`` if it does not exist.
     """
 
     path: str
@@ -52,11 +47,7 @@ class Link(NamedTuple):
 
 
 class MissingNote(NamedTuple):
-    """A link target that does not exist.
-
-    Attributes:
-        target: Name as linked.
-    """
+    """A missing target of links."""
 
     target: str
     sources: Sequence[str]

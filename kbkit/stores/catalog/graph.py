@@ -1,8 +1,7 @@
-"""Input for rebuilding the graph. Functions of the caller's transaction.
+"""Input for rebuilding the graph.
 
-Each chunk says by itself which relations it supports: its rows of `relation_evidence`, read again
-when the names in it change. Only co-occurrence is of a whole knowledge base. Ends are the subjects
-that stand in the text, whatever those were merged into.
+Each chunk has its own evidence, read again when the names in it change; only co-occurrence is about
+a whole knowledge base. Ends of relations are the subjects in the text, before merges.
 """
 
 from __future__ import annotations
@@ -34,11 +33,7 @@ _NONE_YET = -1
 
 
 class Fact(NamedTuple):
-    """A relation that a chunk supports.
-
-    Attributes:
-        source_kind: A `kbkit.models.TargetKind`, as text.
-    """
+    """A relation that a chunk supports; `source_kind` is a `kbkit.models.TargetKind`."""
 
     seq: int
     source_kind: str

@@ -1,8 +1,7 @@
-"""Edits of the graph by people, for undo. Functions of a transaction.
+"""Edits of the graph by people, for undo.
 
-An edit is noted as the rows it is about, before and after. Taking it back puts the rows before in
-place of the rows after, unless somebody changed those since. What follows from documents is not
-kept here: it is read again.
+An edit stores the rows that it changes, before and after. Undo restores the rows before unless
+someone changed them since.
 """
 
 from __future__ import annotations

@@ -32,16 +32,7 @@ Signature = tuple[Any, ...]
 
 
 class EntityRow(NamedTuple):
-    """An entity that chunks name.
-
-    Attributes:
-        id: Its id.
-        name: What it is called.
-        type: What it is.
-        description: Description by a person, or ``""``.
-        aliases: Its other names.
-        chunks: Number of chunks that mention it.
-    """
+    """An entity that chunks mention; `description` is a person's."""
 
     id: str
     name: str
@@ -63,15 +54,15 @@ class Related(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GraphTable:
-    """Entities that the chunks of a knowledge base name, and relations that they support.
+    """Entities of a knowledge base's chunks, and their relations.
 
     Attributes:
-        entities: Entities, each once, with merged ones.
-        rows: Which of them an id means: its own, or that of another name.
-        relations: Between entities, the strongest first; relations made by hand too.
+        entities: All entities, merged ones included, once each.
+        rows: Row of an entity by id, also by the ids of its other names.
+        relations: Relations between entities, strongest first, with those made by hand.
         definitions: ``chunks.seq`` of defining chunks, by entity row.
-        links: From which document to which, by their ids, with the weight of that relation.
-        naming: ``chunks.seq`` of chunks that name an entity, by its row, as far as that was asked.
+        links: Weights of links between documents, by their ids.
+        naming: ``chunks.seq`` of chunks that mention an entity, by its row, as far as requested.
     """
 
     signature: Signature
@@ -93,10 +84,9 @@ class GraphTable:
 
     @cached_property
     def linked(self) -> Mapping[str, Sequence[tuple[str, float]]]:
-        """Linked documents in both directions, with the weight of each link.
+        """Return linked documents in both directions, with the weight of each link.
 
-        What many link to, or what links to many, counts less by each: by the square root of the
-        sum of their weights.
+        A weight is divided by the square root of all weights at each end.
         """
         given: dict[str, float] = {}
         taken: dict[str, float] = {}

@@ -1,8 +1,7 @@
-"""Store evidence, weights and entities of a graph. Functions of the caller's transaction.
+"""Store evidence, weights and entities of a graph.
 
-Functions of the caller's transaction. What differs from what is kept is found by one that reads,
-since that takes as long as the graph is large, and put by one that writes, which looks again at
-what it puts: others write in between.
+A reading transaction finds the differences, which takes as long as the graph is large. A writing
+one stores them and checks them again, because others write in between.
 """
 
 from __future__ import annotations
@@ -257,8 +256,7 @@ def alias_changes(
 ) -> dict[SubjectName, str]:
     """Return the aliases of a recipe that are not stored yet.
 
-    A name that is spoken of as something of its own is left, and so is an entity that a person
-    changed: what that is called is theirs to say.
+    Leaves out names that documents use for something else, and entities that a person changed.
     """
     wanted = {name.id: (name, known) for name, known in aliases.items() if name.key}
     by_hand, taken = set[str](), set[str]()

@@ -43,12 +43,10 @@ class KnowledgeBaseRow:
     """A knowledge base as the catalog keeps it.
 
     Attributes:
-        config: The recipe's parts that shape it (language, chunking, embedding, retrieval,
-            storage, site), as JSON values.
+        config: Parts of the recipe that shape it, as JSON values.
         applied_seq: Largest ``chunks.seq`` in its Chroma collection.
         card_embedder: Fingerprint of the embedder of document summaries; ``""`` without.
         cards_version: Counts changes of those vectors, and of the content.
-        deleted_at: When it was put into the trash, if it was.
     """
 
     id: str

@@ -31,12 +31,7 @@ _ROWS, _FIELDS = "\x1e", "\x1f"
 
 
 class GivenName(NamedTuple):
-    """A name and its facts from all documents of a knowledge base.
-
-    Attributes:
-        type: Most frequent type among its documents.
-        confirmed: Whether at least one of them defines it.
-    """
+    """A name with its most frequent type, and whether a document defines it."""
 
     name: str
     type: EntityType

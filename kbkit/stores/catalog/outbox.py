@@ -1,8 +1,4 @@
-"""Changes that the vector index has yet to take over. Functions of the caller's transaction.
-
-A change of chunks is noted here in the same transaction, so that the index can be brought
-level whatever happens in between.
-"""
+"""Changes that the vector index still has to apply, recorded in the transaction that makes them."""
 
 from __future__ import annotations
 
@@ -28,10 +24,10 @@ from kbkit.stores.vector_store import VectorPayload, suffix_of
 
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
-    """A chunk that came, changed or went.
+    """A chunk to add, change or remove.
 
     Attributes:
-        seq: Its ``chunks.seq``; ``None`` if removed.
+        seq: Its ``chunks.seq``; ``None`` to remove it.
         vector: Packed vector; ``None`` if it is gone.
         payload: Payload of the vector, if requested.
     """
@@ -130,10 +126,9 @@ def applied_seqs(transaction: Transaction) -> dict[str, int]:
 
 
 def restart(transaction: Transaction, row: KnowledgeBaseRow, suffix: str | None = None) -> None:
-    """Begin a new, empty collection for a knowledge base, and note all its chunks.
+    """Start a new, empty collection for a knowledge base and queue all its chunks.
 
-    Its name is new too, so that other processes notice that theirs is the old one, which is marked
-    to be dropped.
+    It has a new name, so that other processes notice. The old one is marked for deletion.
     """
     if suffix is None:
         suffix = suffix_of(row.collection)

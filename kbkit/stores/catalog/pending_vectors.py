@@ -1,7 +1,7 @@
-"""Pending vectors: of long documents or a new embedder. Functions of the caller's transaction.
+"""Vectors not used yet: of long documents, or of a new embedder.
 
-Functions of the caller's transaction. Keys are the embedder's fingerprint and a chunk's
-``embed_hash``, so that what was embedded once is there whatever stopped the work.
+Keys are the embedder's fingerprint and a chunk's ``embed_hash``, so that interrupted work is not
+repeated.
 """
 
 from __future__ import annotations

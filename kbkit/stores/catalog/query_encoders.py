@@ -1,8 +1,4 @@
-"""Fitted query encoders, for chunks and summaries. Functions of the caller's transaction.
-
-Functions of the caller's transaction. The table of term vectors is kept as float16: a query's
-vector is a sum of its rows, and what rounding takes from it moves no ranking.
-"""
+"""Fitted query encoders, for chunks and summaries. Term vectors are kept as float16."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ _STATE = ("embedder", "fitted_at", "version", "chunks", "report")
 
 @dataclass(frozen=True, slots=True)
 class EncoderState:
-    """Fingerprint of a fit, to tell whether a query encoder is still valid.
+    """Tells whether a fitted query encoder is still valid.
 
     Attributes:
         embedder: Fingerprint of the model whose vectors it was fitted to.
@@ -48,11 +44,7 @@ class EncoderState:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncoderRow:
-    """A stored query encoder.
-
-    Attributes:
-        vectors: Their rows; float32, shape ``(len(terms), dimensions)``.
-    """
+    """A stored query encoder; `vectors` is float32, shape ``(len(terms), dimensions)``."""
 
     state: EncoderState
     terms: tuple[str, ...]
@@ -143,22 +135,16 @@ MAX = 5_000
 
 @dataclass(frozen=True, slots=True)
 class QuestionVectors:
-    """The vectors of learned questions.
-
-    Attributes:
-        embedder: Fingerprint of the embedder; ``""`` without vectors.
-        vectors: Unit vectors of shape ``(dimensions,)``, by question as `fold_query` returns it.
-    """
+    """Unit vectors of learned questions, by question as `fold_query` returns it."""
 
     embedder: str
     vectors: Mapping[str, NDArray[np.float32]]
 
 
 def learned(transaction: Transaction, kb_id: str) -> dict[str, tuple[int, ...]]:
-    """The questions that are learned, as `fold_query` gives them, and ``seq`` of their chunks.
+    """Return learned questions, as `fold_query` returns them, with the ``seq`` of their chunks.
 
-    Of each rater the last rating of a chunk for a question counts, and the average of all has to be
-    4 or better. Chunks that are gone are left out, and come back with them.
+    The last rating of each rater for a chunk counts; their average must be at least 4.
     """
     given = rating_log.chunk_scores(transaction, kb_id)
     if not any(rating.score >= MIN_SCORE for rating in given):

@@ -372,12 +372,7 @@ _rows = knowledge_schema.annotations
 
 
 class NamedSubject(NamedTuple):
-    """A subject by one of its names.
-
-    Attributes:
-        kind: Role of the subject.
-        root: Id of the subject's main name; its own if it is that.
-    """
+    """A subject by one of its names; `root` is the id of its main name."""
 
     id: str
     kind: SubjectKind

@@ -1,8 +1,7 @@
-"""Relations between targets, with their evidence. Functions of a transaction.
+"""Relations between targets, with their evidence.
 
-A weight is ``s / (1 + s)``, s being the sum over its evidence: more evidence, more weight, below 1.
-That of a relation which a person made or changed is what the person says. A deleted one keeps its
-row, so that no rebuild brings it back.
+The weight is ``s / (1 + s)``, where s is the sum over the evidence, or what a person set. A deleted
+relation keeps its row, so that no rebuild restores it.
 """
 
 from __future__ import annotations
@@ -123,8 +122,8 @@ def edges(
 ) -> list[Edge]:
     """List relations of a graph, or those at some targets.
 
-    Ends that are other names of an entity stand as that entity; of relations that become one so,
-    the strongest counts. Those whose ends are not there are left out.
+    Ends that are other names of an entity become that entity; of equal relations the strongest
+    counts.
     """
     query = sa.select(*_EDGE).where(relations.c.deleted_at.is_(None))
     if at is not None:

@@ -1,8 +1,4 @@
-"""A log of removed chunks. Functions of the caller's transaction.
-
-Functions of the caller's transaction. Entries are numbered; the oldest are forgotten in time, and
-what is left begins with one that says so.
-"""
+"""A numbered log of removed chunks. The oldest entries are dropped in time."""
 
 from __future__ import annotations
 
@@ -20,11 +16,7 @@ _KEPT = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """Chunks removed since a moment.
-
-    Attributes:
-        seqs: ``chunks.seq`` of removed chunks.
-    """
+    """Chunks removed since a moment, by ``chunks.seq``."""
 
     seqs: frozenset[int]
     last: int

@@ -1,8 +1,7 @@
-"""Restore the rows of a bundle, in one transaction of the caller's.
+"""Restore the rows of a bundle, in one transaction.
 
-A knowledge base that is not there comes as it is, with all its ids. Of one that is there, documents
-that it lacks come, and ratings that it lacks; what it has, and what was deleted from it by hand,
-stays as it is. So storing the same rows twice changes nothing.
+A new knowledge base keeps all its ids. An existing one gets documents and ratings that it lacks;
+what it has, and what people deleted from it, stays. Restoring twice changes nothing.
 """
 
 from __future__ import annotations

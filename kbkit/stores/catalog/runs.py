@@ -23,11 +23,7 @@ from kbkit.stores.catalog.schema import documents, pages, runs, sources
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A source of a knowledge base.
-
-    Attributes:
-        name: Name of a local place in URIs; ``""`` for the base folder and other sources.
-    """
+    """A source of a knowledge base; `name` is that of a local place in URIs, or ``""``."""
 
     id: str
     kb_id: str

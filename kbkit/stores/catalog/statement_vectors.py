@@ -30,11 +30,7 @@ EMBED_HASH = sa.func.coalesce(
 
 
 class Source(NamedTuple):
-    """Text that a chunk's vector was made of, and the texts it may be made of.
-
-    Attributes:
-        text: Name in a recipe; ``""`` if annotations changed since.
-    """
+    """Text of a chunk's vector, and the choice; ``""`` if annotations changed since."""
 
     id: str
     text: str

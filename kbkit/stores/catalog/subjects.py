@@ -25,11 +25,7 @@ from kbkit.text.subject_keys import subject_key
 
 
 class SubjectName(NamedTuple):
-    """A name of a subject.
-
-    Attributes:
-        kind: Role of the subject.
-    """
+    """A name of a subject."""
 
     kind: SubjectKind
     key: str
@@ -150,10 +146,9 @@ def listed(
 def beside(
     transaction: Transaction, seqs: Collection[int], *, without: Collection[str], limit: int
 ) -> list[str]:
-    """Ids of entities that some chunks name oftener than others do, the most telling first.
+    """Return ids of entities that some chunks mention more than others do, best first.
 
-    By ``n / sqrt(N)``, where so many of the chunks name an entity, and so many of all: what all
-    chunks name tells nothing.
+    The score is ``n / sqrt(N)``: n of the chunks, N of all chunks mention the entity.
     """
     table = annotation_subjects.c
     here: Counter[str] = Counter()
@@ -234,11 +229,10 @@ _FEW = 20
 def related(
     transaction: Transaction, kb_id: str, chunk_id: str, limit: int
 ) -> list[tuple[int, float, tuple[str, ...]]]:
-    """The chunks of a knowledge base that share the rarest subjects with one of them.
+    """Return the chunks of a knowledge base that share the rarest subjects with one of them.
 
-    The score is the sum of ``ln(N / n)`` over the subjects that both speak of, N being the number
-    of chunks, n that of those that speak of the subject; chunks of one document share their
-    subjects anyway and count half.
+    The score is the sum of ``ln(N / n)`` over shared subjects: N chunks in all, n with the subject.
+    Chunks of the same document count half.
     """
     table = annotation_subjects.c
     here = transaction.execute(

@@ -1,8 +1,7 @@
 """The trash: deleted items until it is emptied.
 
-A deleted document is a row of a table of its own: nothing that reads documents comes across it. A
-deleted knowledge base keeps its rows under a name that no other can have. Functions of the caller's
-transaction.
+Deleted documents move to a table of their own. A deleted knowledge base keeps its rows under a name
+that no other can have.
 """
 
 from __future__ import annotations
@@ -45,10 +44,9 @@ _KEPT = (
 
 @dataclass(frozen=True, slots=True)
 class TrashedDocument:
-    """A deleted document with all that bringing it back takes.
+    """A deleted document, with all that is needed to restore it under its id.
 
     Attributes:
-        id: Its id, which it keeps, so that its ratings are found again.
         document: The document; without content if the trash was emptied.
     """
 
@@ -195,8 +193,7 @@ def undelete_knowledge_base(transaction: Transaction, name: str, to: str) -> Kno
 def empty(transaction: Transaction) -> tuple[int, list[str]]:
     """Empty the trash.
 
-    Of a document whose source is still read, its place stays, so that the source does not bring it
-    back; its text goes.
+    Documents of active sources stay listed without text, so that they do not return.
     """
     gone = [kb.id for kb in knowledge_bases_in_trash(transaction)]
     for kb_id in gone:

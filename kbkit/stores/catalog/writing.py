@@ -1,7 +1,6 @@
-"""Write documents and their chunks. Functions of the caller's transaction.
+"""Write documents and their chunks.
 
-A document is replaced as a whole: its row, its chunks, their terms, vectors and outbox entries
-change together or not at all.
+A document, its chunks, terms, vectors and outbox entries change together.
 """
 
 from __future__ import annotations
@@ -31,11 +30,7 @@ from kbkit.stores.catalog.schema import chunks, documents
 
 @dataclass(frozen=True, slots=True)
 class NewDocument:
-    """A document that is to be stored.
-
-    Attributes:
-        labels: Labels by a person; its type and tags include them.
-    """
+    """A document to store; `labels` by a person are part of its type and tags."""
 
     document: Document
     chunks: Sequence[NewChunk]
@@ -195,11 +190,7 @@ def _values(kb_id: str, new: NewDocument) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A document was looked at: it is as it was, or could not be read.
-
-    Attributes:
-        fetched_at: Time of the check; ``None`` keeps the old one.
-    """
+    """A check of a document that is unchanged or unreadable; ``None`` keeps the old time."""
 
     document_id: str
     state: DocumentState
@@ -233,11 +224,7 @@ def touch_documents(
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Description of a stored document.
-
-    Attributes:
-        content_hash: Content hash of the document when read.
-    """
+    """Description of a stored document; `content_hash` is that of the text it describes."""
 
     content_hash: str
     line: str

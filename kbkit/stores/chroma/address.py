@@ -17,10 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,126}[A-Za-z0-9]")
 class ChromaAddress:
     """Address of a Chroma server; its text omits the token.
 
-    Attributes:
-        tenant: Tenant; empty for the server's default.
-        database: Database; empty for the tenant's default.
-        token: Sent with each request; empty for none.
+    Empty fields mean the server's defaults.
     """
 
     url: str

@@ -1,7 +1,6 @@
 """A connection to a Chroma server, with timeouts.
 
-``chromadb.HttpClient`` has no timeouts and leaks memory. So the object to which it passes all calls
-is used directly.
+``chromadb.HttpClient`` has none and leaks memory, so this uses the object below it.
 """
 
 from __future__ import annotations

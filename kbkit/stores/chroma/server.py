@@ -1,7 +1,6 @@
 """Vectors on a Chroma server or in Chroma Cloud.
 
-All who use the server see what others wrote. A server that does not answer is distinguished from a
-collection that is not as it should be: the first comes back with all that it held, the second is
+A server that does not answer keeps its collections. A collection that is not as it should be is
 rebuilt from the catalog.
 """
 

@@ -1,7 +1,6 @@
 """Vectors in a folder of Chroma.
 
-Chroma's persistent client is made for one process: what it opened knows nothing of what others
-write afterwards, until it is opened afresh.
+Chroma's persistent client is made for one process: to see what others wrote, open it again.
 """
 
 from __future__ import annotations
@@ -38,11 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 class ChromaStore(ChromaCollections):
-    """A `kbkit.stores.vector_store.VectorStore` in a folder.
-
-    chromadb itself shares one system for each folder and process, so there is one of these for
-    each folder: `ChromaStore.of` gives it.
-    """
+    """A `kbkit.stores.vector_store.VectorStore` in a folder; see `ChromaStore.of`."""
 
     suffix = ""
 
@@ -73,12 +68,11 @@ class ChromaStore(ChromaCollections):
         self._collections.clear()
 
     def reopen(self) -> None:
-        """Open the client afresh.
+        """Open the client again.
 
-        Chroma's native code would end the process for a file that is damaged, so files are compared
-        with their checksums first. Collections that are not as they were left are dropped, since
-        all of them are derived from the catalog; a folder is emptied where that is not all, or
-        where it cannot be opened.
+        Damaged files would end the process in Chroma's native code, so their checksums are compared
+        first. Changed collections are dropped, or the folder is emptied; the catalog has all that
+        is in them.
         """
         with suppress(WorkspaceError):  # it failed, which is why it is opened afresh
             self.close()

@@ -34,12 +34,11 @@ _DRIVER = "postgresql+psycopg"
 class PostgresDatabase:
     """The catalog in a schema of a server: a `kbkit.stores.catalog.database.Database`.
 
-    Reads see one consistent state (repeatable read); writes are serialised over all processes of
-    all machines by an advisory lock.
+    Reads see one consistent state (repeatable read). An advisory lock serialises writes of all
+    machines.
 
     Attributes:
-        address: Its address without the password, as another process can open it that gets the
-            password otherwise.
+        address: Its address without the password.
     """
 
     def __init__(self, url: str, *, to_fill: bool = False) -> None:
@@ -135,11 +134,7 @@ class PostgresDatabase:
         self._engine.dispose()
 
     def changes(self) -> int:
-        """A number that is another one as soon as anybody has committed anything.
-
-        It takes one round trip. Every transaction that wrote something counts one up, so that the
-        number is seen exactly when what was written is.
-        """
+        """Return a number that differs after every commit, in one round trip."""
         with explained(self._place), self._watching:
             if self._watcher is not None:
                 try:

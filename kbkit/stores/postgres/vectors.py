@@ -1,8 +1,4 @@
-"""Vectors in PostgreSQL with pgvector: a table for each collection, with an HNSW index.
-
-They are kept in 16 bits a number, as the catalog keeps them, so nothing of them is lost. What
-others than kbkit read beside a vector stands in the catalog's own tables.
-"""
+"""Vectors in PostgreSQL with pgvector: a table for each collection, with an HNSW index."""
 
 from __future__ import annotations
 

@@ -30,15 +30,14 @@ class ChunkTable:
     """The chunks of a knowledge base in order of ``seq``, without their words and vectors.
 
     Attributes:
-        version: ``knowledge_bases.version`` that it shows.
+        version: Its ``knowledge_bases.version``.
         seqs: ``chunks.seq``, shape ``(n,)``, ascending.
-        owners: Which of `document_ids` each chunk is part of, shape ``(n,)``.
+        owners: Index into `document_ids` for each chunk, shape ``(n,)``.
         lengths: Number of terms of each chunk, shape ``(n,)``.
         average_length: Mean of `lengths`.
-        cards_version: ``knowledge_bases.cards_version`` that it shows.
+        cards_version: Its ``knowledge_bases.cards_version``.
         card_embedder: Fingerprint of the summaries' embedder; ``""`` without.
-        card_vectors: Unit vectors of summaries, zeros if missing, shape ``(len(document_ids),
-            dimensions)``.
+        card_vectors: Unit vectors, zeros if missing, shape ``(len(document_ids), dimensions)``.
         kept: Cache of searches.
     """
 
@@ -175,10 +174,10 @@ def _crc(file: BinaryIO, most: int = sys.maxsize) -> int:
 
 
 def read_arrays(path: Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
-    """Read arrays that `write_arrays` wrote.
+    """Map arrays that `write_arrays` wrote into memory.
 
-    The file is mapped rather than read, so that only the pages a search touches are, and several
-    processes share them. It begins with the length of a JSON header, 8 bytes little endian.
+    Processes share the pages that searches touch. The file begins with the length of a JSON header,
+    8 bytes little endian.
     """
     _check_once(path)
     data = np.memmap(path, np.uint8, "r")

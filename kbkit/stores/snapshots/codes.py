@@ -1,10 +1,9 @@
 """Quantized vectors, two bits a number, to scan a million in milliseconds.
 
-Each two neighbouring numbers of a vector are rounded to one of sixteen pairs (product quantisation:
-Jégou, Douze and Schmid, 2011), which faiss scans in registers (André, Kermarrec and Le Scouarnec,
-2015). What it finds near is only where to look: callers score it again by the vectors
-themselves. Codes lie in a file beside the segment's, which is made of the vectors again where it is
-missing. Without faiss there are none, and Chroma answers.
+Pairs of neighbouring numbers are rounded to one of sixteen (product quantisation: Jégou, Douze and
+Schmid, 2011), which faiss scans in registers (André, Kermarrec and Le Scouarnec, 2015). Callers
+score the candidates again by the vectors. Codes lie in a file beside the segment's and are rebuilt
+if missing. Without faiss Chroma answers.
 """
 
 from __future__ import annotations
@@ -69,9 +68,7 @@ class VectorCodes:
 
 
 class JoinedCodes:
-    """Codes of several parts, scanned as one.
-
-    One after the other, each scan would have to wait for Python before the next can begin.
+    """Codes of several parts, scanned as one, so that no scan waits for Python.
 
     Attributes:
         firsts: First row of each part, and the total.

@@ -30,8 +30,8 @@ _COMPARED = 10
 def related(transaction: Transaction, kb_id: str, snapshot: Snapshot, *, after: int = 0) -> bool:
     """Whether a snapshot belongs to this catalog's history.
 
-    A catalog that was restored from a copy counts on from there, and gives versions and ``seq``
-    again that a snapshot has seen; its last chunks tell.
+    A catalog restored from a copy gives versions and ``seq`` again; the last chunks show the
+    difference.
     """
     if not len(snapshot):
         return True

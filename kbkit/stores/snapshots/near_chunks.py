@@ -78,11 +78,11 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class NearCards:
-    """The cards of a snapshot's documents, as they are now.
+    """The current cards of a snapshot's documents.
 
     Attributes:
         parts: Vectors in order of arrival; later ones replace earlier ones.
-        holders: Which part has the card of each document; -1 for one without a card.
+        holders: Part with the card of each document; -1 without a card.
     """
 
     parts: tuple[CardVectors, ...]

@@ -1,8 +1,7 @@
 """Files of a knowledge base's segments, and their list.
 
-A segment's file is written once, under a name of its own. The list is replaced as a whole, so
-readers have the one before or the one after, and half-written files are in none.
-Files that no list names go later, since another process may be about to list them.
+A segment's file is written once, under a new name. The list is replaced as a whole, so readers see
+no half-written file. Files that no list names are removed later.
 """
 
 from __future__ import annotations

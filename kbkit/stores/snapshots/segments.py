@@ -1,10 +1,11 @@
-"""A segmented snapshot: a change costs what it changes.
+"""A segmented snapshot: a change costs as much as it changes.
 
-Chunks keep their ``seq`` for life, and later ones have greater ones. So chunks that came together
-are a segment, a snapshot of their own that never changes, with the rows of it that have gone since
-noted beside it; a version of a knowledge base is some segments in order of ``seq``, read as if they
-were one. Small ones are merged in time (`kbkit.stores.snapshots.making`). What goes back to
-O'Neil, Cheng, Gawlick and O'Neil, "The Log-Structured Merge-Tree" (1996), Lucene does likewise.
+Chunks keep their ``seq``, and later ones have greater ones. Chunks that came together form a
+segment that never changes; its removed rows are listed beside it. A version of a knowledge base is
+a list of segments in order of ``seq``. Small segments are merged in time
+(`kbkit.stores.snapshots.making`).
+
+Source: O'Neil, Cheng, Gawlick and O'Neil, "The Log-Structured Merge-Tree" (1996).
 """
 
 from __future__ import annotations
@@ -25,12 +26,7 @@ from kbkit.stores.snapshots.snapshot import Postings, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class CardVectors:
-    """Vectors of cards that came behind the segments which have their documents.
-
-    Attributes:
-        version: ``knowledge_bases.cards_version`` that they show.
-        coded: File of quantized vectors; ``None`` without one.
-    """
+    """Vectors of cards that came after their segments; `coded` is a file of codes."""
 
     version: int
     embedder: str
@@ -56,12 +52,7 @@ NO_ROWS: Rows = np.zeros(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Chunks that came one after the other, as a snapshot of their own.
-
-    Attributes:
-        snapshot: The chunks when it was made.
-        file: Name of its file; ``""`` without one.
-    """
+    """Chunks that came together; `file` is ``""`` if they are in memory only."""
 
     snapshot: Snapshot
     file: str = ""
@@ -148,13 +139,12 @@ class SegmentedSnapshot(ChunkTable):
 
     Attributes:
         segments: Segments by ``seq``.
-        removed: Last known entry of the log of removed chunks.
-        numbers: Numbers of documents: positions in `document_ids`.
-        cards: Vectors of later summaries, the older first.
-        places: For each segment, the rows of its chunks, -1 for removed ones; ``None`` if none were
-            removed.
+        removed: Last entry read of the log of removed chunks.
+        numbers: Positions in `document_ids`.
+        cards: Vectors of later summaries, oldest first.
+        places: Rows of each segment's chunks, -1 if removed; ``None`` if none were removed.
         firsts: First row of each segment, and the total.
-        latest: The last segment that has each document, whose title counts.
+        latest: Last segment of each document, whose title counts.
     """
 
     segments: tuple[Segment, ...]

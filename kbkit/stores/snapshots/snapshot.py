@@ -28,11 +28,7 @@ _MAX_SOUGHT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Lists of numbers, each without repetitions, laid end to end.
-
-    Attributes:
-        starts: Offsets; one more than lists.
-    """
+    """Lists of distinct numbers, end to end; `starts` has one offset more than there are lists."""
 
     starts: NDArray[np.int64]
     values: NDArray[np.int32]
@@ -107,11 +103,11 @@ class Snapshot(ChunkTable):
         ids: ``chunks.id`` of all chunks.
         headings: Index into `heading_texts` for each chunk, shape ``(n,)``.
         vectors: Unit vectors, shape ``(n, dimensions)``.
-        heading_texts: Heading paths without the documents' titles, each on one line.
-        title_terms: Which of `terms` each title has.
-        heading_terms: Which of `terms` each heading text has.
+        heading_texts: Heading paths without titles, each on one line.
+        title_terms: Indexes into `terms` for each title.
+        heading_terms: Indexes into `terms` for each heading text.
         starts: Offsets of postings; one more than `terms`.
-        rows: The chunk of each posting, ascending within a term.
+        rows: Chunk of each posting, ascending within a term.
     """
 
     ids: Sequence[str]

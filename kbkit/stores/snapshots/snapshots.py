@@ -1,8 +1,7 @@
 """Snapshots in memory, and their updates.
 
-The catalog is the truth and FTS5 and Chroma can answer by themselves; a snapshot answers in less
-time. It serves only searches of its own version of the catalog, so it is never behind. It
-consists of segments in mapped files: a change adds a small one, which other processes map.
+A snapshot answers faster than FTS5 and Chroma do. It serves only searches of its own version of the
+catalog, so it is never behind.
 """
 
 from __future__ import annotations
@@ -128,10 +127,9 @@ class Snapshots:
         self._files = SegmentFiles(self.folder)
 
     def get(self, row: KnowledgeBaseRow) -> SegmentedSnapshot | None:
-        """The snapshot of that very version, from memory or disk; ``None`` where none is.
+        """Return the snapshot of this version, from memory or disk; ``None`` if there is none.
 
-        Where little has changed, it is brought level while the search waits, once for all threads;
-        that takes milliseconds.
+        After small changes it is updated while the search waits, which takes milliseconds.
         """
         held = self._held.get(row.id)
         if held is not None and _is_of(held, row):
@@ -323,8 +321,7 @@ _PAUSE = 9
 class Warmer:
     """Makes snapshots and opens collections in the background, one at a time.
 
-    While documents keep coming in, a snapshot is old as soon as it is made; making the next one
-    waits, so that it takes no more than a tenth of the time.
+    While documents keep coming, this takes at most a tenth of the time.
     """
 
     snapshots: Snapshots
@@ -335,10 +332,9 @@ class Warmer:
     _mutex: threading.Lock = field(default_factory=threading.Lock)
 
     def searched(self, kb_id: str, *, ready: bool, worn: bool = False) -> None:
-        """Note a search; the second one that found something not ready has it made ready.
+        """Record a search; the second one that finds something missing starts its preparation.
 
-        The first one does where the snapshot on disk cannot be used, as after kbkit was upgraded:
-        else each process that searches once would do without.
+        The first one does if the snapshot on disk cannot be used, as after an upgrade.
         """
         if ready and not worn:
             return

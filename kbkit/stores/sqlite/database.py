@@ -177,11 +177,7 @@ class SqliteDatabase:
         self._engine.dispose()
 
     def changes(self) -> int:
-        """A number that is another one as soon as anybody has committed anything.
-
-        It takes microseconds, where a transaction takes a good part of what a search does. Only
-        numbers that the same process got compare.
-        """
+        """Return a number that differs after every commit by any process, in microseconds."""
         with explained(self.path), self._watching:
             if self._watcher is None:
                 self._watcher = sqlite3.connect(

@@ -1,7 +1,6 @@
 """Transactions and fast rows of SQLite.
 
-SQLAlchemy's types take longer than all the rest of what a search does at its end; so rows that many
-searches or many documents need are read by sqlite3 itself.
+Frequent rows are read by sqlite3 itself, because SQLAlchemy's types take longer than the rest.
 """
 
 from __future__ import annotations
