@@ -190,7 +190,6 @@ class ClusterWorkers:
         return became
 
     def _reason(self, known: _Known | None) -> str:
-        """Return why a worker cannot work now."""
         if known is None:
             return _NO_ANSWER
         if not known.fault and time.monotonic() - known.since > _SILENT:
@@ -341,7 +340,6 @@ class DaskEngine:
                     each.close(timeout=5)
 
     def _send(self, asked: _Asked) -> None:
-        """Send a task to any suitable worker; the caller holds the lock."""
         assert self._client is not None
         before, asked.sent = asked.sent, None
         asked.places = self._workers.fit if self._workers.unfit else frozenset()

@@ -22,8 +22,6 @@ _MAX = 2_000
 
 
 class _Plain(logging.Formatter):
-    """A line a record, for a person."""
-
     def format(self, record: logging.LogRecord) -> str:
         message = record.getMessage()
         if record.exc_info and record.exc_info[1] is not None:
@@ -47,8 +45,6 @@ class _Json(logging.Formatter):
 
 
 class _Handler(logging.StreamHandler[Any]):
-    """Writes to the current standard error."""
-
     def __init__(self) -> None:
         logging.Handler.__init__(self)
 

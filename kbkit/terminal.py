@@ -31,8 +31,6 @@ _PIPED_WIDTH = 10_000
 
 
 class _Verbosity:
-    """Verbosity: -1 errors only, 0 results, 1 every step."""
-
     level = 0
 
 

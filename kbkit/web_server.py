@@ -32,8 +32,6 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(SimpleHTTPRequestHandler):
-    """Serves files, says nothing, and lists no folders."""
-
     protocol_version = "HTTP/1.1"
 
     def __init__(

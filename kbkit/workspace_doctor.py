@@ -61,7 +61,6 @@ class Doctor:
         remedy: str = _REPAIR,
         mend: Callable[[], object] | None = None,
     ) -> bool:
-        """Record defects, and repair them if asked for; return whether there were none."""
         found = list(problems)
         mended = False
         if found and self.repair and mend is not None:
@@ -108,7 +107,6 @@ class Doctor:
             inspection.index_words_anew(transaction, row)
 
     def _servers(self) -> None:
-        """Check jobs and tokens of servers; only people remove tokens."""
         with self.stores.database.read() as transaction:
             names = inspection.known_names(transaction)
             jobs = list(inspection.odd_jobs(transaction, names))

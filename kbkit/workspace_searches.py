@@ -223,7 +223,6 @@ class WorkspaceSearches(ABC):
         return {name: handle_of(self[name]).retriever for name in names}
 
     def _named(self, kbs: Sequence[str] | None) -> Sequence[str]:
-        """Return the named knowledge bases, each once; all by default."""
         if kbs is None:
             return tuple(self)
         if not kbs:

@@ -180,7 +180,6 @@ class Tokens:
         return Caller(info.name, Scope(info.scope).implied, info.kbs)
 
     def _looked_up(self, token: str, digest: bytes) -> TokenInfo:
-        """Return the stored facts of a token."""
         if TOKEN.fullmatch(token):
             id_ = token.removeprefix(PREFIX).partition("_")[0]
             with self._database.read() as transaction:

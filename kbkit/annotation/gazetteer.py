@@ -312,8 +312,6 @@ def _begins_sentence(text: str, start: int) -> bool:
 
 
 class _GroupOf:
-    """Names of one normal form."""
-
     def __init__(self, names: list[GivenName]) -> None:
         best = max(names, key=lambda one: (one.defines, one.documents, one.confirmed, one.name))
         self.key = subject_key(SubjectKind.ENTITY, best.name)

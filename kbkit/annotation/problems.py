@@ -316,7 +316,6 @@ def _anchored(text: str, mentions: Sequence[Mention]) -> str:
 
 
 def _distinct(mentions: Sequence[Mention], first: str = "") -> tuple[str, ...]:
-    """Return the names in a text, each once; an anchor's name stands for its end."""
     names = dict.fromkeys(mention.name for mention in mentions)
     if first:
         last = _LAST.split(first)[-1]

@@ -96,7 +96,6 @@ def _own(kbs: Sequence[str]) -> list[str]:
 
 
 def _locked_folders(locks: ExitStack, stores: Stores) -> dict[str, FileStore]:
-    """Lock the folders beside the catalog."""
     stores.require_home()
     found: dict[str, FileStore] = {}
     for name, store in stores_of_files(stores).items():

@@ -181,7 +181,6 @@ class BundleReader:
             raise self._bad(f"{MANIFEST}: is none") from None
 
     def _check_members(self) -> None:
-        """Check that the members are exactly those of the manifest."""
         there = self._about.keys() - {MANIFEST, SIGNATURE}
         if missing := self.manifest.members.keys() - there:
             raise self._bad(f"lacks {ascii(min(missing))[:100]}")

@@ -227,7 +227,6 @@ def restore_bundle(
 
 
 def _check(bundle: BundleReader, name: str, trust: bool) -> None:
-    """Check that a bundle's knowledge bases may be stored."""
     manifest = bundle.manifest
     if manifest.revision > bundled.REVISION:
         raise BundleError(

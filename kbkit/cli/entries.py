@@ -410,7 +410,6 @@ def _said(
 
 
 def _ask(was: Mapping[str, str], said: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Ask for a title and other missing values."""
 
     def ask(label: str, key: str, default: str = "") -> str:
         known = was.get(key, default)

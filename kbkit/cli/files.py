@@ -194,7 +194,6 @@ def sync(context: typer.Context, as_json: AsJson = False) -> None:
 
 
 def _given(text: str | None) -> str:
-    """Return the given text, or standard input."""
     if text is not None:
         return text
     try:

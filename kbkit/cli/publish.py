@@ -265,7 +265,6 @@ def watch(
 
 @contextmanager
 def _watching_files(name: str, synced: SyncedFolder) -> Iterator[None]:
-    """Index changes of files or entries within the block."""
     from kbkit.watching import watch_files
 
     def tell(report: SyncReport) -> None:
@@ -333,7 +332,6 @@ def panel(
 def _built(
     workspace: Workspace, target: str, on_progress: OnProgress | None, *, trust: bool
 ) -> KnowledgeBase:
-    """Return a knowledge base by name, or that of a recipe, built if needed."""
     from kbkit.builder import build as build_recipe
     from kbkit.recipes import load_recipe
     from kbkit.recipes.schema import SLUG

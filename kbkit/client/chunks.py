@@ -277,7 +277,6 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
 
     @call
     def _find(self, source: str) -> Request[SourceInfo]:
-        """Find a source by its id, a prefix of that, or its place."""
         return Request("GET", self._of(source), reads(SourceInfo))
 
     def _all(self) -> Request[Part[SourceInfo]]:

@@ -176,7 +176,6 @@ class AsyncFeedback(FeedbackCalls, Awaited):
 
 
 def _ground_truth(questions: Any) -> dict[str, Any]:
-    """Return golden questions or judgements as JSON; nothing means ratings."""
     if questions is None:
         return {}
     if hasattr(questions, "grades"):
@@ -200,7 +199,6 @@ def _ground_truth(questions: Any) -> dict[str, Any]:
 
 
 def _settings(given: Any) -> Any:
-    """Return ranking settings as JSON; a mode stays as it is."""
     return given.model_dump(mode="json") if isinstance(given, RetrievalSpec) else given
 
 

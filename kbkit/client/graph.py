@@ -349,7 +349,6 @@ def _several(named: str | Sequence[str] | None) -> list[str] | None:
 
 
 def _json(properties: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Properties as they can be sent."""
     if properties is None:
         return None
     if not isinstance(properties, Mapping):

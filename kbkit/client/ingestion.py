@@ -110,7 +110,6 @@ def _found(path: str, base: Path) -> tuple[Path, list[Path]]:
 
 
 def _walk(root: Path) -> Iterator[Path]:
-    """The files of a folder, by name; none that is hidden or lies elsewhere."""
     inside = root.resolve()
     for above, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -166,7 +165,6 @@ def _described(values: Mapping[str, Any]) -> AnySource:
 
 
 def _document(document: SourceDocument) -> dict[str, Any]:
-    """A document as JSON; a server takes no pictures with it."""
     values: dict[str, Any] = to_json(replace(document, images={}))
     return values
 
@@ -347,7 +345,6 @@ class IngestionCalls:
 def _sending(
     kb: str, source: Mapping[str, Any], files: Sequence[tuple[str, bytes]]
 ) -> Request[Any]:
-    """Sends files, which are read as a source."""
     form = [
         ("kb", (None, kb)),
         ("source", (None, json.dumps(source))),

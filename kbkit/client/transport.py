@@ -33,8 +33,6 @@ _OF_STATUS: dict[int, type[KbkitError]] = {
 
 
 class _Base:
-    """Prepares requests and reads responses for both transports."""
-
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
         self.url = _checked(url)
         self._timeout = timeout
@@ -69,7 +67,6 @@ class _Base:
     def _prepared(
         self, client: httpx.Client | httpx.AsyncClient, request: Request[Any]
     ) -> tuple[httpx.Request, Callable[[str | None], bool] | None, Sink | None]:
-        """Return a request with the sink of its response."""
         if request.into is not None:
             request.into.empty()  # of an attempt that was cut off
         return self._built(client, request), request.on_event, request.into
@@ -77,7 +74,6 @@ class _Base:
     def _wait(
         self, request: Request[Any], attempt: int, response: httpx.Response | None
     ) -> float | None:
-        """Return the seconds until a retry; ``None`` for no retry."""
         status = None if response is None else response.status_code
         # who is asked too often has done nothing yet
         again = status == 429 or (status in _REPEATED and request.may_repeat)
@@ -191,7 +187,6 @@ def goes_on(follow: Callable[[str | None], bool], line: str) -> bool:
 
 
 def _json(values: Any) -> bytes:
-    """Values as the body of a request."""
     try:
         return json.dumps(values, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:

@@ -64,8 +64,6 @@ def worked(
 
 
 class _Watch:
-    """Follows a job: called with each event, or ``None`` as a heartbeat."""
-
     def __init__(self, job: Job, on_progress: OnProgress | None, stop: Stop | None) -> None:
         self.job = job
         self.error: BaseException | None = None

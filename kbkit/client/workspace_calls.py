@@ -356,5 +356,4 @@ def _changing(
 
 
 def _dumped(spec: Any) -> Any:
-    """A part of a recipe as JSON; anything else as it is."""
     return spec.model_dump(mode="json") if hasattr(spec, "model_dump") else spec

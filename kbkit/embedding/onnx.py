@@ -267,7 +267,6 @@ def _check_vocabulary(files: _Files, tokens: int) -> None:
 
 @lru_cache(maxsize=4)
 def _session(model: Path, _version: tuple[int, int], integer: bool) -> Any:
-    """A session of a model; one a process for the same file, since it holds the weights."""
     try:
         import onnxruntime
     except ImportError as error:

@@ -123,7 +123,6 @@ def count_tokens(text: str) -> int:
 
 
 def _sum_into(row: Vector, tokens: NDArray[np.intp], vectors: _Table, slab: Matrix) -> None:
-    """Add the vectors of tokens to a row, as float32."""
     for start in range(0, len(tokens), _SLAB):
         part = tokens[start : start + _SLAB]
         taken = slab[: len(part)]

@@ -296,8 +296,6 @@ def fetch_model(
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """Selected files of a model: its ONNX file, its checksum, and the total size."""
-
     file: str
     sha256: str
     max_bytes: int

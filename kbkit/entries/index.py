@@ -117,7 +117,6 @@ class EntryIndex:
         on_progress: OnProgress | None,
         stop: Stop,
     ) -> EntrySyncReport:
-        """Store changes under a lock."""
         kb = self._knowledge_base()
         for slug, votes in given.items():
             self._write_votes(kb, slug, votes)
@@ -251,7 +250,6 @@ class EntryIndex:
         moved: Mapping[str, str],
         removed: Sequence[str],
     ) -> dict[str, str]:
-        """Return the id of each entry: its folder's, unless it is taken."""
         away = {*removed, *moved.values(), *read}
         taken = {each.id for slug, each in known.items() if slug not in away}
         found: dict[str, str] = {}
@@ -264,7 +262,6 @@ class EntryIndex:
 
 
 def _unread(slug: str, look: Look) -> EntryRecord:
-    """Return the record of an entry that could never be read."""
     at = _time(look.changed)
     return EntryRecord(
         slug=slug,

@@ -92,8 +92,6 @@ _read_once = lru_cache(maxsize=16)(_read)
 
 
 class _Reader:
-    """Builds values from events, and refuses bad ones before building them."""
-
     def __init__(self, events: Iterator[Any], as_texts: bool) -> None:
         self._events = events
         self._as_texts = as_texts

@@ -145,8 +145,6 @@ class CandidateCache:
 
 @dataclass(frozen=True, slots=True)
 class _QueryCandidates:
-    """Candidates of one query; see `CandidateCache`, which holds those of all."""
-
     columns: dict[str, Values]
     documents: Rows
     items: Rows

@@ -60,7 +60,6 @@ def missing_notes(missing: Sequence[MissingPage]) -> tuple[str, ...]:
 
 
 def _ends(uri: str) -> Iterable[str]:
-    """Return the suffixes of a URI, with and without fragment."""
     for text in {uri, uri.partition("#")[0]}:
         yield text.rstrip("/").replace(":", "/").rpartition("/")[2]
 
@@ -124,8 +123,6 @@ def to_ranking(query: EvaluationQuery, names: Sequence[str], unit: Unit) -> Rank
 
 @dataclass(frozen=True, slots=True)
 class _Configuration:
-    """A search configuration to measure."""
-
     mode: Mode
     retrieval: RetrievalSpec
     label: str

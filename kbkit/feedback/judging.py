@@ -337,7 +337,6 @@ class JudgingRound:
         return f"<JudgingRound of {len(self.queries)} queries by {self.rater}>"
 
     def _measured(self) -> dict[int, QueryResult | None]:
-        """Evaluate the current settings on each query; ``None`` without judgements."""
         with self._lock:
             given = {
                 index: list(self._ratings[fold_query(query)])

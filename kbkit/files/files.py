@@ -463,7 +463,6 @@ def empty_trash(files: Files) -> int:
 
 
 def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo:
-    """Return the facts of a path; outside files have the system's times."""
     about = item.about
     changed = about.st_mtime_ns
     made = min(created or getattr(about, "st_birthtime_ns", changed), changed)

@@ -218,7 +218,6 @@ class FileIndex:
         created: Mapping[str, int] | None,
         reader: FileParser,
     ) -> SyncReport:
-        """Index some files under a lock, then record that."""
         added, updated, removed = list[str](), list[str](), list[str]()
         skipped: list[Problem] = []
         paths = [*(item.path for item in part), *gone]
@@ -323,7 +322,6 @@ def _record(
 
 
 def _made(about: stat_result) -> int:
-    """Return a file's creation time, or else its modification time."""
     return int(getattr(about, "st_birthtime_ns", about.st_mtime_ns))
 
 

@@ -50,8 +50,6 @@ _DEFINES = 1_000  # a definition says more of a type than mentions do
 
 @dataclass(slots=True)
 class _State:
-    """State of a rebuild before texts are read."""
-
     places: list[ChunkPlace]
     mentions: dict[int, list[str]]
     names: dict[str, str]
@@ -260,7 +258,6 @@ def _define(state: _State) -> None:
 
 
 def _sections(places: Sequence[ChunkPlace]) -> list[list[int]]:
-    """The chunks of each section, in order."""
     sections: dict[tuple[str, tuple[str, ...]], list[int]] = {}
     for place in places:
         sections.setdefault((place.document_id, place.heading_path), []).append(place.seq)

@@ -222,7 +222,6 @@ def _containing(section: Section, owner: str, document: DocumentNames) -> Iterat
 
 
 def _above(name: str) -> str:
-    """Return the parent of a qualified name, or ``""``."""
     bare = name.partition("(")[0]
     if " " in bare or bare[:1] in "-./$%":
         return ""

@@ -30,8 +30,6 @@ _MEANT = 0.3
 
 
 class _Known(NamedTuple):
-    """An entity in the graph of one knowledge base."""
-
     kb: str
     graph: GraphTable
     row: int

@@ -235,8 +235,6 @@ def find_gaps(
 
 
 class _Finder:
-    """Data that several kinds of gaps share."""
-
     def __init__(self, transaction: Transaction, kb_ids: Sequence[str]) -> None:
         self._transaction = transaction
         self._kb_ids = kb_ids

@@ -136,7 +136,6 @@ class CardMaker:
         return self.model.fingerprint.startswith("static:")
 
     def _write(self, least: int) -> int:
-        """Write missing and outdated summary texts; return their number."""
         describe_missing(self.database, self.kb_id)
         written = 0
         while True:
@@ -188,7 +187,6 @@ class CardMaker:
         on_progress: OnProgress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> int:
-        """Embed and store texts; return their number."""
         keys, made = list(texts), 0
         while made < len(keys) and not stop():
             part = keys[made : made + _BATCH]

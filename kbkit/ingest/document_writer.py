@@ -42,8 +42,6 @@ _CHARACTERS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A document that is to be stored; `seen` is when it came."""
-
     source: SourceDocument
     origin: Origin
     seen: datetime
@@ -84,7 +82,6 @@ class DocumentWriter(Batch):
         return replace(source, metadata={**source.metadata, "images": names})
 
     def _write(self) -> None:
-        """Store all documents that wait, in one transaction."""
         pending, self._pending = self._pending, {}
         kb_id = self._destination.kb_id
         with self._destination.database.read() as transaction:
@@ -155,13 +152,11 @@ class DocumentWriter(Batch):
         return Prepared(same, new, before, cut, texts, vectors)
 
     def _keep(self, prepared: Prepared) -> bool:
-        """Store documents; ``False`` if they changed meanwhile."""
         return self._store([prepared])
 
     def _store(
         self, prepared: Sequence[Prepared], first: Callable[[Transaction], object] | None = None
     ) -> bool:
-        """Store documents in one transaction; ``False`` if they changed meanwhile."""
         try:
             with self._counters.timed("store"), self._destination.database.write() as transaction:
                 if first is not None:
@@ -174,7 +169,6 @@ class DocumentWriter(Batch):
         return True
 
     def _enter(self, transaction: Transaction, prepared: Prepared) -> ChunkChanges:
-        """Store documents in a transaction."""
         kb_id, embedder = self._destination.kb_id, self._destination.embedder
         same, new = prepared.same, prepared.new
         if prepared.cut:

@@ -29,8 +29,6 @@ Stop = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """State of a run over sources."""
-
     counters: RunCounters
     follower: IndexWriter
     on_progress: OnProgress | None
@@ -127,7 +125,6 @@ class Pipeline:
         return counters.report()
 
     def _take(self, handed: Iterable[SourceEvent], run: _Run, writer: DocumentWriter) -> None:
-        """Store documents that belong to no source."""
         counters = run.counters
         with writer as documents:
             for done, event in enumerate(handed, 1):
@@ -266,7 +263,6 @@ class Pipeline:
 
 
 def _closable(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:
-    """Iterate over events with a generator, which can always be closed."""
     yield from events
 
 

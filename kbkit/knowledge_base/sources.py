@@ -178,7 +178,6 @@ class Sources:
         return self[row.id]
 
     def _find(self, source: str) -> tuple[SourceInfo, SourceRow]:
-        """A source as it is shown, and as it is kept."""
         wanted = check_text("source", source)
         there = list(self)
         found = [one for one in there if wanted in (one.id, one.location, one.name)]

@@ -79,7 +79,6 @@ def _named(data: bytes, suffix: str) -> Image:
 
 
 def _svg(data: bytes) -> bytes | None:
-    """Return an SVG with drawing elements only."""
     parser = etree.XMLParser(
         resolve_entities=False,
         no_network=True,

@@ -67,8 +67,6 @@ def _check_depth(value: Any) -> None:
 
 
 class _Open:
-    """A list or mapping whose end has not come yet."""
-
     __slots__ = ("anchor", "has_key", "key", "merged", "size", "value")
 
     def __init__(self, value: Any, anchor: str | None) -> None:
@@ -81,8 +79,6 @@ class _Open:
 
 
 class _Builder:
-    """Builds one YAML document from events."""
-
     def __init__(self) -> None:
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._stack: list[_Open] = []

@@ -139,7 +139,6 @@ def _part(item: Any) -> _Part:
 
 
 def _place(part: _Part, base: Path) -> str:
-    """Return the identity of a part's document; ``""`` if only its text identifies it."""
     for value in _texts(part.metadata, _URLS):
         if value.startswith(("http://", "https://")):
             return value
@@ -177,7 +176,6 @@ def _joined(parts: Sequence[_Part]) -> str:
 
 
 def _label(metadata: Mapping[str, Any]) -> str:
-    """Return a part's page label; ``""`` without one."""
     keys = (*_PAGES, "source") if "total_pages" in metadata else _PAGES
     for key in keys:
         label = str(metadata.get(key) or "").strip()

@@ -121,7 +121,6 @@ class Copier:
         return digest
 
     def _there(self, table: sa.Table, coming: Iterator[Row]) -> Iterator[Row]:
-        """The rows of the source that the destination has already."""
         with self.destination.read() as filled:
             for known in copying.rows(filled, table):
                 row = next(coming, None)
@@ -159,7 +158,6 @@ class Copier:
 
 @contextmanager
 def _explained(table: sa.Table, place: str) -> Iterator[None]:
-    """Convert a database error about a row to a clear one."""
     try:
         yield
     except sa.exc.DBAPIError as error:

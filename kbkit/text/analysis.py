@@ -153,8 +153,6 @@ _WORD = re.compile(r"\w+")
 
 
 class _Memory(dict[str, tuple[str, ...]]):
-    """Remembers the terms of tokens, as many as a large site has different ones."""
-
     def __init__(self, terms_of: Callable[[str], tuple[str, ...]]) -> None:
         super().__init__()
         self._terms_of = terms_of

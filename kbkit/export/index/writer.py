@@ -196,7 +196,6 @@ def index_folder(directory: Path) -> Path:
 
 
 def _read_descriptor(top: Path) -> dict[str, Any]:
-    """Read the descriptor of the newest index; empty if there is none."""
     try:
         about: dict[str, Any] = json.loads((top / DESCRIPTOR).read_bytes())
         there = about["format"] == FORMAT and (top / about["folder"] / "core.js").is_file()
@@ -273,7 +272,6 @@ def _vector_shards(
     numbers: Integers,
     encode: Callable[[NDArray[np.int8]], str],
 ) -> Iterator[tuple[str, bytes]]:
-    """Iterate over the shards of vectors, one a cluster; `numbers` identify chunks or documents."""
     if vectors is None:
         return
     order = np.argsort(vectors.clusters, kind="stable")

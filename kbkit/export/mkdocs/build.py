@@ -229,7 +229,6 @@ def _state(project: Path) -> str:
 
 
 def _built_from(site: Path) -> str:
-    """Return the fingerprint of the last complete build; empty if there is none."""
     if not (site / "index.html").is_file() or not (site / MARKER).is_file():
         return ""
     return (site / MARKER).read_text(encoding="utf-8")

@@ -68,8 +68,6 @@ def guides_content(
 
 
 class _Section:
-    """An entry of MkDocs' search index, as plain text."""
-
     def __init__(self, entry: Mapping[str, Any]) -> None:
         self.page, _, self.anchor = str(entry["location"]).partition("#")
         self.title = _plain(str(entry["title"]))
@@ -86,7 +84,6 @@ def _cards(
     titles: Sequence[str],
     encoder: FittedEncoder,
 ) -> IndexedCards:
-    """Return a page's summary: title, first words and headings."""
     texts = []
     for number, title in enumerate(titles):
         held = [chunk for chunk, owner in zip(chunks, owners, strict=True) if owner == number]
@@ -99,7 +96,6 @@ def _cards(
 def _snapshot(
     chunks: Sequence[IndexedChunk], owners: Sequence[int], titles: Sequence[str], of: Analyzer
 ) -> tuple[Snapshot, FittedEncoder | None]:
-    """Return the chunks as arrays with their query encoder; ``None`` if the embedder is missing."""
     texts = [
         f"{titles[owner]}\n{chunk.heading}\n{chunk.text}"
         for owner, chunk in zip(owners, chunks, strict=True)

@@ -273,7 +273,6 @@ def _base(prefix: str) -> str:
 
 
 def _add_boot_script(output: str) -> str:
-    """A page with the script that runs before the theme's."""
     bundle = _BUNDLE.search(output)
     if bundle is None:
         return output

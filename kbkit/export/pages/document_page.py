@@ -111,7 +111,6 @@ def _byline(entry: Entry, outline: Outline, path: str) -> Iterator[str]:
 
 
 def _footer(entry: Entry, outline: Outline, links: LinkMap, path: str) -> str:
-    """Return related pages, and the previous and next page of the section."""
     near = [
         line
         for related in outline.facts.related.get(entry.id, ())

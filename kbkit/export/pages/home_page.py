@@ -60,7 +60,6 @@ def home_page(info: KnowledgeBaseInfo, outline: Outline) -> dict[str, str]:
 
 
 def _front_description(outline: Outline) -> str:
-    """Return the description on the source's own front page."""
     first = outline.root.items[:1]
     if first and isinstance(first[0], str) and introduces(first[0]):
         return outline.entries[first[0]].description
@@ -82,7 +81,6 @@ def _questions(outline: Outline) -> list[str]:
 
 
 def _sections(outline: Outline) -> list[str]:
-    """List the sections, which the style of the site draws as cards."""
     lines = []
     for section in outline.root.sections:
         link = relative(outline.page_of(section), HOME)
@@ -96,7 +94,6 @@ def _sections(outline: Outline) -> list[str]:
 
 
 def _changes(outline: Outline) -> list[str]:
-    """List changes since the first export."""
     lines = [
         f"- [{escape(outline.entries[uri].title)}]({relative(outline.paths[uri], HOME)}): "
         f"{revision.change} {revision.day}"
@@ -117,7 +114,6 @@ def _best(outline: Outline) -> list[str]:
 
 
 def _other_sections(outline: Outline) -> list[str]:
-    """List the site's other sections."""
     return [
         line
         for each in outline.facts.sections
@@ -126,7 +122,6 @@ def _other_sections(outline: Outline) -> list[str]:
 
 
 def _end(outline: Outline) -> list[str]:
-    """List further links."""
     documents = pluralize(len(outline.entries))
     day = max((source.day for source in outline.facts.sources), default="")
     documents += f", last refreshed {day}" if day else ""

@@ -284,7 +284,6 @@ def _common(folders: Sequence[Key]) -> Key:
 
 
 def _prune(section: Section, depth: int) -> None:
-    """Merge sections that are too small or deep, or have a single subsection."""
     kept: list[str | Section] = []
     for item in section.items:
         if isinstance(item, str):

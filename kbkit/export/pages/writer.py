@@ -164,7 +164,6 @@ def _export(
     images: ReadImage,
     on_progress: OnProgress | None,
 ) -> tuple[int, int, int, int]:
-    """Do the work of `export_pages`."""
     before = Manifest.read(directory)
     outline = make_outline(
         site.title or info.name, read_entries(documents, before), facts, before, directory
@@ -255,7 +254,6 @@ def _tee(documents: Iterable[Document], add: Callable[[Document], None]) -> Iter
 
 
 def _write(path: Path, content: str | bytes) -> bool:
-    """Write a page or a file unless it is there already."""
     data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     try:
         if path.read_bytes() == data:

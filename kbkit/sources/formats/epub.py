@@ -95,7 +95,6 @@ def _all(root: Any, name: str) -> list[Any]:
 
 
 def _license(book: Any) -> License:
-    """Return the license in the package document (``rights``, or a ``license`` link)."""
     license = License()
     for node in _all(book, "link"):
         if (node.get("rel") or "").lower().rpartition(":")[2] == "license":

@@ -158,7 +158,6 @@ def printed_headings(
 
 
 def _paragraphs(lines: Sequence[Line], body: float, spacing: float) -> Iterator[list[Line]]:
-    """Group lines into paragraphs; large letters have wider line spacing."""
     run: list[Line] = []
     for line in lines:
         large = line.height >= body * _LARGER and 0 < line.step <= spacing * line.height
@@ -274,7 +273,6 @@ def _read(document: Any, name: str) -> Part:
 
 
 def _license(document: Any) -> License:
-    """Return the license in the file's properties, standard ones or those of some writers."""
     found = License()
     for key in ("License", "Rights", "Copyright"):
         text = _CONTROL.sub("", document.get_metadata_value(key) or "")
@@ -315,7 +313,6 @@ def _lines_of(document: Any, index: int) -> list[Line]:
 
 
 def _drop_running(pages: list[list[Line]]) -> None:
-    """Remove running headers and footers from all pages but the first."""
     for place in (0, -1):
         seen: Counter[str] = Counter(_running(lines[place].text) for lines in pages if lines)
         kept: set[str] = set()

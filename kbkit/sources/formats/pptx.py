@@ -86,7 +86,6 @@ def _shapes(shapes: Any, depth: int) -> Iterator[Any]:
 
 
 def _text(shape: Any) -> list[str]:
-    """Return a text frame's paragraphs; those of a body placeholder are list items."""
     paragraphs = [
         (paragraph.level, one_line(paragraph.text.replace("\v", " ")))
         for paragraph in shape.text_frame.paragraphs

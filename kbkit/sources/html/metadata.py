@@ -108,7 +108,6 @@ def _opening_heading(region: Element, named: str) -> tuple[Element | None, str]:
 
 
 def _beneath(section: Element) -> str:
-    """Return a page's own description, under a heading such as "Name"; or ``""``."""
     first = section.getnext()
     text = normalized_text(first) if first is not None and first.tag == "p" else ""
     return text if len(text.split()) <= _TITLE_WORDS else ""
@@ -485,6 +484,5 @@ def _notice(line: str) -> str:
 
 
 def _joined(base: str, href: str) -> str:
-    """Resolve a page's link; ``""`` unless it is a web address."""
     url = joined(base, href.strip()[:4_000]) if href else ""
     return url if url.startswith(("http://", "https://")) else ""

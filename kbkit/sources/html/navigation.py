@@ -53,7 +53,6 @@ def _next(root: Element, base: str, own: str) -> str:
 
 
 def _breadcrumbs(root: Element, base: str, own: str) -> list[tuple[str, str]] | None:
-    """Return the breadcrumb links of a page; ``None`` if it has none."""
     for element in root.iter("nav", "div", "ul", "ol", "p"):
         names = {name.lower() for name in (*classes(element), element.get("id") or "")}
         names.add((element.get("aria-label") or "").lower())
@@ -142,7 +141,6 @@ def _label(item: Element, base: str) -> tuple[str, str] | None:
 
 
 def _caption(outer: Element) -> tuple[str, str] | None:
-    """Return the caption above a list, as themes of Sphinx write it."""
     before = outer.getprevious()
     if before is None or "caption" not in classes(before):
         return None

@@ -139,8 +139,6 @@ class Extraction:
 
 @dataclass(slots=True)
 class _Page:
-    """A page being read, and whether its vote was counted."""
-
     key: Any
     place: int
     url: str
@@ -152,8 +150,6 @@ class _Page:
 
 @dataclass(frozen=True, slots=True)
 class _Vote:
-    """A page's vote on the template of its site."""
-
     ballot: tuple[Region, ...]
     texts: frozenset[int]
     article: bool

@@ -178,7 +178,6 @@ class MarkdownWriter:
         return [quote("\n\n".join(inner))] if inner else []
 
     def _caption(self, element: Element) -> list[str]:
-        """Write the caption of a block; generators put whole blocks there."""
         if next(element.iterdescendants(*BLOCKS), None) is not None:
             return self._blocks(element)
         text = self._spans.line(element)
@@ -197,7 +196,6 @@ class MarkdownWriter:
         return [self._titled(text, level, place)]
 
     def _signature(self, element: Element) -> list[str]:
-        """Write a signature block with its anchor as a heading below the last one."""
         place = valid_anchor(self._own[element])
         text = self._spans.signature(element, place)
         level = self._sections.member(element)
@@ -376,7 +374,6 @@ class MarkdownWriter:
         return [quote("\n\n".join(title + inner))] if title + inner else []
 
     def _title(self, element: Element, named: Element) -> str:
-        """Write an admonition's title with its kind."""
         text = self._spans.line(named)
         if " " not in normalized_text(named):
             return text  # the name of its kind, in whatever language

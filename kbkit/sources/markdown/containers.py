@@ -347,7 +347,6 @@ class _Unfolding:
         return [*(caption(title) if kind not in _UNNAMED else []), *inner]
 
     def _component(self, component: Component, depth: int) -> list[str]:
-        """Write a component's content below its title."""
         inner = self.lines(component.body, depth + 1)
         if component.kind:
             return quoted(title_of(component.kind, component.title or None), inner)

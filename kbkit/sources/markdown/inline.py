@@ -215,15 +215,11 @@ def heading_titles(text: str) -> dict[str, str]:
 
 
 class _Names(NamedTuple):
-    """Footnote labels and anchors of a document."""
-
     notes: frozenset[str]
     targets: Mapping[str, str]
 
 
 class _LineWriter:
-    """Writes the lines of one document."""
-
     def __init__(self, notes: frozenset[str], components: bool, targets: Mapping[str, str]) -> None:
         self._names = _Names(notes, targets)
         self._components = components
@@ -272,7 +268,6 @@ class _LineWriter:
     def _piece(
         self, text: str, at: int, in_line: bool, depth: int, out: list[str]
     ) -> tuple[str, int]:
-        """Write the inline piece at a mark; return it with its end."""
         char = text[at]
         if char == "`":
             span = _SPAN.match(text, at) or _TICKS.match(text, at)
@@ -414,7 +409,6 @@ def _reference(found: re.Match[str], names: _Names) -> str | None:
 
 
 def _address(text: str, at: int, out: list[str]) -> tuple[str, int] | None:
-    """Write a bare web address as a link; return it with its end."""
     found = _ADDRESS.match(text, at)
     scheme = _ADDRESS_START.search("".join(out[-2:])) if found and out else None
     if found is None or scheme is None or text.rfind("[", 0, at) > text.rfind("]", 0, at):

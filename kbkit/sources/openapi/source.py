@@ -269,7 +269,6 @@ class Description:
         return lines
 
     def _endpoint_list(self, found: list[Operation]) -> str:
-        """List tags with their operations, then untagged ones and webhooks."""
         described_tags = {
             tag.text("name"): _value(tag, "description") for tag in self._root.get("tags").parts()
         }

@@ -93,7 +93,6 @@ class Introspection:
 
 
 def _resolve(path: str) -> Any:
-    """Return the object of a dotted path; imports nothing."""
     first, *rest = path.split(".")
     found = sys.modules.get(first)
     for i, name in enumerate(rest, 2):
@@ -138,7 +137,6 @@ def _members(
 
 
 def _names(holder: Any) -> list[str]:
-    """Return public names: a module's ``__all__``, or else its own names."""
     exports = getattr(holder, "__all__", None) if isinstance(holder, types.ModuleType) else None
     if exports is not None:
         return [name for name in exports if isinstance(name, str) and not name.startswith("_")]
@@ -150,7 +148,6 @@ def _names(holder: Any) -> list[str]:
 
 
 def _definer(holder: Any, name: str) -> Any:
-    """Return the base class that defines a name, or the module itself."""
     bases = holder.__mro__ if isinstance(holder, type) else ()
     return next((base for base in bases if name in vars(base)), holder)
 

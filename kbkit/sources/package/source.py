@@ -97,7 +97,6 @@ def _installed_from(found: metadata.Distribution) -> tuple[str, str]:
 
 
 def _license(found: metadata.Distribution) -> License:
-    """Return the license in the metadata: the expression (PEP 639), else the old field."""
     about = found.metadata
 
     def values(key: str) -> list[str]:

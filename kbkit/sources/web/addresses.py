@@ -226,8 +226,6 @@ class GuardedBackend(httpcore.NetworkBackend):
 
 
 class _GuardedStream(httpcore.NetworkStream):
-    """A stream whose reads obey the request's deadline and a request to stop."""
-
     def __init__(
         self, inner: httpcore.NetworkStream, stop: Callable[[], bool], deadline: Deadline
     ) -> None:

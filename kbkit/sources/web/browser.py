@@ -130,8 +130,6 @@ class Rendered:
 
 @dataclass(slots=True)
 class _Visit:
-    """A page while it is rendered."""
-
     url: str
     html: str
     fetch: Callable[[str, str], Resource]

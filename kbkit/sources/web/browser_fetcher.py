@@ -133,13 +133,11 @@ class BrowserFetcher:
     def _shell(
         self, url: str, check: Callable[[str], Response | None] | None, *, again: bool
     ) -> Response:
-        """Return the server's response for a page; routes share it."""
         with self._lock:
             known = self._kept.get(url) if again else None
         return known or self._keep(url, self._fetcher.get(url, check=check))
 
     def _resource(self, url: str, kind: str, own: str) -> Resource:
-        """The answer to a request of a page; called in threads."""
         url = urldefrag(url).url
         host = origin(url)
         if host != own and self._allow_private and kind not in ("script", "stylesheet"):

@@ -168,7 +168,6 @@ class CrawlRun:
             self._read_sitemaps()
 
     def _drain(self) -> Iterator[SourceEvent]:
-        """Work until nothing is left to ask for and to read."""
         while not self._stop():
             self._dispatch()
             event = self._next_event()

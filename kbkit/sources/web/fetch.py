@@ -272,7 +272,6 @@ class Fetcher:
     def _persistently(
         self, url: str, headers: dict[str, str], limit: int, truncate: bool, end: float
     ) -> tuple[Response, str]:
-        """Fetch one address with retries; return the response and the redirect target."""
         host = urlsplit(url).netloc
         for attempt in range(RETRIES + 1):
             silence = self._silence.get(host, 0.0)

@@ -114,7 +114,6 @@ class FirecrawlCrawler:
         return Firecrawl(api_key=key, api_url=url.rstrip("/"), timeout=timeout, max_retries=2)
 
     def _pages(self, client: Any, job: str) -> Iterator[Any]:
-        """The pages of a crawl, each once, until it is complete."""
         from firecrawl.v2.types import PaginationConfig
 
         one = PaginationConfig(auto_paginate=False)

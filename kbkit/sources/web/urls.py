@@ -102,7 +102,6 @@ def _escaped(text: str) -> str:
 
 
 def _without_dots(path: str) -> str:
-    """Remove dot segments (RFC 3986, section 5.2.4)."""
     if "/." not in path:
         return path
     kept: list[str] = []

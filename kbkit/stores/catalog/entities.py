@@ -304,7 +304,6 @@ def _put(transaction: Transaction, entity_id: str, made_by: str, **values: Any) 
 
 
 def _add_subject(transaction: Transaction, named: SubjectName, alias_of: str | None) -> None:
-    """Add a name; it must not belong to another entity."""
     row = transaction.execute(
         sa.select(subjects.c.alias_of).where(subjects.c.id == named.id)
     ).first()

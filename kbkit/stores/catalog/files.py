@@ -66,7 +66,6 @@ _COLUMNS = [files.c[name] for name in FileRecord._fields]
 
 
 def _below(column: sa.Column[str], path: str) -> sa.ColumnElement[bool]:
-    """Return the condition for a path and everything below it; all paths for the root."""
     if not path:
         return sa.true()
     # "0" follows "/": a range, which an index answers and no character in a name disturbs

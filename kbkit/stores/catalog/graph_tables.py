@@ -197,8 +197,6 @@ def name_chunks(transaction: Transaction, graph: GraphTable, rows: Collection[in
 
 
 class _Edge(NamedTuple):
-    """A relation between two entities, by their ids."""
-
     id: int
     source_id: str
     name: str
@@ -279,7 +277,6 @@ def _entity(row: Sequence[Any]) -> EntityRow:
 
 
 def _definitions(transaction: Transaction, kb_id: str) -> list[tuple[str, int]]:
-    """List entities with the ``seq`` of chunks that define them, in chunk order."""
     query = (
         sa.select(relations.c.source_id, relation_evidence.c.chunk_seq)
         .join(relation_evidence, relation_evidence.c.relation_id == relations.c.id)

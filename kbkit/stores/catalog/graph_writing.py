@@ -215,7 +215,6 @@ def put_entities(
 def _entity_changes(
     transaction: Transaction, kb_id: str, described: Described, ids: Sequence[str] | None = None
 ) -> tuple[list[str], list[str], list[str]]:
-    """Return new, changed and obsolete entities."""
     table = entities.c
     query = sa.select(table.subject_id, table.type, table.description, table.by_hand)
     used = sa.exists().where(annotation_subjects.c.subject_id == table.subject_id)

@@ -231,7 +231,6 @@ class _Kind(Enum):
 
 
 def _kind(error: BaseException) -> _Kind | None:
-    """Classify an error; ``None`` if it is not Chroma's."""
     # a panic of Chroma's Rust code is no Exception, since nobody is to catch it by chance
     if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
         return None

@@ -92,7 +92,6 @@ class TextSearchIndex:
 
 
 def _counted(terms: str) -> tuple[list[str], str | None]:
-    """Return the lexemes of a chunk, and as JSON the counts above one."""
     times = Counter(map(_lexeme, terms.split()))
     repeated = {lexeme: count for lexeme, count in times.items() if count > 1}
     return list(times), json.dumps(repeated) if repeated else None

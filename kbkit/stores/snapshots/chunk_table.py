@@ -188,7 +188,6 @@ def read_arrays(path: Path) -> tuple[dict[str, str], dict[str, NDArray[Any]]]:
 
 
 def _check_once(path: Path) -> None:
-    """`check` a file; a large one only if it changed since the last check."""
     found = path.stat()
     if found.st_size < _LARGE:
         check(path)

@@ -191,7 +191,6 @@ class Snapshots:
         return held
 
     def _hold(self, kb_id: str, found: SegmentedSnapshot) -> None:
-        """Keep the newest snapshot in memory; a transaction may see an older state."""
         held = self._held.get(kb_id)
         newer = held is None or (held.version, held.cards_version) <= (
             found.version,

@@ -129,7 +129,6 @@ class SqliteDatabase:
             raise
 
     def _back_up(self) -> None:
-        """Copy a catalog that an older kbkit made, before it is changed for good."""
         with self._connect() as connection:
             revision = revision_of(connection)
         if not revision or revision == HEAD:

@@ -227,7 +227,6 @@ class _Reading:
                 yield Heading(HEADINGS[element.tag], text, places, bool(own))
 
     def _anchors(self, heading: Element) -> tuple[frozenset[str], frozenset[str]]:
-        """Return a heading's own ids, and those of the section that it opens."""
         own = {heading.get("id")} | {one.get("id") or one.get("name") for one in heading.iter()}
         around: set[str | None] = set()
         node = heading
@@ -262,7 +261,6 @@ class _Reading:
                 yield element
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
-        """Iterate over the rows of data tables; layout tables have none."""
         for table in self._found.root.iter("table"):
             if table.get("role") in _FURNITURE_TABLES or next(table.iter("pre"), None) is not None:
                 continue

@@ -336,7 +336,6 @@ def _folded_lines(element: Element) -> str:
 
 
 def _copied(element: Element) -> list[str]:
-    """Return the texts of a code block; blocks inside it end a line."""
     pieces = [element.text or ""]
     for child in element:
         if child.tag == "br":
