@@ -164,7 +164,6 @@ def _heading_text(text: str, rewrite: Rewrite) -> str:
 
 
 def _disarm(text: str, rewrite: Rewrite) -> str:
-    """Disarm a stretch of text and rewrite its links; code spans stay as they are."""
     out: list[str] = []
     at = 0
     while found := _ACTIVE.search(text, at):

@@ -75,7 +75,6 @@ def _term(begin: Sequence[Token]) -> int:
 
 
 def _name(inline: Token, length: int) -> list[Token]:
-    """Move a term's tokens into an element of their own."""
     children = inline.children or []
     named = [child for child in children[:length] if not child.type.startswith("strong_")]
     rest = children[length:]

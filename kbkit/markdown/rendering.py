@@ -404,7 +404,6 @@ def _safe_href(href: str, resolve: ResolvePage) -> str | None:
 
 
 def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
-    """Give each heading an id and a permalink."""
     toc: list[TocEntry] = []
     stack: list[TocEntry] = []
     used: set[str] = set()

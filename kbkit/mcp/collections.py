@@ -215,7 +215,6 @@ def _created(
 
 
 def _collections(tools: Tools) -> list[str]:
-    """The collections that the caller may see."""
     if names := [info.name for info in tools.list() if _is_collection(info)]:
         return names
     raise NotFoundError(
@@ -241,7 +240,6 @@ def _own(tools: Tools, name: str) -> str:
 
 
 def _allowed(tools: Tools, name: str) -> str:
-    """The name of a collection that the caller may see."""
     found = tools.kbs(name) if name else None
     if not found:
         raise NotFoundError("collection_name: is empty")

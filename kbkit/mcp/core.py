@@ -197,7 +197,6 @@ def add(tools: Tools) -> None:
 
 
 def _document(tools: Tools, name: str, kb_name: str) -> tuple[str, Document, str]:
-    """A document of one knowledge base, or of the first that has it."""
     workspace, missing = tools.workspace, list[NotFoundError]()
     kbs = tools.kbs(kb_name) or list(workspace)
     for each in kbs:

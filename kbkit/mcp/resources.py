@@ -183,7 +183,6 @@ def _write_cursor(name: str, after: str | None) -> str:
 
 
 def _read_cursor(cursor: str) -> tuple[str, str | None]:
-    """Return the position of a page."""
     if not cursor:
         return "", None
     try:

@@ -170,7 +170,6 @@ def _parts(uri: str) -> tuple[str, str]:
 
 
 def _entry(slug: str, files: dict[str, bytes]) -> dict[str, Any]:
-    """Describe a skill: its front matter, and a digest of each file."""
     from kbkit.entries.agent_skills import front_matter_of
 
     return {

@@ -205,7 +205,6 @@ def _is_path(line: str) -> bool:
 
 
 def _read_files(path: str, tools: Tools, work: LongWork, found: Submission) -> None:
-    """Read a file, or the files of a folder, inside an allowed root."""
     from kbkit.recipes import FilesSource
     from kbkit.sources import open_reader
     from kbkit.sources.base import SourceContext
@@ -266,8 +265,6 @@ def create(
 
 
 class _Told:
-    """Reports each document to a client, and the end."""
-
     def __init__(self, work: LongWork, documents: int) -> None:
         self._work = work
         work.total = work.done + documents + 1

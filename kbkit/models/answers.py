@@ -82,7 +82,6 @@ class Answer:
         printer.text(str(self))
 
     def _repr_html_(self) -> str:
-        """Return the answer, escaped, with its sources."""
         if not self.text:
             return f"<p>{html.escape(_unanswered(self.hits))}</p>{self.hits._repr_html_()}"
         text = html.escape(self.text)

@@ -65,7 +65,6 @@ def pairs_html(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Format a field's value; ``""`` if it is empty."""
     if value is None or (isinstance(value, Sized) and not value):
         return ""
     if isinstance(value, Enum):

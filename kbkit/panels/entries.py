@@ -379,7 +379,6 @@ class EntriesPanel(Panel):
         return {"said": said}
 
     def _reread(self, slug: str = "") -> None:
-        """Show entries as they are now; the one of a slug, or else the one that is open."""
         self._offer()
         slug = slug or (self.entry.slug if self.entry is not None else "")
         entry: Entry | None = None

@@ -107,7 +107,6 @@ def side_by_side(
 
 
 def _gain(query: EvaluationQuery, name: str, by_page: bool) -> int | None:
-    """Return the gain of a page or chunk; ``None`` if nobody judged it."""
     if not by_page:
         return query.gains.get(name)
     return next((gain for suffix, gain in query.gains.items() if is_page(name, suffix)), None)
@@ -131,7 +130,6 @@ def _measures(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 
 def _notes(evaluation: Evaluation) -> list[str]:
-    """Return warnings about the figures."""
     notes = list(evaluation.notes)
     if evaluation.unit == "chunk":
         assert evaluation.against is not None

@@ -357,7 +357,6 @@ class FilesPanel(Panel):
         return {"said": said}
 
     def _reread(self, path: str = "", *, reveal: str = "") -> None:
-        """Show files as they are now; the one of a path, or else the one that is open."""
         self._seen = self._revision()
         self._version += 1
         self._view.roots = rows(self._files.list())

@@ -335,7 +335,6 @@ class GraphPanel(JobPanel):
             self._view.state = {**self._view.state, "gaps": [gap(each) for each in gaps]}
 
     def _kbs(self) -> list[str] | None:
-        """The knowledge bases that are chosen; ``None`` for all of the workspace."""
         if self._selector.name:
             return [self._selector.name]
         workspace = self._selector.workspace

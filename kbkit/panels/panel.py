@@ -175,7 +175,6 @@ class JobPanel(Panel):
             self._thread.join(timeout)
 
     def _set_running(self, running: bool) -> None:
-        """Enable and disable controls; a panel with more of them does so first."""
         self.cancel_button.disabled = not running
         self.running = running
 

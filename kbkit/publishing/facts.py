@@ -135,7 +135,6 @@ def _passages(
 
 
 def _ratings(given: ratings.Totals, snapshot: Snapshot) -> dict[str, tuple[float, int]]:
-    """Return ratings of documents: their own, or else those of their chunks."""
     owners = dict(zip(snapshot.seqs.tolist(), snapshot.owners.tolist(), strict=True))
     of_chunks: dict[str, list[RatingTotal]] = {}
     for seq, total in given.chunks.items():

@@ -282,8 +282,6 @@ def _descriptions(transaction: Transaction, kb_id: str, defined: _Defined) -> di
 
 
 class _Places:
-    """Positions of definitions, mentions and documents."""
-
     def __init__(
         self,
         transaction: Transaction,

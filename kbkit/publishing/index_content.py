@@ -263,7 +263,6 @@ def index_content(
 
 
 def _model() -> str:
-    """Return the fingerprint of the browsers' model; empty if it is not installed."""
     try:
         return minilm_fingerprint()
     except EmbedderError:

@@ -338,8 +338,6 @@ class PublishedIndex:
 
 
 class _Columns:
-    """Columns of all chunks in the core of an index."""
-
     def __init__(self, core: Mapping[str, Any]) -> None:
         ranking = core["settings"]
         self.name: str = core["name"]

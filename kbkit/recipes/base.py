@@ -138,7 +138,6 @@ def _nearest(word: str, known: list[str]) -> str:
 def _field(
     kind: Any, location: tuple[int | str, ...], unknown: bool
 ) -> tuple[str, list[type[BaseModel]]]:
-    """Return the name of pydantic's location, and the models of its last key."""
     field, models = "", _models(kind)
     for number, part in enumerate(location, 1):
         is_last = number == len(location)

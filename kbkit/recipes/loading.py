@@ -61,7 +61,6 @@ def compose(text: str) -> yaml.Node | None:
 
 
 def _check_depth(text: str, loader: Any) -> None:
-    """Refuse deep nesting before anything recurses into it."""
     import yaml
 
     depth = 0

@@ -261,7 +261,6 @@ AnyType = one_of(DocumentType, "Type of document; detected by default.")
 
 
 def _condition(kind: Any) -> tuple[dict[str, Any], bool]:
-    """Return the JSON schema of a `Filters` condition, and whether it is a list."""
     inner = [each for each in get_args(kind) if each not in (NoneType, Ellipsis)]
     several = get_origin(kind) is tuple
     one = inner[0] if inner else kind

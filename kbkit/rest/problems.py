@@ -176,7 +176,6 @@ def _told(error: RequestValidationError) -> str:
 
 
 def _methods(routes: Iterable[BaseRoute], scope: Scope) -> set[str]:
-    """Return the methods that an address takes, of all routes with its path."""
     matching = [route for route in _flat(routes) if route.matches(scope)[0] is not Match.NONE]
     return {
         method

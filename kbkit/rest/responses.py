@@ -38,7 +38,6 @@ async def _unquoted(
         WithJsonSchema({"type": "string"}),
     ] = None,
 ) -> str | None:
-    """Return the expected version without quotes."""
     if if_match is None or if_match.strip() == "*":
         return None
     text = if_match.strip().removeprefix("W/")

@@ -44,7 +44,6 @@ class Created(NamedTuple, Generic[T]):
 
 
 async def _check_query(request: Request) -> None:
-    """Refuse unknown query parameters."""
     route: Any = request.scope.get("route")
     if not isinstance(route, APIRoute):
         return
@@ -159,7 +158,6 @@ def _described(result: Any, status: int) -> dict[int | str, dict[str, Any]]:
 
 
 def _endpoint(handler: Callable[..., Any], status: int, hints: Mapping[str, Any]) -> Any:
-    """Return a function for FastAPI that sends the result of a handler."""
     if iscoroutinefunction(handler):
 
         @wraps(handler)

@@ -57,8 +57,6 @@ class CorpusStatistics:
 
 
 class _CorpusBM25(BM25Okapi):  # type: ignore[misc]
-    """rank-bm25 over candidates whose terms are counted, with statistics from outside."""
-
     def __init__(
         self,
         counts: Sequence[Mapping[str, int]],

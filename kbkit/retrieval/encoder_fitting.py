@@ -158,8 +158,6 @@ def fit_card_encoder(database: Database, kb_id: str, model: Embedder) -> Mapping
 
 @dataclass(frozen=True, slots=True)
 class _Corpus:
-    """Training data of an encoder, a row a chunk."""
-
     vectors: Matrix
     terms: Sequence[Sequence[str]]
     headings: Sequence[Sequence[str]]

@@ -232,7 +232,6 @@ class QueryEncoder:
             return None, error
 
     def _load(self, row: KnowledgeBaseRow) -> FittedEncoder | None:
-        """The fitted encoder as it is now; ``None`` where none is fitted to these vectors."""
         changes = self.database.changes()
         if self._checked is None or self._checked[:2] != (changes, row):
             self._checked = changes, row, self._read(row)

@@ -314,7 +314,6 @@ class Retriever:
     def _candidates(
         self, transaction: Transaction, now: _State, encoded: EncodedQuery
     ) -> Candidates:
-        """Candidates as a reading transaction sees them."""
         row, index, vector = now.row, self.stores.vectors, encoded.vector
         snapshot = self.stores.snapshots.seen(transaction, row)
         chunks = snapshot or self.stores.snapshots.table(transaction, row)

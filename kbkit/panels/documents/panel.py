@@ -107,7 +107,6 @@ class DocumentTree:
 
 
 def _insert(folders: dict[str, _Folder], documents: Iterable[Document]) -> None:
-    """Sort documents into folders, created as needed; `""` is the root."""
     chains: dict[str, list[_Folder]] = {}
     for document in documents:
         # taking a URI apart costs more than all else, and most have company in their folder
@@ -132,7 +131,6 @@ def _make_folders(folders: dict[str, _Folder], parts: tuple[str, ...]) -> list[_
 
 
 def _ancestor_keys(parts: tuple[str, ...]) -> list[str]:
-    """Return stable keys of the folders in a path."""
     return ["/".join(parts[: depth + 1]) + "/" for depth in range(len(parts))]
 
 

@@ -100,7 +100,6 @@ class DocumentRenderer:
         return render_markdown(prepared.text, resolve).html
 
     def _resolve(self, href: str, document: Document) -> str | None:
-        """Return the target of a link; other documents by id."""
         if href.startswith("#"):
             return href
         try:

@@ -357,7 +357,6 @@ class IngestPanel(JobPanel):
     # Work
 
     def _ingest(self, title: str, ingest: Ingest, *, may_create: bool = True) -> None:
-        """Run an ingest in the thread, into the chosen knowledge base or a new one."""
         find = self._chosen()
         name = self._selector.name
 

@@ -140,7 +140,6 @@ def _parts(annotation: Any) -> tuple[Any, ...]:
 
 
 def _choices(annotation: Any) -> list[Any]:
-    """Return the choices of a field (``None`` if it is optional), else nothing."""
     found: list[Any] = []
     for part in _parts(annotation):
         if part is type(None):

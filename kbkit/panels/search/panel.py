@@ -265,7 +265,6 @@ class SearchPanel(Panel):
         return documents, {kb: numbers[1:] for kb, numbers in revisions.items()}
 
     def _look(self, _content: Mapping[str, Any]) -> None:
-        """Show changes of other processes."""
         with self.unasked():
             revisions = self._current_revisions()
             changed = [now != then for now, then in zip(revisions, self._revisions, strict=True)]

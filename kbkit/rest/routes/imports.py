@@ -189,7 +189,6 @@ def import_files(
 def _source(
     caller: AccessCaller, values: Mapping[str, Any], body: _Import, *, sent: bool = False
 ) -> dict[str, Any]:
-    """A source of a body, checked."""
     arguments = {
         **values,
         "document_type": body.document_type,

@@ -113,7 +113,6 @@ def site(
 
 
 def _file(folder: Path, path: str) -> Path | None:
-    """The file of a site at a path; links that lead out of it lead nowhere."""
     if "\0" in path:
         return None
     try:

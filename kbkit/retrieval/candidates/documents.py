@@ -227,7 +227,6 @@ def _near(cards: NearCards, chunks: ChunkTable, vector: Vector, mask: Mask | Non
 def _per_document(
     documents: Documents, term: str, rows: NDArray[np.integer[Any]], times: NDArray[np.integer[Any]]
 ) -> Postings:
-    """Return documents with a term, ascending, with its counts; frequent terms are cached."""
     if len(rows) < _FREQUENT:
         return _added_up(documents.owners[rows], times, len(documents.sizes))
     kept: dict[str, Postings] = documents.kept.setdefault("frequent", {})

@@ -105,7 +105,6 @@ class ChunkWords:
         return rows if self.mask is None else rows[self.mask[rows]]
 
     def _add(self, term: str, scores: NDArray[np.float32]) -> Rows:
-        """Add a term's scores; return the chunks that contain it."""
         held, counts = self.postings[term]
         rows = held.astype(np.intp)  # numpy would convert them each time that they are an index
         np.add.at(scores, rows, self._impacts(term, rows, counts))

@@ -311,7 +311,6 @@ def _check_total(path: Path, total: int) -> None:
 
 
 def _docset_prefix(names: Any) -> str:
-    """Return the prefix of the pages in a docset, ``""`` for other archives."""
     for name in names:
         head, found, _ = name.partition(f".docset/{_DOCSET}/")
         if found:

@@ -143,8 +143,6 @@ _LAST = float("inf")
 
 @dataclass(slots=True)
 class _Folder:
-    """A folder of pages."""
-
     label: str
     position: float = _LAST
     index: Path | None = None

@@ -53,7 +53,6 @@ def read(data: bytes, name: str) -> list[Part]:
 
 
 def _python(text: str, lines: list[str]) -> list[_Piece] | None:
-    """Pieces by definition; ``None`` for text that is no Python of today."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -83,7 +83,6 @@ def _xml(packet: bytes) -> Any:
 
 
 def _text(node: Any) -> str:
-    """Return the text of a property, in its first language."""
     first = next(node.iter(f"{_RDF}li"), node)
     return " ".join("".join(first.itertext()).split())
 
@@ -188,7 +187,6 @@ def _is_heading(run: Sequence[Line], body: float, weighs: bool) -> bool:
 
 
 def _levels(heights: set[float], body: float) -> dict[float, int]:
-    """Map letter heights to heading levels, the largest first; bold text of body size is last."""
     level, top, levels = 0, 0.0, {}
     for height in sorted(heights, reverse=True):
         # letters that are bold are not larger than those around them by more than rounding
@@ -328,7 +326,6 @@ def _drop_running(pages: list[list[Line]]) -> None:
 
 
 def _running(line: str) -> str:
-    """Normalize a line for comparison between pages: numbers are masked."""
     return re.sub(r"\d+", "0", _key(line))
 
 
@@ -449,7 +446,6 @@ def _is_spread(text: Any, first: int, last: int) -> bool:
 
 
 def _is_bold(text: Any, index: int) -> bool:
-    """Whether a character's font is bold, by weight or by name."""
     import pypdfium2.raw as pdfium
 
     name = ctypes.create_string_buffer(200)
