@@ -125,6 +125,7 @@ def test_a_report_is_json_and_lines(house):
     assert "site" not in lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", ["folder", "database"])
 def test_one_of_two_builds_at_once_is_told_so(house, shared, request, monkeypatch):
     """Two processes of one folder, and two machines whose folders have one database."""

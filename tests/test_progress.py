@@ -42,6 +42,7 @@ with progress_bar(None) as tell:
     assert "index" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("end", "left"), [("tell(Progress('evaluate', 7, 8))", set()), ("1 / 0", {"danger"})]
 )

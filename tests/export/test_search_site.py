@@ -83,7 +83,7 @@ def test_the_engine_finds_what_python_finds(node, index, tmp_path):
     assert np.mean(first) >= 0.99
 
 
-@pytest.mark.parametrize("embedder", ["onnx:m", "static:m"])
+@pytest.mark.parametrize("embedder", ["onnx:m", pytest.param("static:m", marks=pytest.mark.slow)])
 def test_the_engine_finds_what_python_finds_by_cards(node, tmp_path, monkeypatch, embedder):
     # vectors that no words tell of, so that only cards can, and few of them are read
     monkeypatch.setattr("kbkit.export.index.writer.CARDS", Form(dimensions=16, cluster=3))
@@ -120,6 +120,7 @@ def test_the_engine_finds_what_python_finds_by_cards(node, tmp_path, monkeypatch
     assert not any(name.startswith("c/") for name in other.read)
 
 
+@pytest.mark.slow
 def test_the_first_words_of_a_long_query_make_its_vector(node, tmp_path):
     syllables = ("ba", "ko", "mu", "ri", "ta", "ve", "zo", "lu", "pi", "na")
     words = [f"{a}{b}nk" for a in syllables for b in syllables]

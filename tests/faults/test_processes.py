@@ -236,6 +236,7 @@ def open_at_once(folder, barrier, results):
         results.put(repr(error))
 
 
+@pytest.mark.slow
 def test_a_new_workspace_may_be_opened_by_several_at_once(tmp_path):
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(3), context.Queue()

@@ -215,6 +215,7 @@ def test_entries_are_made_found_read_and_rated(agent):
     assert "limit" in agent.error("find_entries", query="dough", limit=0)
 
 
+@pytest.mark.slow
 def test_an_entry_is_learned_from_a_folder_that_is_allowed(folder, tmp_path):
     task = tmp_path / "tasks" / "one" / ".knowledge"
     task.mkdir(parents=True)

@@ -56,6 +56,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_missing_library_is_the_reason_of_its_files_alone(folder, tmp_path):
     absent = tmp_path / "absent"
     absent.mkdir()

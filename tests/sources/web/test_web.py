@@ -441,6 +441,7 @@ def test_many_pages_are_read_in_several_processes_as_in_one(site, page, monkeypa
     assert contents[0] == contents[1]
 
 
+@pytest.mark.slow
 def test_traps_are_kept_out_of(site, page) -> None:
     def calendar(handler) -> None:
         month = int(handler.path.rpartition("=")[2])
