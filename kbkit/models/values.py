@@ -174,7 +174,7 @@ def escaped_controls(text: str) -> str:
 def did_you_mean(name: object, known: Iterable[str], otherwise: str = "") -> str:
     from difflib import get_close_matches
 
-    names = list(known)
+    names = list(map(str, known))
     if near := get_close_matches(str(name)[:_MAX_NAME_LENGTH], names, 1):
         return f"did you mean {near[0]!r}?"
     if otherwise:

@@ -57,6 +57,7 @@ NOT_FILTERS = [
     ({"tags": "\udcff"}, "not valid Unicode"),
     ({"document_type": "novel"}, "choose from manual, tutorial"),
     ({"document_type": ["faq", "novel"]}, "choose from manual, tutorial"),
+    ({"document_type": "manul"}, "did you mean 'manual'?"),
     ({"state": "lost"}, "choose from current, stale, gone"),
     ({"source": ["a"]}, "give a text"),
     ({"source": "\ud800"}, "not valid Unicode"),
