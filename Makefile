@@ -51,33 +51,32 @@ test:
 
 venv: $(DEV)
 
-# Two processes, each with one thread for its matrices: with more they wait for each other. Each has
-# its half of the tests in a row, so that the tests of a file share their fixtures.
+# Two processes, each with one thread for its matrices: with more they wait for each other. The tests
+# of a file run in one of them, in order: they share their fixtures.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 WORKERS ?= 2
 QUICK := not slow and not soak
 CACHE ?= .pytest_cache
-PYTEST = $(BIN)/python -m pytest -o cache_dir=$(CACHE) $(AGAIN) -n $(WORKERS) --durations 40
+PYTEST = $(BIN)/python -m pytest -o cache_dir=$(CACHE) $(AGAIN) -n $(WORKERS) --dist loadfile --durations 40
 tests: $(DEV)
-	$(ONE_THREAD) $(PYTEST) --dist worksteal -m "not browser and $(QUICK)"
+	$(ONE_THREAD) $(PYTEST) -m "not browser and $(QUICK)"
 
-# Files run side by side: JupyterLab, Chromium or a site serves the tests of one file. Only the
-# files that have such tests are collected.
+# Only the files that have such tests are collected.
 IN_A_BROWSER := grep -rl --include='test_*.py' 'mark\.browser' tests
 browser: $(DEV)
-	$(PYTEST) --dist loadfile -m "browser and $(QUICK)" $$($(IN_A_BROWSER))
+	$(PYTEST) -m "browser and $(QUICK)" $$($(IN_A_BROWSER))
 
 slow: $(DEV)
-	$(PYTEST) --dist loadfile -m "slow and not soak"
+	$(PYTEST) -m "slow and not soak"
 
 # The tests that ask a catalog (not those marked `local`), on a PostgreSQL server: Debian's or a wheel's.
 postgres: $(DEV)
-	$(ONE_THREAD) KBKIT_TEST_DATABASE=postgresql $(PYTEST) --dist worksteal \
+	$(ONE_THREAD) KBKIT_TEST_DATABASE=postgresql $(PYTEST) \
 		-m "not browser and $(QUICK)" tests/stores tests/ingest tests/retrieval
 
 coverage: $(DEV)
 	rm -f .coverage .coverage.*
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser" --cov --cov-report=
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadfile -m "not browser" --cov --cov-report=
 	$(BIN)/python -m pytest -m browser --cov --cov-report= --cov-append $$($(IN_A_BROWSER))
 	$(BIN)/coverage report
 
