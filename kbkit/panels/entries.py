@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
 
 import ipywidgets as widgets
@@ -27,10 +26,10 @@ from kbkit.models import Entry, EntryFile, EntryInfo, EntryStatus
 from kbkit.panels import render
 from kbkit.panels.controls import MutedUpdates, control, row
 from kbkit.panels.homes import AnyWorkspace, home_of
-from kbkit.panels.panel import Answer, AskingView, Message, Panel, text_in
+from kbkit.panels.panel import Answer, AskingView, EditingPanel, Message, text_in
 from kbkit.panels.render import ABOUT_LENGTH, PATH_LENGTH, TITLE_LENGTH, plain
 from kbkit.panels.text_rendering import MAX_LENGTH, render_file, render_text
-from kbkit.panels.updates import Debouncer, Topic, Watch
+from kbkit.panels.updates import Debouncer, Topic
 
 _TEXTS = ("title", "description", "category", "status", "prompt", "readme")
 
@@ -45,7 +44,7 @@ def table_row(info: EntryInfo) -> dict[str, Any]:
         "tags": [plain(tag, 40) for tag in info.tags[:8]],
         "average": info.rating.average,
         "count": info.rating.count,
-        "updated": _day(info.updated_at),
+        "updated": render.minute(info.updated_at)[:10],
         "problem": plain(info.problem, ABOUT_LENGTH),
     }
 
@@ -56,7 +55,7 @@ def details(entry: Entry, rater: str) -> dict[str, Any]:
     origin = f"learned from task {entry.origin_task_id}" if entry.origin_task_id else ""
     facts = [
         entry.slug,
-        f"changed {_time(entry.updated_at)}",
+        f"changed {render.minute(entry.updated_at)}",
         "by an agent" if entry.source.value == "auto" else "by hand",
         origin,
     ]
@@ -70,12 +69,16 @@ def details(entry: Entry, rater: str) -> dict[str, Any]:
         "code": [_file(file) for file in entry.code],
         "artifacts": [_file(file) for file in entry.files if file not in entry.code],
         "votes": [
-            {"when": _time(vote.timestamp), "rater": plain(vote.rater, 80), "score": vote.score}
+            {
+                "when": render.minute(vote.timestamp),
+                "rater": plain(vote.rater, 80),
+                "score": vote.score,
+            }
             for vote in reversed(entry.rating.votes)
         ],
         "history": [
-            f"Made {_time(entry.created_at)}",
-            f"Changed {_time(entry.updated_at)}, version {entry.version}",
+            f"Made {render.minute(entry.created_at)}",
+            f"Changed {render.minute(entry.updated_at)}, version {entry.version}",
         ],
         "fields": fields(entry),
     }
@@ -97,27 +100,11 @@ def values_of(message: Mapping[str, Any], *, new: bool) -> dict[str, Any]:
 
 
 def _file(file: EntryFile) -> dict[str, Any]:
-    return {"path": file.path, "size": file.size, "shown": _size(file.size)}
-
-
-def _size(size: int) -> str:
-    if size < 1_000:
-        return f"{size} bytes"
-    return f"{size / 1_000:,.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:,.1f} MB"
-
-
-def _day(at: datetime) -> str:
-    return f"{at.astimezone():%Y-%m-%d}"
-
-
-def _time(at: datetime) -> str:
-    return f"{at.astimezone():%Y-%m-%d %H:%M}"
+    return {"path": file.path, "size": file.size, "shown": render.size(file.size)}
 
 
 if TYPE_CHECKING:
     from kbkit.workspace import Workspace
-
-    pass
 
 _PAGE = 50
 _PAUSE = 0.25
@@ -132,7 +119,7 @@ class EntriesView(AskingView, module="entries.js"):
     table = traitlets.Dict(help="The table, as JSON values.").tag(sync=True)
 
 
-class EntriesPanel(Panel):
+class EntriesPanel(EditingPanel):
     """Shows the entries of a workspace as a table and each of them; takes votes and changes.
 
     ::
@@ -162,9 +149,7 @@ class EntriesPanel(Panel):
         self.rater = rater or Settings.load().rater
         self._sort = "rating"
         self._limit = _PAGE
-        self._seen: object = None
         self._serial = 0
-        self._undo: list[tuple[str, Callable[[], str]]] = []
         self._muted = MutedUpdates()
         hint = "Words of entries"
         self.find_box = control(widgets.Text, "Find", placeholder=hint).add_class("kbkit-query")
@@ -201,17 +186,12 @@ class EntriesPanel(Panel):
         boxes = row(self.find_box, self.status_box, self.category_box, self.tag_box)
         self.fill([boxes, self.status_line, self._view])
         self.refresh()
-        self._watch = Watch(self._look)
+        self._begin()
 
     def show(self, slug: str) -> None:
         """Open an entry."""
         with self.acting():
             self._open(self._entries.read(slug))
-
-    def undo(self) -> None:
-        """Revert the last change made here; votes stay."""
-        with self.acting():
-            self._take_back({})
 
     def refresh(self) -> None:
         """Import outside changes, and show the current state."""
@@ -223,18 +203,10 @@ class EntriesPanel(Panel):
                 first = report.skipped[0]
                 self.announce(f"{first.uri}: {first.reason}")
 
-    def close(self) -> None:
-        """Close the panel."""
-        self._watch.stop()
-        super().close()
-
     # What changes elsewhere
 
-    def _look(self) -> None:
-        with self.acting(), self.unasked():
-            if self._seen != self._entries.revision():
-                self._reread()
-                self.publish("documents")
+    def _revision(self) -> str:
+        return self._entries.revision()
 
     def _update(self, _topic: Topic) -> None:
         self._reread()
@@ -292,7 +264,7 @@ class EntriesPanel(Panel):
 
     def _create(self, message: Message) -> Answer:
         made = self._entries.create(**values_of(message, new=True))
-        self._undo.append((f"making {made.title}", lambda: self._remove(made.slug)))
+        self._done(f"making {made.title}", lambda: self._remove(made.slug))
         return self._changed(f"Made: {made.title}", made.slug)
 
     def _edit(self, message: Message) -> Answer:
@@ -309,7 +281,7 @@ class EntriesPanel(Panel):
                 self._entries.update(slug, **given_values, if_match=changed.version)
                 return f"Taken back: {before.title} as it was"
 
-            self._undo.append((f"changing {before.title}", restore))
+            self._done(f"changing {before.title}", restore)
         return self._changed(f"Stored: {changed.title}", slug)
 
     def _write(self, message: Message) -> Answer:
@@ -328,7 +300,7 @@ class EntriesPanel(Panel):
             self._entries.update(slug, files={path: before}, if_match=changed.version)
             return f"Taken back: {path} as it was"
 
-        self._undo.append((f"{'deleting' if text is None else 'writing'} {path}", restore))
+        self._done(f"{'deleting' if text is None else 'writing'} {path}", restore)
         return self._changed(f"{'Deleted' if text is None else 'Stored'}: {path}", slug)
 
     def _delete(self, message: Message) -> Answer:
@@ -339,14 +311,8 @@ class EntriesPanel(Panel):
             self._entries.undelete(deleted.id)
             return f"Brought back: {entry.title}"
 
-        self._undo.append((f"deleting {entry.title}", restore))
+        self._done(f"deleting {entry.title}", restore)
         return self._changed(f"Deleted: {entry.title}. Undo brings it back")
-
-    def _take_back(self, _message: Message) -> Answer:
-        if not self._undo:
-            return {}
-        _, restore = self._undo.pop()
-        return self._changed(restore())
 
     def _remove(self, slug: str) -> str:
         self._entries.delete(slug)
@@ -371,16 +337,9 @@ class EntriesPanel(Panel):
 
     # What is shown
 
-    def _changed(self, said: str, slug: str = "") -> Answer:
-        self._reread(slug)
-        self.publish("documents")
-        self.error = None
-        self.announce(said)
-        return {"said": said}
-
-    def _reread(self, slug: str = "") -> None:
+    def _reread(self, opened: str = "", *, reveal: str = "") -> None:
         self._offer()
-        slug = slug or (self.entry.slug if self.entry is not None else "")
+        slug = opened or (self.entry.slug if self.entry is not None else "")
         entry: Entry | None = None
         problem: FilesError | None = None
         if slug:
@@ -400,11 +359,10 @@ class EntriesPanel(Panel):
         if (entry and entry.slug) != (self.entry and self.entry.slug):
             self._serial += 1
         self.entry = entry
-        undo = self._undo[-1][0] if self._undo else ""
         self._view.state = {
             "entry": None if entry is None else details(entry, self.rater),
             "serial": self._serial,
-            "undo": undo,
+            "undo": self._last_done,
         }
 
     def _offer(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,7 +24,7 @@ from kbkit.models import Document, FileInfo, Hit
 from kbkit.panels import render
 from kbkit.panels.controls import control, row
 from kbkit.panels.homes import AnyWorkspace, home_of
-from kbkit.panels.panel import Answer, AskingView, Message, Panel, text_in
+from kbkit.panels.panel import Answer, AskingView, EditingPanel, Message, text_in
 from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
 from kbkit.panels.text_rendering import (
     MAX_LENGTH,
@@ -33,7 +33,7 @@ from kbkit.panels.text_rendering import (
     render_file,
     render_text,
 )
-from kbkit.panels.updates import Debouncer, Topic, Watch
+from kbkit.panels.updates import Debouncer, Topic
 from kbkit.sources.formats import FORMATS, MULTIPLE
 from kbkit.stores.catalog.knowledge_bases import FILES
 
@@ -86,7 +86,7 @@ def _row(info: FileInfo) -> Row:
     if info.is_folder:
         row["count"] = None
     else:
-        row["about"] = f"{info.changed_at.astimezone():%Y-%m-%d %H:%M}"
+        row["about"] = render.minute(info.changed_at)
     if info.read_only and "/" not in info.path:
         row["state"] = "read only"
     return row
@@ -118,7 +118,7 @@ class FilesView(AskingView, module="files.js"):
     ).tag(sync=True)
 
 
-class FilesPanel(Panel):
+class FilesPanel(EditingPanel):
     """Shows the files of a workspace as a tree and each of them, and lets them be changed.
 
     ::
@@ -142,7 +142,6 @@ class FilesPanel(Panel):
     def __init__(self, workspace: AnyWorkspace) -> None:
         self._workspace = cast("Workspace", workspace)
         self._files = self._workspace.files
-        self._seen: object = None
         self._open_folders: set[str] = set()
         self._documents: tuple[object, list[Document]] | None = None
         self._rendered = RenderedFile("")
@@ -152,7 +151,6 @@ class FilesPanel(Panel):
         self._version = 0
         self._reveals = 0
         self._history: list[str] = []
-        self._undo: list[tuple[str, Callable[[], str]]] = []
         hint = "Words in names or content"
         self.find_box = control(widgets.Text, "Find", placeholder=hint)
         self.find_box.add_class("kbkit-query").observe(self._on_find, "value")
@@ -181,7 +179,7 @@ class FilesPanel(Panel):
         )
         self.fill([row(self.find_box), self.status_line, self._view])
         self.refresh()
-        self._watch = Watch(self._look)
+        self._begin()
 
     def show(self, path: str, anchor: str = "") -> None:
         """Open a file, or bring a folder in sight.
@@ -207,11 +205,6 @@ class FilesPanel(Panel):
                 self._open(info, reveal=info.path)
                 break
 
-    def undo(self) -> None:
-        """Revert the last change made here."""
-        with self.acting():
-            self._take_back({})
-
     def refresh(self) -> None:
         """Import outside changes, and show the current state."""
         with self.acting():
@@ -219,18 +212,7 @@ class FilesPanel(Panel):
             self._reread()
             self.error = None
 
-    def close(self) -> None:
-        """Close the panel."""
-        self._watch.stop()
-        super().close()
-
     # What changes elsewhere
-
-    def _look(self) -> None:
-        with self.acting(), self.unasked():
-            if self._seen != self._revision():
-                self._reread()
-                self.publish("documents")
 
     def _update(self, topic: Topic) -> None:
         if topic in ("documents", "knowledge_bases"):
@@ -313,12 +295,6 @@ class FilesPanel(Panel):
         self._done(f"deleting {deleted.path}", restore)
         return self._changed(f"Deleted: {deleted.path}. Undo brings it back")
 
-    def _take_back(self, _message: Message) -> Answer:
-        if not self._undo:
-            return {}
-        _, restore = self._undo.pop()
-        return self._changed(restore())
-
     def _remove(self, path: str) -> str:
         self._files.delete(path)
         return f"Taken back: {path} is in the trash"
@@ -346,21 +322,11 @@ class FilesPanel(Panel):
 
     # What is shown
 
-    def _done(self, what: str, restore: Callable[[], str]) -> None:
-        self._undo.append((what, restore))
-
-    def _changed(self, said: str, path: str = "", *, reveal: str = "") -> Answer:
-        self._reread(path, reveal=reveal or path)
-        self.publish("documents")
-        self.error = None
-        self.announce(said)
-        return {"said": said}
-
-    def _reread(self, path: str = "", *, reveal: str = "") -> None:
+    def _reread(self, opened: str = "", *, reveal: str = "") -> None:
         self._seen = self._revision()
         self._version += 1
         self._view.roots = rows(self._files.list())
-        path = path or (self.file.path if self.file is not None else "")
+        path = opened or (self.file.path if self.file is not None else "")
         info = None
         if path:
             try:
@@ -396,7 +362,7 @@ class FilesPanel(Panel):
             "editable": False,
             "as_text": None,
             "back": bool(self._history),
-            "undo": self._undo[-1][0] if self._undo else "",
+            "undo": self._last_done,
             "note": _CHOOSE,
         }
         self._rendered = RenderedFile("")
@@ -430,7 +396,7 @@ class FilesPanel(Panel):
             "html": self._rendered.html,
             "links": sorted(self._rendered.links),
             "badge": "" if own else "read only",
-            "facts": [_size(info.size), f"changed {info.changed_at.astimezone():%Y-%m-%d %H:%M}"],
+            "facts": [render.size(info.size), f"changed {render.minute(info.changed_at)}"],
             "backlinks": self._files.backlinks(path) if own else [],
             "version": info.version,
             "editable": own and is_text,
@@ -475,9 +441,3 @@ class FilesPanel(Panel):
     def _find(self) -> None:
         with self.acting():
             self._show_tree()
-
-
-def _size(size: int) -> str:
-    if size < 1_000:
-        return f"{size} bytes"
-    return f"{size / 1_000:,.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:,.1f} MB"

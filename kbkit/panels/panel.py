@@ -24,12 +24,14 @@ from kbkit.errors import ConfigError, KbkitError
 from kbkit.panels import updates
 from kbkit.panels.controls import StatusLine, button, stylesheet
 from kbkit.panels.homes import Home
-from kbkit.panels.updates import Topic
+from kbkit.panels.updates import Topic, Watch
 
 _log = logging.getLogger(__name__)
 
 _unasked: ContextVar[bool] = ContextVar("_unasked", default=False)
 """Whether the current work was not requested by a person, by thread."""
+Answer = dict[str, Any]
+Message = Mapping[str, Any]
 _INTERVAL = 0.2
 """Seconds between updates of a job."""
 
@@ -128,6 +130,59 @@ class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def _update(self, topic: Topic) -> None:
         """Show a change made by another panel."""
+
+
+class EditingPanel(Panel):
+    """A panel that polls for changes elsewhere, and reverts changes made in it step by step."""
+
+    def __init__(self, home: Home, name: str) -> None:
+        self._seen: object = None
+        self._undo: list[tuple[str, Callable[[], str]]] = []
+        super().__init__(home, name)
+
+    def undo(self) -> None:
+        """Revert the last change made here."""
+        with self.acting():
+            self._take_back({})
+
+    def close(self) -> None:
+        """Close the panel."""
+        self._watch.stop()
+        super().close()
+
+    def _begin(self) -> None:
+        self._watch = Watch(self._look)
+
+    def _revision(self) -> object:
+        """Return a value that differs when what the panel shows has changed."""
+        raise NotImplementedError
+
+    def _reread(self, opened: str = "", *, reveal: str = "") -> None:
+        """Show the current state, with an item opened."""
+        raise NotImplementedError
+
+    def _look(self) -> None:
+        with self.acting(), self.unasked():
+            if self._seen != self._revision():
+                self._reread()
+                self.publish("documents")
+
+    def _done(self, what: str, restore: Callable[[], str]) -> None:
+        self._undo.append((what, restore))
+
+    @property
+    def _last_done(self) -> str:
+        return self._undo[-1][0] if self._undo else ""
+
+    def _take_back(self, _message: Message) -> Answer:
+        return self._changed(self._undo.pop()[1]()) if self._undo else {}
+
+    def _changed(self, said: str, opened: str = "", *, reveal: str = "") -> Answer:
+        self._reread(opened, reveal=reveal or opened)
+        self.publish("documents")
+        self.error = None
+        self.announce(said)
+        return {"said": said}
 
 
 class JobPanel(Panel):
@@ -262,8 +317,6 @@ def bundled(module: str) -> str:
     return "\n".join(parts.values())
 
 
-Answer = dict[str, Any]
-Message = Mapping[str, Any]
 Answers = Mapping[str, Callable[[Message], Any]]
 """Handlers by name of the request."""
 

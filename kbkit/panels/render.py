@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from datetime import datetime
 from functools import cache
 from html import escape
 from importlib import resources
@@ -129,3 +130,15 @@ def html(chunk: Chunk) -> str:
     more = f"\n\n… and {cut:,} characters more" if cut > 0 else ""
     text = lines(chunk.text[:MAX_LENGTH], MAX_LENGTH) + more
     return render_markdown(text, lambda _link: None).html
+
+
+def size(count: int) -> str:
+    """Write a number of bytes for people."""
+    if count < 1_000:
+        return f"{count} bytes"
+    return f"{count / 1_000:,.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:,.1f} MB"
+
+
+def minute(at: datetime) -> str:
+    """Write a time in the zone of this machine, to the minute."""
+    return f"{at.astimezone():%Y-%m-%d %H:%M}"
