@@ -56,13 +56,13 @@ def until_stopped(begun):
 def test_a_job_comes_to_its_end_and_says_what_came_of_it(jobs):
     def task(workspace, arguments, on_progress, stop):
         on_progress(Progress("store", 2, 3, "b.md"))
-        return {"url": arguments["url"], "kbs": len(workspace)}
+        return {"url": arguments["url"], "workspace": type(workspace).__name__}
 
     made = jobs(read=task)
     asked = made.start("read", {"url": "a"}, owner="ann", kbs=["drinks"])
     assert asked.state is JobState.QUEUED
     job = made.wait(asked.id, SOON)
-    assert (job.state, job.result) == (JobState.DONE, {"url": "a", "kbs": 0})
+    assert (job.state, job.result) == (JobState.DONE, {"url": "a", "workspace": "Workspace"})
     assert (job.owner, job.kbs, job.attempts) == ("ann", ("drinks",), 1)
     assert job.progress.to_dict() == {
         "stage": "store",

@@ -223,7 +223,8 @@ def test_private_addresses_are_refused_before_anything_connects(client, host):
 
 
 def test_private_addresses_and_code_of_the_server_are_for_admins(workspace, client, web):
-    secret, _ = Tokens(workspace).create("writer", scope="write")
+    tokens = Tokens(workspace)
+    secret, info = tokens.create("writer", scope="write")
     headers = {"Authorization": f"Bearer {secret}"}
     url = f"{web}/mate.html"
     refused = client.post(f"{AT}/import/url", json={"kb": "tea", "url": url}, headers=headers)
@@ -240,3 +241,4 @@ def test_private_addresses_and_code_of_the_server_are_for_admins(workspace, clie
     problem(client.post(f"{AT}/search", json=body, headers=headers), 403, "ForbiddenError", "admin")
     spec = client.put(f"{AT}/bases/tea/spec", json={"spec": {}}, headers=headers)
     problem(spec, 403, "ForbiddenError", "admin")
+    tokens.revoke(info.id)
