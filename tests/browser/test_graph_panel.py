@@ -245,6 +245,7 @@ def test_pairs_are_merged_with_evidence_and_taken_back(lab: Lab):
     lab.button("Close").click()
 
 
+@pytest.mark.slow
 def test_what_another_process_changes_appears_and_nothing_jumps(lab: Lab):
     lab.find("poolerror")
     lab.selected("PoolError")

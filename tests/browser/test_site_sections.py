@@ -62,6 +62,7 @@ def tab(chrome, address) -> Iterator[Tab]:
     yield from opened(chrome, address)
 
 
+@pytest.mark.slow
 def test_notes_and_entries_are_found_read_and_downloaded(tab: Tab):
     resize(tab.page, 1440, 900)
     tab.open("index.html")

@@ -234,6 +234,7 @@ def test_an_agent_learns_an_entry_and_finds_it_for_the_next_task(ws, tmp_path):
     assert "★★★★★" in context.text
 
 
+@pytest.mark.slow
 def test_what_finished_tasks_leave_is_learned_while_it_is_watched(tmp_path, task):
     tasks = tmp_path / "tasks"
     tasks.mkdir()

@@ -148,6 +148,7 @@ def test_the_engine_ranks_by_the_model_as_python_does(node, model, guides, tmp_p
     assert moved > len(queries) / 3
 
 
+@pytest.mark.slow
 def test_an_index_may_be_without_a_model(node, model, guides, tmp_path):
     assert not (index_folder(guides[1]) / "m.js").exists()
     published, other = (PublishedIndex.open(folder) for folder in guides)

@@ -135,6 +135,7 @@ def test_agents_are_answered_by_the_same_processes(workspace):
     assert told(there) == told(asyncio.run(ask()))
 
 
+@pytest.mark.slow
 def test_a_server_searches_in_processes_that_end_with_it(workspace):
     known = {each.pid for each in children()}
     with running(workspace, ServerSettings(port=0, rate=0, search_processes=1)) as url:

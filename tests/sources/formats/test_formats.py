@@ -284,6 +284,7 @@ def test_globs_exclude_and_limit(folder: Path) -> None:
     assert len(found) == 3
 
 
+@pytest.mark.slow
 def test_files_become_searchable_and_outlive_a_failure(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
