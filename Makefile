@@ -66,8 +66,10 @@ IN_A_BROWSER := grep -rl --include='test_*.py' 'mark\.browser' tests
 browser: $(DEV)
 	$(PYTEST) -m "browser and $(QUICK)" $$($(IN_A_BROWSER))
 
+# Apart, since a browser's driver has an event loop that runs in its process.
 slow: $(DEV)
-	$(PYTEST) -m "slow and not soak"
+	$(PYTEST) -m "slow and not browser and not soak"
+	$(PYTEST) -m "slow and browser and not soak" $$($(IN_A_BROWSER))
 
 # The tests that ask a catalog (not those marked `local`), on a PostgreSQL server: Debian's or a wheel's.
 postgres: $(DEV)

@@ -281,7 +281,6 @@ def test_they_fit_and_everybody_can_use_them(lab: Lab, theme: str):
     lab.page.set_viewport_size({"width": 1200, "height": 900})
 
 
-@pytest.mark.slow
 def test_it_goes_on_after_a_restart_and_ends_with_what_to_do(lab: Lab):
     before = len(lab.ratings(2))
     lab.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
