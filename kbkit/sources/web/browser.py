@@ -27,9 +27,10 @@ from kbkit.sources.web.page_world import SERIALIZE, STATE, UNFOLD, IsolatedWorld
 
 WITHOUT_FEATURES = (
     "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,"  # take two thirds of a page's time
-    "AimEnabled,AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,HttpsUpgrades,"
-    "HttpsFirstBalancedModeAutoEnable,LensOverlay,MediaRouter,NetworkTimeServiceQuerying,"
-    "OptimizationHints,PaintHolding,PreconnectToSearch,ThirdPartyStoragePartitioning"
+    "AimEnabled,AvoidCorsURLLoaderRestartOnRedirect,AvoidUnnecessaryBeforeUnloadCheckSync,"
+    "DestroyProfileOnBrowserClose,HttpsFirstBalancedModeAutoEnable,HttpsUpgrades,LensOverlay,"
+    "MediaRouter,NetworkTimeServiceQuerying,OptimizationHints,PaintHolding,PreconnectToSearch,"
+    "TcpPortRandomizationWin,ThirdPartyStoragePartitioning,msForceBrowserSignIn"
 )
 """Features of Chromium to switch off. This replaces Playwright's list, so it repeats it."""
 _FLAGS = (
