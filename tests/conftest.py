@@ -5,6 +5,7 @@ import logging
 import os
 import shutil
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -39,6 +40,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# Grammars for IRIs, which jsonschema compiles wherever JupyterLab is, take a second of each process
+sys.modules.setdefault("rfc3987_syntax", None)  # documented: makes an import of it fail
 
 # Looking for garbage after every 700 objects takes an eighth of the time
 gc.set_threshold(20_000, 20, 20)

@@ -166,6 +166,7 @@ def test_nobodys_server_ends_unasked(folder, stdin):
         assert server.is_gone
 
 
+@pytest.mark.slow
 def test_a_server_of_mcp_ends_with_its_client(folder):
     hello = {
         "jsonrpc": "2.0",

@@ -15,6 +15,7 @@ TEXT = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_what_it_tells_to_write_works(tmp_path):
     """Files with a title are written, the rest of the Python is run."""
     shutil.copytree(ROOT / "kbkit", tmp_path / "kbkit")

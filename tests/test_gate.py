@@ -1,5 +1,6 @@
 """The gate runs all parts, gives failed tests a second chance, and reports what happened."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 MAKEFILE = f"""\
 good wrong flaky ending:
-	"{sys.executable}" -m pytest -q -o cache_dir=$(CACHE) -p no:xdist $(AGAIN) test_$@.py
+	"{sys.executable}" -m pytest -q -o cache_dir=$(CACHE) $(AGAIN) test_$@.py
 lint:
 	exit 1
 """
@@ -33,7 +34,10 @@ def gate(folder: Path, *arguments: str) -> tuple[int, list[str]]:
     for name in ("gate.py", "conftest.py"):
         shutil.copy(Path(__file__).with_name(name), folder / ("tests" if name == "gate.py" else ""))
     command = [sys.executable, "tests/gate.py", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    alone = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # plugins take a second to load
+    done = subprocess.run(
+        command, cwd=folder, env=alone, capture_output=True, text=True, check=False
+    )
     table = [" ".join(line.split()) for line in done.stdout.rpartition("\n\n")[2].splitlines()]
     return done.returncode, table
 

@@ -281,7 +281,7 @@ def _scroll_results(lab: Lab, top: int) -> None:
     assert results.evaluate("results => results.scrollTop") == top
 
 
-@pytest.mark.parametrize("theme", ["Light", "Dark"])
+@pytest.mark.parametrize("theme", ["Light", pytest.param("Dark", marks=pytest.mark.slow)])
 def test_it_fits_wide_and_narrow_columns(lab: Lab, theme: str):
     lab.theme(f"JupyterLab {theme}")
     lab.ask("settings that people edit" if theme == "Light" else "a table in a file")

@@ -71,8 +71,17 @@ def marked(tab: Tab) -> str:
     return " ".join(tab.page.locator(MARKED).all_inner_texts())
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 1280),
+        ("dark", 390),
+        *(
+            pytest.param(*other, marks=pytest.mark.slow)
+            for other in (("light", 390), ("dark", 1280))
+        ),
+    ],
+)
 def test_a_result_leads_to_its_passage_far_from_any_heading(tab, scheme, width):
     tab.page.set_viewport_size({"width": width, "height": 800})
     tab.page.emulate_media(color_scheme=scheme)

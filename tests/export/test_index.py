@@ -18,6 +18,7 @@ from kbkit.export.index.packing import quantize
 from kbkit.export.index.terms import TERM_BYTES, pack_postings, split_by_size, utf16_key
 from kbkit.export.index.writer import DESCRIPTOR, TEXT_BYTES, index_folder, is_written
 from kbkit.export.manifest import Manifest
+from kbkit.models import SourceDocument
 from kbkit.publishing.index_content import index_content, index_state
 from kbkit.publishing.published_index import PublishedIndex
 from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
@@ -36,6 +37,7 @@ GUIDES = Path(__file__).parents[2] / "site"
 def kb(tmp_path_factory):
     with kbkit.open(tmp_path_factory.mktemp("index") / "kb") as workspace:
         kb = workspace.create("mixed")
+        documents = []
         for n in range(60):
             subject, text = list(SUBJECTS.items())[n % len(SUBJECTS)]
             words = text.split()
@@ -44,7 +46,9 @@ def kb(tmp_path_factory):
                 f"Number {n * 7 + k}: {' '.join(words[k:] + words[:k])}."
                 for k in range(8)
             ]
-            kb.add(f"{subject.title()} {n}", "\n\n".join(parts), tags=[subject])
+            title, content = f"{subject.title()} {n}", "\n\n".join(parts)
+            documents.append(SourceDocument(f"text:{n}", title, content, tags=(subject,)))
+        kb.ingest(documents)
         kb.chunks.fit_query_encoder()
         yield kb
 

@@ -54,6 +54,11 @@ def test_a_site_mounts_the_knowledge_base_of_a_recipe(own_site):
     assert (site / "llms.txt").read_text() == "ours\n"
     pages = (site / "sitemap.xml").read_text("utf-8")
     assert f"<loc>https://example.org/docs/kb/fruit/{urls['Pears']}</loc>" in pages
+
+
+@pytest.mark.slow
+def test_what_did_not_change_is_not_written_again(own_site):
+    assert mkdocs(own_site).returncode == 0
     times = {
         path: path.stat().st_mtime_ns
         for path in (own_site / "docs/kb").rglob("*.*")

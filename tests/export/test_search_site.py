@@ -22,6 +22,7 @@ from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.guides_index import guides_content
 from kbkit.export.mkdocs.page_head import bundle, content_security_policy, scripts
 from kbkit.export.mkdocs.search import SiteSearch
+from kbkit.models import SourceDocument
 from kbkit.publishing.index_content import index_content
 from kbkit.publishing.published_index import ASKED, PublishedIndex
 from kbkit.recipes import MirrorSource
@@ -126,8 +127,8 @@ def test_the_first_words_of_a_long_query_make_its_vector(node, tmp_path):
     words = [f"{a}{b}nk" for a in syllables for b in syllables]
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("words")
-        for n in range(50):
-            kb.add(f"Page {n}", f"{' '.join((words[n:] + words[:n])[::7])}.")
+        texts = [f"{' '.join((words[n:] + words[:n])[::7])}." for n in range(50)]
+        kb.ingest([SourceDocument(f"text:{n}", f"Page {n}", text) for n, text in enumerate(texts)])
         kb.chunks.fit_query_encoder()
         pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.documents)}
         write_index(index_content(kb._stores, kb.id, Manifest("", "Words", pages)), tmp_path)

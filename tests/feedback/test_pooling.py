@@ -6,13 +6,13 @@ import pytest
 
 from kbkit.errors import ConfigError
 from kbkit.feedback.judging import JudgingPool
-from kbkit.models import Mode
+from kbkit.models import Mode, SourceDocument
 
 
 @pytest.fixture
 def garden(kb):
-    for number in range(40):
-        kb.add(f"Bed {number}", f"Bed {number} is for roses and thyme, watered on day {number}.")
+    text = "Bed {0} is for roses and thyme, watered on day {0}."
+    kb.ingest([SourceDocument(f"text:{n}", f"Bed {n}", text.format(n)) for n in range(40)])
     return kb
 
 

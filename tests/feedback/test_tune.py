@@ -28,7 +28,7 @@ from kbkit.feedback.tune import (
 )
 from kbkit.feedback.tune_report import TuneReport
 from kbkit.knowledge_base import handle_of
-from kbkit.models import Progress
+from kbkit.models import Progress, SourceDocument
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, load_recipe
 
 TOPICS = ("garden", "kitchen", "weather", "travel", "music", "money")
@@ -67,13 +67,16 @@ def base(folder):
     with kbkit.open(folder) as workspace:
         config = KnowledgeBaseSpec(retrieval=BAD)
         kb = workspace.create("topics", spec=config)
+        documents = []
         for topic, number in itertools.product(TOPICS, range(8)):
-            sections = []
+            title, sections = f"{topic} {number}", []
             for part in range(4):
                 code = f"{topic[:2]}{number}{part}x"
                 text = " ".join(generator.choices(WORDS, k=40))
                 sections.append(f"## Setting {code}\n\nUse {code}. {text}.\n")
-            kb.add(f"{topic} {number}", f"# {topic} {number}\n\n" + "\n".join(sections))
+            content = f"# {title}\n\n" + "\n".join(sections)
+            documents.append(SourceDocument(f"text:{title}", title, content))
+        kb.ingest(documents)
         yield kb
 
 

@@ -1,6 +1,7 @@
 """``kbkit graph``: all that Python does, from the command line, for people and as JSON."""
 
 import json
+import shutil
 import sys
 
 import pytest
@@ -14,11 +15,18 @@ PAGE = """# shelf.Pool {#shelf.Pool}
 """
 
 
-@pytest.fixture
-def folder(tmp_path):
-    with kbkit.open(tmp_path / "kb") as workspace:
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("commands") / "kb"
+    with kbkit.open(folder) as workspace:
         workspace.create("manual").add("pool", PAGE, source="http://x.org/pool")
-    return tmp_path / "kb"
+    return folder
+
+
+@pytest.fixture
+def folder(filled, tmp_path):
+    """A workspace of each test's own."""
+    return shutil.copytree(filled, tmp_path / "kb")
 
 
 @pytest.fixture

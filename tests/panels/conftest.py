@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,9 +39,17 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
         yield workspace
 
 
-@pytest.fixture
-def scratch(tmp_path: Path) -> Iterator[Workspace]:
-    """A workspace that a test may change."""
-    with kbkit.open(tmp_path / "kb") as workspace:
+@pytest.fixture(scope="module")
+def garden(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a workspace that `scratch` copies."""
+    folder = tmp_path_factory.mktemp("garden") / "kb"
+    with kbkit.open(folder) as workspace:
         workspace.create("garden").add("Roses", "Roses need sun, water and patience.")
+    return folder
+
+
+@pytest.fixture
+def scratch(garden: Path, tmp_path: Path) -> Iterator[Workspace]:
+    """A workspace that a test may change."""
+    with kbkit.open(shutil.copytree(garden, tmp_path / "kb")) as workspace:
         yield workspace

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+import kbkit
 from kbkit.errors import KbkitError
 from kbkit.markdown.plain_text import plain_text
 from kbkit.panels import DocumentsPanel
@@ -24,14 +25,20 @@ HOSTILE = (
 )
 
 
+@pytest.fixture(scope="module")
+def garden(garden):
+    with kbkit.open(garden) as workspace:
+        kb = workspace["garden"]
+        kb.add("Start", MANY, source=f"{SITE}/guide/start.html", tags=["first"])
+        kb.add("Open", "# Open\n\n## Modes {#modes}\n\nRead.", source=f"{SITE}/io/open.html")
+        kb.add("CSV", "# CSV\n\nRows.", source=f"{SITE}/io/csv.html")
+        kb.add("<script>boom()</script>", HOSTILE, source="javascript:boom()")
+    return garden
+
+
 @pytest.fixture
 def kb(scratch):
-    kb = scratch["garden"]
-    kb.add("Start", MANY, source=f"{SITE}/guide/start.html", tags=["first"])
-    kb.add("Open", "# Open\n\n## Modes {#modes}\n\nRead.", source=f"{SITE}/io/open.html")
-    kb.add("CSV", "# CSV\n\nRows.", source=f"{SITE}/io/csv.html")
-    kb.add("<script>boom()</script>", HOSTILE, source="javascript:boom()")
-    return kb
+    return scratch["garden"]
 
 
 def text_of(markup):
@@ -234,9 +241,10 @@ def test_deletion_is_confirmed(kb):
 
 def test_panels_stay_in_step(scratch):
     panel = DocumentsPanel(scratch)
+    assert status(panel) == "garden: 5 documents"
     scratch["garden"].add("Lilies", "They float.")  # as a cell, or another process, does it
     send(panel._view, "look")
-    assert status(panel) == "garden: 2 documents"
+    assert status(panel) == "garden: 6 documents"
     scratch.create("kitchen").add("Bread", "Bake it.")
     panel.refresh()
     assert panel.kb_box.options == ("garden", "kitchen")

@@ -408,6 +408,7 @@ def test_a_hostile_page_costs_no_more_than_itself(name, site, context, page) -> 
     assert len(site.asked) < 350
 
 
+@pytest.mark.slow
 def test_where_scripts_lead_on_to_is_read_instead(site, context, page) -> None:
     site.pages["/"] = application("location.href = '/new/home?a=1&b=2';")
     site.pages["/new/home?a=1&b=2"] = page("Home")
