@@ -18,9 +18,9 @@ import numpy as np
 from _corpora import EVAL, Place, Question, about_pages, corpora
 
 import kbkit
-from kbkit.markdown.structure import outline
 from kbkit.models import Document
-from kbkit.text import analyzer
+from kbkit.text.analysis import analyzer
+from kbkit.text.markdown.structure import outline
 
 READ = 4000
 """Characters of hits in which a passage is sought."""

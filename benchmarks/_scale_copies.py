@@ -36,12 +36,12 @@ from kbkit.stores.catalog.database import Transaction, pack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.schema import cards as card_table
 from kbkit.stores.catalog.schema import documents, outbox
-from kbkit.stores.catalog.writing import NewDocument
+from kbkit.stores.catalog.writing import DocumentToStore
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.sqlite.database import SqliteDatabase
 from kbkit.stores.stores import Stores, StoresAddress
 from kbkit.stores.vector_store import CatalogVectors
-from kbkit.text import analyzer
+from kbkit.text.analysis import analyzer
 
 _COPY = "again"
 """What the URIs of copies begin with."""
@@ -115,12 +115,12 @@ def _copy_some(
     packed_cards = dict(zip(held.document_ids, pack(moved), strict=True))
     terms_of = analyzer(kb.spec.language).terms
     texts: dict[str, str] = {}
-    new: list[NewDocument] = []
+    new: list[DocumentToStore] = []
     made: dict[str, NewCard] = {}
     vectors: dict[str, bytes] = {}
     for each in read:
         document, held_chunks = _renamed(kb.id, each, number, terms_of, texts)
-        new.append(NewDocument(document, held_chunks, None, None, Labels(), each.is_index))
+        new.append(DocumentToStore(document, held_chunks, None, None, Labels(), each.is_index))
         if vector := packed_cards.get(each.document.id):
             text = renamed(each.card, number)
             made[document.id] = NewCard(document.content_hash, text, digest(text))

@@ -27,7 +27,7 @@ from typing import Any
 from _corpora import report, table
 
 from kbkit.annotation.base import Passage
-from kbkit.annotation.gazetteer import GivenName, NameGazetteer
+from kbkit.annotation.gazetteer import GazetteerName, NameGazetteer
 from kbkit.annotation.problems import RulesAnnotator
 from kbkit.models import (
     Annotation,
@@ -166,10 +166,10 @@ def _rows(folder: Path, name: str = "chunks.jsonl") -> list[dict[str, Any]]:
 
 def _gazetteers(folder: Path) -> dict[str, NameGazetteer]:
     """The names of each manual, as far as they could stand in a labelled chunk of it."""
-    names: defaultdict[str, list[GivenName]] = defaultdict(list)
+    names: defaultdict[str, list[GazetteerName]] = defaultdict(list)
     for line in (folder / "names.jsonl").read_text("utf-8").splitlines():
         manual, name, kind, confirmed, documents, defines = json.loads(line)
-        names[manual].append(GivenName(name, EntityType(kind), confirmed, documents, defines))
+        names[manual].append(GazetteerName(name, EntityType(kind), confirmed, documents, defines))
     return {manual: NameGazetteer(given) for manual, given in names.items()}
 
 

@@ -37,7 +37,7 @@ from kbkit.recipes import (
 )
 from kbkit.retrieval.bm25 import CorpusStatistics, impacts, length_norms
 from kbkit.retrieval.fusion import Features, Weights, fuse
-from kbkit.text import analyzer
+from kbkit.text.analysis import analyzer
 
 DEPTH = 10
 EMBEDDINGS: dict[str, AnyEmbedding] = {

@@ -23,7 +23,7 @@ from playwright import sync_api
 
 from kbkit.export.mkdocs.page_head import bundle
 from kbkit.graph.drawing import positions
-from kbkit.web_server import serve_folder
+from kbkit.runtime.web_server import serve_folder
 
 ROUNDS = 3
 SECONDS = 2.0

@@ -26,14 +26,14 @@ import lxml.html
 from _corpora import report, table
 
 from kbkit.ingest.cutting import chunk
-from kbkit.markdown.plain_text import plain_text
-from kbkit.markdown.structure import opening_words
 from kbkit.models import ChunkSpan, DocumentType
 from kbkit.models.hits import text_fragment
 from kbkit.recipes import ChunkingSpec
 from kbkit.sources.decode import decode
 from kbkit.sources.html.dom import BLOCKS
 from kbkit.sources.html.site_extractor import SiteExtractor
+from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.structure import opening_words
 
 _AHEAD = 64
 _PARSER = lxml.html.HTMLParser(encoding="utf-8")

@@ -25,18 +25,16 @@ __version__ = "0.1.0"
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 _NAMES = {
-    "builder": "BuildReport build",
     "client": "connect",
     "errors": "KbkitError",
+    "export.publishing.published_index": "PublishedIndex",
     "feedback.evaluation_report": "Evaluation",
     "feedback.judgements": "Judgements",
     "knowledge_base": "KnowledgeBase",
-    "migration": "migrate",
     "models": (
         "Answer Chunk Document DocumentInfo DocumentType Expansion ExportReport Filters Hit "
         "Hits Improvement IngestReport KnowledgeBaseInfo Mode Rating SourceInfo Target"
     ),
-    "publishing.published_index": "PublishedIndex",
     "recipes": (
         "ChunkingSpec CrawlSource ExpandSpec FilesSource JsonlSource KnowledgeBaseSpec "
         "LearningSpec LlamaIndexEmbedding MirrorSource MultilingualEmbedding OnnxEmbedding "
@@ -45,6 +43,8 @@ _NAMES = {
         "load_recipe"
     ),
     "sources.html.fidelity_report": "FidelityReport fidelity",
+    "workflows.builder": "BuildReport build",
+    "workflows.migration": "migrate",
     "workspace": "Workspace",
 }
 

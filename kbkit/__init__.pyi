@@ -2,14 +2,12 @@ from pathlib import Path
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from kbkit.builder import BuildReport as BuildReport
-from kbkit.builder import build as build
 from kbkit.client import connect as connect
 from kbkit.errors import KbkitError as KbkitError
+from kbkit.export.publishing.published_index import PublishedIndex as PublishedIndex
 from kbkit.feedback.evaluation_report import Evaluation as Evaluation
 from kbkit.feedback.judgements import Judgements as Judgements
 from kbkit.knowledge_base import KnowledgeBase as KnowledgeBase
-from kbkit.migration import migrate as migrate
 from kbkit.models import Answer as Answer
 from kbkit.models import Chunk as Chunk
 from kbkit.models import Document as Document
@@ -27,7 +25,6 @@ from kbkit.models import Mode as Mode
 from kbkit.models import Rating as Rating
 from kbkit.models import SourceInfo as SourceInfo
 from kbkit.models import Target as Target
-from kbkit.publishing.published_index import PublishedIndex as PublishedIndex
 from kbkit.recipes import ChunkingSpec as ChunkingSpec
 from kbkit.recipes import CrawlSource as CrawlSource
 from kbkit.recipes import ExpandSpec as ExpandSpec
@@ -55,6 +52,9 @@ from kbkit.recipes import StorageSpec as StorageSpec
 from kbkit.recipes import load_recipe as load_recipe
 from kbkit.sources.html.fidelity_report import FidelityReport as FidelityReport
 from kbkit.sources.html.fidelity_report import fidelity as fidelity
+from kbkit.workflows.builder import BuildReport as BuildReport
+from kbkit.workflows.builder import build as build
+from kbkit.workflows.migration import migrate as migrate
 from kbkit.workspace import Workspace as Workspace
 
 __version__: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from kbkit.errors import ConfigError
-from kbkit.validation import explained
+from kbkit.runtime.validation import explained
 
 if TYPE_CHECKING:
     import pandas as pd

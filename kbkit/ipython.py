@@ -15,9 +15,9 @@ from IPython.core.completer import SimpleCompletion, context_matcher
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
-from kbkit.config import Settings
 from kbkit.errors import KbkitError, NotFoundError
 from kbkit.models import Hits, Mode, Rating
+from kbkit.runtime.config import Settings
 from kbkit.workspace import Workspace
 
 if TYPE_CHECKING:

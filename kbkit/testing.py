@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kbkit.models import SourceDocument
+from kbkit.runtime.web_server import serve_folder
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.web_server import serve_folder
 
 if TYPE_CHECKING:
     from kbkit.embedding.base import Matrix, Vector

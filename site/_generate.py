@@ -25,9 +25,9 @@ import kbkit.cli
 import kbkit.errors
 from kbkit import recipes
 from kbkit.cli.app import load_commands
-from kbkit.gallery import list_recipes
 from kbkit.recipes import Spec, golden_questions, load_recipe
 from kbkit.recipes.base import meanings
+from kbkit.workflows.gallery import list_recipes
 
 SITE = Path(__file__).parent
 REGION = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import kbkit
-from kbkit.rest import application
+from kbkit.server.app import application
 
 
 def routes() -> str:

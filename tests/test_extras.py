@@ -89,15 +89,15 @@ ABILITIES = {
     ),
     BROWSER: ("browser", "The provider browser needs playwright"),
     FIRECRAWL: ("firecrawl", "The provider firecrawl needs firecrawl-py"),
-    "__import__('kbkit.notebook').notebook.write_notebook('r.yaml')": (
+    "__import__('kbkit.workflows.notebook').notebook.write_notebook('r.yaml')": (
         "lab",
         "Writing a notebook needs nbformat",
     ),
-    "__import__('kbkit.notebook').notebook.run_notebook('r.ipynb')": (
+    "__import__('kbkit.workflows.notebook').notebook.run_notebook('r.ipynb')": (
         "lab",
         "Running a notebook needs Jupyter",
     ),
-    "__import__('kbkit.serving').serving.serve_panel('kb')": (
+    "__import__('kbkit.cli.dashboard').serving.serve_panel('kb')": (
         "lab",
         "Serving the dashboard needs voila",
     ),
@@ -107,7 +107,7 @@ ABILITIES = {
         "Serving MCP needs mcp",
     ),
     "workspace.__class__('s', settings=__import__('dataclasses').replace("
-    "kbkit.config.Settings.load(), database_url='postgresql://here/kb'))": (
+    "kbkit.runtime.config.Settings.load(), database_url='postgresql://here/kb'))": (
         "postgres",
         "A catalog in PostgreSQL needs psycopg",
     ),

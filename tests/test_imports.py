@@ -159,7 +159,7 @@ SEARCH_NEEDS_NO = {
     "kbkit.frames",
     "kbkit.graph",
     "kbkit.ingest",
-    "kbkit.rest",
+    "kbkit.server",
     "llama_index",
     "lxml",
     "pandas",
@@ -251,7 +251,7 @@ def test_public_names_are_these():
         _ = kbkit.nothing
 
 
-@pytest.mark.parametrize("name", ["kbkit", "kbkit.models", "kbkit.panels", "kbkit.replies"])
+@pytest.mark.parametrize("name", ["kbkit", "kbkit.models", "kbkit.panels", "kbkit.mcp.replies"])
 def test_stubs_of_lazy_packages_have_their_names(name):
     package = importlib.import_module(name)
     stub = ast.parse(Path(package.__file__).with_suffix(".pyi").read_text("utf-8"))

@@ -28,6 +28,15 @@ def test_layers():
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+def test_no_two_public_classes_have_one_name():
+    homes: dict[str, set[str]] = {}
+    for path in (ROOT / "kbkit").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, set()).add(str(path))
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
 @cache
 def imports(path: Path) -> set[str]:
     """Top-level names of every module that a file imports, wherever in it."""

@@ -12,7 +12,7 @@ import yaml
 import kbkit
 from kbkit.errors import ConfigError, RecipeError, TrustError
 from kbkit.recipes import demands, load_questions, load_recipe, parse_recipe
-from kbkit.third_party import open_class
+from kbkit.runtime.third_party import open_class
 from tests.growth import grows_with
 
 HEAD = "name: x\nsources: [{type: files, path: a}]\n"

@@ -8,8 +8,7 @@ import pytest
 import kbkit
 from kbkit.errors import ConfigError
 from kbkit.models import SourceDocument
-from kbkit.rest import ServerSettings
-from kbkit.server import running
+from kbkit.server import ServerSettings, running
 
 HALF = "a\ud800b"
 OPENAPI = {

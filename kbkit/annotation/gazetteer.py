@@ -1,9 +1,8 @@
 """Find the known names of a knowledge base in texts, in one pass.
 
-Texts and names are folded in the same way: lower case, each word between marks. So what
-Aho-Corasick finds are whole words, the longest name where several begin alike. The letters that
-stand there then decide: an identifier has to be written as it is, a phrase in any case, and a word
-that is as good as any other (``make``, ``open``) has to look like a name: as code, or with ``()``.
+Texts and names are folded alike: lower case, each word between marks. Aho-Corasick then finds whole
+words, and the longest of several names. The spelling decides about each: an identifier must match
+exactly, a phrase in any case, and a common word (``make``, ``open``) must be code or have ``()``.
 """
 
 from __future__ import annotations
@@ -52,12 +51,12 @@ _TIES = ".-/\\:@"
 _TIED = {".": ")]", "-": "- \n\t`", "/": "/.~", "\\": "\\", ":": ":", "@": ""}
 
 
-class GivenName(NamedTuple):
+class GazetteerName(NamedTuple):
     """A name and the documents that define it.
 
     Attributes:
         confirmed: Whether at least one document defines it.
-        of: The name that it is another name of, or ``""``.
+        of: The name of which it is another spelling, or ``""``.
     """
 
     name: str
@@ -72,14 +71,16 @@ class NameGazetteer:
     """Finds names of documents, of a recipe and of people in texts."""
 
     def __init__(
-        self, names: Iterable[GivenName] = (), curated: Mapping[str, Iterable[str]] | None = None
+        self,
+        names: Iterable[GazetteerName] = (),
+        curated: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
         self._names: dict[str, str] = {}
         self.types: dict[str, EntityType] = {}
         """Types by name."""
         rules = Spellings()
         for name, aliases in (curated or {}).items():
-            self._take(rules, _GroupOf([GivenName(name, EntityType.NAME)]), curated=True)
+            self._take(rules, _GroupOf([GazetteerName(name, EntityType.NAME)]), curated=True)
             for alias in aliases:
                 self._alias(rules, alias, name)
         for group in _groups(names):
@@ -312,7 +313,7 @@ def _begins_sentence(text: str, start: int) -> bool:
 
 
 class _GroupOf:
-    def __init__(self, names: list[GivenName]) -> None:
+    def __init__(self, names: list[GazetteerName]) -> None:
         best = max(names, key=lambda one: (one.defines, one.documents, one.confirmed, one.name))
         self.key = subject_key(SubjectKind.ENTITY, best.name)
         self.name = best.name
@@ -326,8 +327,8 @@ class _GroupOf:
         self.counts = any(one.confirmed for one in names) or documents >= needed
 
 
-def _groups(names: Iterable[GivenName]) -> Iterator[_GroupOf]:
-    by_key: defaultdict[str, list[GivenName]] = defaultdict(list)
+def _groups(names: Iterable[GazetteerName]) -> Iterator[_GroupOf]:
+    by_key: defaultdict[str, list[GazetteerName]] = defaultdict(list)
     for given in names:
         if 0 < len(given.name) <= MAX_NAME_LENGTH:
             key = subject_key(SubjectKind.ENTITY, given.name)

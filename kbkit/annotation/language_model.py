@@ -1,7 +1,7 @@
 """Annotates passages by a language model of llama-index.
 
-What it answers is kept by a hash of what it was asked about: so each passage is paid for once,
-whatever stops the work, and however often names that come and go have it annotated again.
+Answers are stored by a hash of the request, so each passage is paid for once, even if the work
+stops or names come and go.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, ValidationE
 from kbkit.annotation.base import Gazetteer, Passage
 from kbkit.embedding.llamaindex import retry
 from kbkit.errors import LanguageModelError
-from kbkit.language_models import (
+from kbkit.models import Annotation, AnnotationReport, Frame, Problem, StatedRelation
+from kbkit.models.values import plain, quotation_mark
+from kbkit.recipes import LlmAnnotation
+from kbkit.runtime.language_models import (
     CHARACTERS_PER_TOKEN,
     FAILURES,
     AnswerError,
-    Said,
+    ModelReply,
     ask,
     json_object,
     model_key,
@@ -28,13 +31,10 @@ from kbkit.language_models import (
     open_llm,
     plain_line,
 )
-from kbkit.markdown.plain_text import plain_text
-from kbkit.models import Annotation, AnnotationReport, Frame, Problem, StatedRelation
-from kbkit.models.values import plain, quotation_mark
-from kbkit.recipes import LlmAnnotation
+from kbkit.runtime.third_party import safe_message
 from kbkit.stores.catalog import annotator_answers
 from kbkit.stores.catalog.database import Database
-from kbkit.third_party import safe_message
+from kbkit.text.markdown.plain_text import plain_text
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
@@ -123,7 +123,6 @@ def quoted(passages: Sequence[Passage]) -> str:
 
 
 def read(answer: str, numbers: Sequence[int]) -> tuple[dict[int, list[Any]], list[str]]:
-    """Parse the usable part of an answer."""
     try:
         given = json_object(answer, _ANSWER_LENGTH).get("passages")
     except AnswerError as error:
@@ -161,8 +160,8 @@ def annotations_of(
 ) -> list[Annotation]:
     """Convert a model's statements about a passage to annotations.
 
-    Names are those of the gazetteer that stand in the passage, and what the model names that does,
-    written as the gazetteer has it; names that it makes up are left out.
+    Names that occur in the passage are kept, in the gazetteer's spelling; invented ones are
+    dropped.
     """
     text = passage.chunk.text
     folded = text.casefold()
@@ -327,8 +326,8 @@ class LlmAnnotator:
     ) -> Sequence[Sequence[Annotation]]:
         """Annotate passages; see `kbkit.annotation.base.Annotator`.
 
-        A passage that the model fails at has one annotation, of its text alone and without a
-        frame; it is asked about again when the annotation is renewed.
+        A passage that fails gets one annotation of its text without a statement type, and is sent
+        again when the annotation is renewed.
         """
         answers = self._known(passages)
         left = [passage for passage in passages if self._key(passage) not in answers]
@@ -369,8 +368,8 @@ class LlmAnnotator:
     def _ask_about(self, batch: Sequence[Passage]) -> dict[str, list[Any]]:
         """Return the usable statements of a batch, by passage.
 
-        The model hears once what is wrong with an answer. Where nothing can be used, halves are
-        asked about, since one passage may be what it fails at.
+        The model gets one chance to correct an answer. A batch without usable statements is halved,
+        since one passage may be the cause.
         """
         found, problem = self._answers(batch)
         self._in_a_row = 0 if found else self._in_a_row + 1
@@ -415,7 +414,7 @@ class LlmAnnotator:
             ]
         return found, problem
 
-    def _ask(self, *given: str) -> Said:
+    def _ask(self, *given: str) -> ModelReply:
         self._requests += 1
         try:
             answers = retry(

@@ -1,9 +1,8 @@
 """Annotate the chunks of a knowledge base after an ingest, as far as something changed.
 
-Which names stand in a chunk depends on all documents: a name that a new one defines may stand in
-old ones. So chunks are annotated that have no annotation by the annotator, and those in which a
-name stands that came or went since the last time. What is stored is what annotating all of them
-from scratch would give.
+The names in a chunk depend on all documents: a new document may define a name that old ones use.
+Annotated are chunks without an annotation by this annotator, and those that contain a name which
+was added or removed. The result equals that of annotating all chunks.
 """
 
 from __future__ import annotations
@@ -12,12 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kbkit.annotation.base import Annotator, Passage
-from kbkit.annotation.gazetteer import GivenName, NameGazetteer
+from kbkit.annotation.gazetteer import GazetteerName, NameGazetteer
 from kbkit.annotation.names import REVISION, names_of
 from kbkit.models import Annotation, Progress
-from kbkit.plugins import ANNOTATORS, make
-from kbkit.progress import OnProgress
 from kbkit.recipes import AnyAnnotation, LlmAnnotation, NameSpec, NoAnnotation, PluginAnnotation
+from kbkit.runtime.plugins import ANNOTATORS, make
+from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, names, reading, subjects
 from kbkit.stores.catalog.applying import apply
 from kbkit.stores.catalog.database import Database
@@ -63,7 +62,8 @@ class AnnotationMaker:
             given = names.given(transaction, self.kb_id)
             before = names.annotated_with(transaction, self.kb_id)
         gazetteer = NameGazetteer(
-            (GivenName(*each) for each in given), {spec.name: spec.aliases for spec in self.curated}
+            (GazetteerName(*each) for each in given),
+            {spec.name: spec.aliases for spec in self.curated},
         )
         stale = self._holding(gazetteer.changes_since(before))
         done, total = 0, len(stale) + self.left()

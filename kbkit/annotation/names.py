@@ -1,9 +1,8 @@
 """Extract the names that a document defines or marks.
 
-Marks are anchors and signatures of APIs, titles of endpoints and schemas, headings that name
-something, terms of glossaries and definition lists, entries of index pages, code spans. What only
-looks like a name (a phrase in bold, a word with a capital within a sentence, the text of a link)
-is a candidate.
+Marks are anchors and signatures of APIs, titles of endpoints and schemas, headings that are names,
+terms of glossaries and definition lists, entries of index pages, and code spans. Bold phrases,
+capitalized words within a sentence and texts of links are candidates.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ from kbkit.annotation.terms import (
     type_of_kind_word,
     type_of_word,
 )
-from kbkit.markdown.blocks import Block, Kind, text_anchor
-from kbkit.markdown.plain_text import inline_text
-from kbkit.markdown.structure import heading_text, outline, split_anchor
 from kbkit.models import Document, EntityType, Name, SubjectKind
+from kbkit.text.markdown.blocks import Block, Kind, text_anchor
+from kbkit.text.markdown.plain_text import inline_text
+from kbkit.text.markdown.structure import heading_text, outline, split_anchor
 from kbkit.text.subject_keys import subject_key
 
 _BOLD = re.compile(r"(?<![*\w\\])\*\*(?=[^\s*])([^*\n]{2,60}?)(?<=[^\s*\\])\*\*(?![*\w])")

@@ -11,9 +11,9 @@ from ahocorasick_rs import AhoCorasick, MatchKind
 from kbkit.annotation.base import Gazetteer, Mention, Passage, folded
 from kbkit.annotation.statements import Reading, Sentence, read
 from kbkit.annotation.terms import is_error, is_term
-from kbkit.markdown.blocks import without_text_anchor
-from kbkit.markdown.plain_text import inline_text, plain_text
 from kbkit.models import Annotation, Frame
+from kbkit.text.markdown.blocks import without_text_anchor
+from kbkit.text.markdown.plain_text import inline_text, plain_text
 
 _MAX = 5
 _MAX_LENGTH = 200
@@ -250,9 +250,9 @@ class RulesAnnotator:
     ) -> list[tuple[Annotation, ...]]:
         """Annotate passages.
 
-        The first annotation of a chunk is of all of it: the kind of statement that it mostly makes,
-        and all names in it. Others are of single sentences that make a statement of another kind.
-        Code, tables and what is not in English have one without frame.
+        The first annotation covers the whole chunk: its main statement type, and its names. Others
+        are single sentences of another type. Code, tables and texts that are not English have one
+        annotation without a type.
         """
         return [self._annotate(passage, gazetteer) for passage in passages]
 

@@ -43,7 +43,7 @@ class Spelling(NamedTuple):
 
     Attributes:
         marked: It must look like a name: code, a link, or a call.
-        inside: It may not begin a sentence, unless it is marked.
+        inside: It must not begin a sentence, unless it is marked.
     """
 
     written: str

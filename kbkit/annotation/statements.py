@@ -13,9 +13,9 @@ from typing import NamedTuple
 from ahocorasick_rs import AhoCorasick, MatchKind
 
 from kbkit.annotation.base import MARK, folded, marked
-from kbkit.markdown.blocks import Block, Kind, blocks
 from kbkit.models import Frame
 from kbkit.text.language import stop_words
+from kbkit.text.markdown.blocks import Block, Kind, blocks
 
 _CUES: dict[Frame, dict[float, str]] = {
     Frame.CAUSAL: {

@@ -15,7 +15,7 @@ from kbkit.errors import FilesError, ImpossibleError
 from kbkit.files.store import FileStore
 from kbkit.models import BundleInfo, Progress
 from kbkit.models.documents import image_names_of
-from kbkit.progress import OnProgress
+from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import bundled, knowledge_bases
 from kbkit.stores.catalog.bundled import Values
 from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES

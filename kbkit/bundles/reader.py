@@ -40,7 +40,7 @@ class _Member(BaseModel):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
-class Manifest(BaseModel):
+class BundleManifest(BaseModel):
     """Manifest of a bundle.
 
     Attributes:
@@ -167,7 +167,7 @@ class BundleReader:
         except (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
             raise self._bad(f"{name}: cannot be read ({error})") from None
 
-    def _parsed(self) -> Manifest:
+    def _parsed(self) -> BundleManifest:
         try:
             values = json.loads(self.manifest_bytes)
             made = values.get("format")
@@ -176,7 +176,7 @@ class BundleReader:
                     f"{self.path}: made by a newer kbkit ({str(values.get('kbkit'))[:20]}, format "
                     f"{made}; this one reads up to {FORMAT}); upgrade kbkit; nothing was changed"
                 )
-            return Manifest.model_validate_json(self.manifest_bytes)
+            return BundleManifest.model_validate_json(self.manifest_bytes)
         except (ValidationError, ValueError, AttributeError, RecursionError):
             raise self._bad(f"{MANIFEST}: is none") from None
 

@@ -30,8 +30,8 @@ from kbkit.errors import (
 from kbkit.files.store import FileStore
 from kbkit.ingest.cutting import chunk_id
 from kbkit.models import Image, Progress, Restoration
-from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseSpec, parse_source
+from kbkit.runtime.progress import OnProgress
 from kbkit.sources.images import kept_image
 from kbkit.stores.catalog import bundled, commitments, knowledge_bases
 from kbkit.stores.catalog.database import Transaction

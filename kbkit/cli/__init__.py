@@ -15,8 +15,8 @@ from io import TextIOWrapper
 from typing import Any, NoReturn
 
 from kbkit.cli.app import EXIT_BELOW_FLOOR, EXIT_ERROR, EXIT_NOTHING_READ, app
+from kbkit.cli.terminal import complain, to_options
 from kbkit.errors import KbkitError
-from kbkit.terminal import complain, to_options
 
 __all__ = ["EXIT_BELOW_FLOOR", "EXIT_ERROR", "EXIT_NOTHING_READ", "app", "main"]
 _LOADED = 200_000

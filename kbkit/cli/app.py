@@ -14,8 +14,8 @@ from typer.core import TyperArgument, TyperGroup
 from typer.main import get_group
 from typer.models import ArgumentInfo, CommandInfo, OptionInfo, TyperInfo
 
-from kbkit.logs import configure as configure_logs
-from kbkit.terminal import complain, print_ingest, set_verbosity
+from kbkit.cli.terminal import complain, print_ingest, set_verbosity
+from kbkit.runtime.logs import configure as configure_logs
 
 if TYPE_CHECKING:
     from kbkit.models import IngestReport
@@ -268,7 +268,7 @@ def open_workspace(context: typer.Context) -> Workspace:
 
 def workspace_folder(context: typer.Context) -> Path:
     """Return the folder of the workspace, which may not exist."""
-    from kbkit.config import Settings
+    from kbkit.runtime.config import Settings
 
     return Path(context.obj or Settings.load().workspace).absolute()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from kbkit.cli.app import AsJson, app
-from kbkit.terminal import print_json, print_table, say
+from kbkit.cli.terminal import print_json, print_table, say
 
 config = typer.Typer(help="Show settings and where they come from.", no_args_is_help=True)
 app.add_typer(config, name="config")
@@ -39,7 +39,7 @@ def show(context: typer.Context, as_json: AsJson = False) -> None:
     """Show each setting with its value and origin."""
     from rich.table import Table
 
-    from kbkit.config import setting_values, unknown_variables
+    from kbkit.runtime.config import setting_values, unknown_variables
 
     rows = []
     for each in setting_values():

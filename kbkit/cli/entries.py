@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
+from kbkit.cli.terminal import print_figures, print_json, progress, say
 from kbkit.errors import FilesError
 from kbkit.models import EntryStatus
 from kbkit.models.values import plain, pluralize
-from kbkit.terminal import print_figures, print_json, progress, say
 
 if TYPE_CHECKING:
     from kbkit.models import Entry, EntryInfo

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
+from kbkit.cli.terminal import print_figures, print_json, progress, say
 from kbkit.models.values import plain, without_controls
-from kbkit.terminal import print_figures, print_json, progress, say
 
 if TYPE_CHECKING:
     from kbkit.models import FileInfo

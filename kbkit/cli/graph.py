@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
+from kbkit.cli.terminal import print_figures, print_json, print_pairs, say
 from kbkit.errors import ConfigError
 from kbkit.models.values import plain
-from kbkit.terminal import print_figures, print_json, print_pairs, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,8 +12,7 @@ import typer
 
 from kbkit.cli.app import AsJson, Name, app, finish, open_workspace, resumable, workspace_folder
 from kbkit.cli.sources import takes_sources
-from kbkit.models.values import plain, pluralize
-from kbkit.terminal import (
+from kbkit.cli.terminal import (
     print_json,
     print_pairs,
     print_table,
@@ -22,6 +21,7 @@ from kbkit.terminal import (
     say_improvement,
     to_json,
 )
+from kbkit.models.values import plain, pluralize
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase

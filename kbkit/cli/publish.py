@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import EXIT_NOTHING_READ, AsJson, UntilClosed, app, open_workspace, resumable
+from kbkit.cli.terminal import print_json, print_pairs, progress, say
 from kbkit.models.values import pluralize
-from kbkit.terminal import print_json, print_pairs, progress, say
 
 if TYPE_CHECKING:
     from kbkit.export import ExportReport
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.models import SyncReport
-    from kbkit.progress import OnProgress
-    from kbkit.watching import SyncedFolder
+    from kbkit.runtime.progress import OnProgress
+    from kbkit.workflows.watching import SyncedFolder
     from kbkit.workspace import Workspace
 
 
@@ -62,8 +62,8 @@ def build(
     as_json: AsJson = False,
 ) -> None:
     """Build or update a recipe's knowledge base and site."""
-    from kbkit.builder import build as build_recipe
     from kbkit.recipes import load_recipe
+    from kbkit.workflows.builder import build as build_recipe
 
     loaded = load_recipe(recipe)
     going_on = resumable(f"kbkit build {recipe}")
@@ -107,7 +107,7 @@ def notebook(
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Write a notebook that builds a recipe."""
-    from kbkit.notebook import run_notebook, write_notebook
+    from kbkit.workflows.notebook import run_notebook, write_notebook
 
     path = write_notebook(
         recipe, output, workspace=workspace or context.obj, trust=trust, force=force
@@ -199,7 +199,7 @@ def serve_site(
     from kbkit.export import find_site
     from kbkit.export import serve_site as serve
     from kbkit.knowledge_base import handle_of
-    from kbkit.processes import end_with_input, waiting_for_end
+    from kbkit.runtime.processes import end_with_input, waiting_for_end
 
     if until_closed:
         end_with_input()
@@ -236,7 +236,7 @@ def watch(
     if port is not None and not build:
         raise typer.BadParameter("--port serves the site that --no-build does not build")
     from kbkit.export import serve_site as serve
-    from kbkit.watching import watch as keep_watching
+    from kbkit.workflows.watching import watch as keep_watching
 
     with open_workspace(context) as workspace, ExitStack() as stack, suppress(KeyboardInterrupt):
         with progress() as on_progress:
@@ -265,7 +265,7 @@ def watch(
 
 @contextmanager
 def _watching_files(name: str, synced: SyncedFolder) -> Iterator[None]:
-    from kbkit.watching import watch_files
+    from kbkit.workflows.watching import watch_files
 
     def tell(report: SyncReport) -> None:
         say(
@@ -312,8 +312,8 @@ def panel(
     until_closed: UntilClosed = False,
 ) -> None:
     """Serve the panels as a web page."""
-    from kbkit.processes import end_with_input
-    from kbkit.serving import serve_panel
+    from kbkit.cli.dashboard import serve_panel
+    from kbkit.runtime.processes import end_with_input
 
     if until_closed:
         end_with_input()
@@ -332,9 +332,9 @@ def panel(
 def _built(
     workspace: Workspace, target: str, on_progress: OnProgress | None, *, trust: bool
 ) -> KnowledgeBase:
-    from kbkit.builder import build as build_recipe
     from kbkit.recipes import load_recipe
     from kbkit.recipes.schema import SLUG
+    from kbkit.workflows.builder import build as build_recipe
 
     if SLUG.fullmatch(target):
         return workspace[target]

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import EXIT_BELOW_FLOOR, AllowPrivate, AsJson, app, open_workspace
-from kbkit.errors import ConfigError, NotFoundError, SourceError
-from kbkit.models.values import without_controls
-from kbkit.terminal import (
+from kbkit.cli.terminal import (
     print_evaluation,
     print_figures,
     print_hits,
@@ -22,6 +20,8 @@ from kbkit.terminal import (
     say_notes,
     to_json,
 )
+from kbkit.errors import ConfigError, NotFoundError, SourceError
+from kbkit.models.values import without_controls
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import EXIT_ERROR, AllowPrivate, AsJson, app
+from kbkit.cli.terminal import complain, print_json, print_table, progress, say
 from kbkit.errors import ConflictError
 from kbkit.models.values import pluralize
-from kbkit.terminal import complain, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
-    from kbkit.recipe_drafts import Draft, Exclusion
+    from kbkit.workflows.drafts import Draft, Exclusion
 
 recipes = typer.Typer(help="List, copy and check recipes.", no_args_is_help=True)
 app.add_typer(recipes, name="recipes")
@@ -30,7 +30,7 @@ def list_(as_json: AsJson = False) -> None:
     """List the recipes that come with kbkit."""
     from rich.table import Table
 
-    from kbkit.gallery import list_recipes
+    from kbkit.workflows.gallery import list_recipes
 
     found = list_recipes()
     if as_json:
@@ -56,7 +56,7 @@ def copy(
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Copy a recipe with the files that it reads."""
-    from kbkit.gallery import copy_recipe
+    from kbkit.workflows.gallery import copy_recipe
 
     first, *others = copy_recipe(name, folder, force=force)
     more = f" and {pluralize(len(others), 'file')} that it reads" if others else ""
@@ -72,7 +72,7 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Check a recipe for errors."""
-    from kbkit.recipe_checks import check_recipe
+    from kbkit.workflows.recipe_checks import check_recipe
 
     with progress() as on_progress:
         found = check_recipe(recipe, online=online, on_progress=on_progress)
@@ -115,7 +115,7 @@ def init(
     allow_private: AllowPrivate = False,
 ) -> None:
     """Write a first recipe for a site, folder or package."""
-    from kbkit.recipe_drafts import check_free, draft_recipe, write_draft
+    from kbkit.workflows.drafts import check_free, draft_recipe, write_draft
 
     if output is not None and not force:
         check_free(output)  # before anything is looked at or asked
@@ -154,8 +154,8 @@ def _asked(draft: Draft, *, named: bool, free: bool) -> Draft:
         named: Whether its name was printed before.
         free: Any name will do; else not one whose file exists.
     """
-    from kbkit.recipe_drafts import check_free
     from kbkit.recipes import check_name
+    from kbkit.workflows.drafts import check_free
 
     def usable(text: str) -> str:
         try:

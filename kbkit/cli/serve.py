@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from kbkit.cli.app import AsJson, UntilClosed, app, open_workspace
+from kbkit.cli.terminal import print_figures, print_json, say
 from kbkit.mcp.options import USUAL_TOKENS
-from kbkit.replies import MIN_TOKENS
-from kbkit.terminal import print_figures, print_json, say
+from kbkit.mcp.replies import MIN_TOKENS
 
 token_app = typer.Typer(
     help="Manage the access tokens of a server.", no_args_is_help=True, rich_markup_mode=None
@@ -79,7 +79,7 @@ def serve(
     until_closed: UntilClosed = False,
 ) -> None:
     """Serve a workspace over REST and MCP, with its sites."""
-    from kbkit.processes import end_process, end_with_input
+    from kbkit.runtime.processes import end_process, end_with_input
     from kbkit.server import ServerSettings, serve
 
     if until_closed:

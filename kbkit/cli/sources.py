@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from kbkit.cli.app import AllowPrivate, AsJson, Name, app, open_workspace
+from kbkit.cli.terminal import print_json, print_table, say
 from kbkit.models.values import pluralize
-from kbkit.terminal import print_json, print_table, say
 
 if TYPE_CHECKING:
     from kbkit.models import SourceInfo

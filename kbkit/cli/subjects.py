@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from kbkit.cli.app import AsJson, Name, app, open_workspace
+from kbkit.cli.terminal import print_figures, print_json, print_table, say
 from kbkit.models.values import plain, pluralize
-from kbkit.terminal import print_figures, print_json, print_table, say
 
 Within = Annotated[
     list[str] | None, typer.Option("--kb", help="Only in this knowledge base (default: all).")

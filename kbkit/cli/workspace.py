@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import EXIT_ERROR, AllowPrivate, AsJson, app, open_workspace, resumable
+from kbkit.cli.terminal import print_figures, print_json, print_table, progress, say
 from kbkit.mcp.options import SET_NAMES, USUAL_TOKENS, check_sets
+from kbkit.mcp.replies import MIN_TOKENS
 from kbkit.mcp.stdio import serve
 from kbkit.models import BundleInfo
 from kbkit.models.values import pluralize
-from kbkit.replies import MIN_TOKENS
-from kbkit.terminal import print_figures, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
     from kbkit.models import Migration
@@ -61,7 +61,7 @@ def migrate(
     as_json: AsJson = False,
 ) -> None:
     """Move the workspace to PostgreSQL or to a folder."""
-    from kbkit.migration import migrate as move
+    from kbkit.workflows.migration import migrate as move
 
     with resumable("kbkit migrate"), progress() as on_progress:
         done = move(context.obj, to=to, on_progress=on_progress)
@@ -106,7 +106,7 @@ def list_(as_json: AsJson = False) -> None:
     """List embedding models and which are installed."""
     from rich.table import Table
 
-    from kbkit.embedding_models import list_models
+    from kbkit.workflows.embedding_models import list_models
 
     found = list_models()
     if as_json:
@@ -139,7 +139,7 @@ def fetch(
     allow_private: AllowPrivate = False,
 ) -> None:
     """Download a model; resumes after an interruption."""
-    from kbkit.embedding_models import fetch_model
+    from kbkit.workflows.embedding_models import fetch_model
 
     with resumable(f"kbkit models fetch {name}"), progress() as on_progress:
         folder = fetch_model(
@@ -159,7 +159,7 @@ def remove(
     forget: Annotated[bool, typer.Option("--forget", help="Also forget its hashes.")] = False,
 ) -> None:
     """Delete a downloaded model."""
-    from kbkit.embedding_models import remove_model
+    from kbkit.workflows.embedding_models import remove_model
 
     remove_model(name, forget=forget)
     say(f"removed {name}")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kbkit.client.calls import Blocking, Request, Steps, Transport, call, reads_many, steps, url
+from kbkit.client.calls import AnyTransport, Blocking, Request, Steps, call, reads_many, steps, url
 from kbkit.client.collections import (
     KNOWLEDGE,
     AsyncList,
     CollectionCalls,
+    ListPart,
     Named,
-    Part,
     RemoteList,
     listed,
     part_of,
@@ -29,7 +29,7 @@ from kbkit.models import (
     SubjectKind,
     from_dict,
 )
-from kbkit.validation import check_text
+from kbkit.runtime.validation import check_text
 
 if TYPE_CHECKING:
     import httpx
@@ -105,12 +105,14 @@ class AnnotationsCalls(CollectionCalls[Annotation]):
 
         return Request("GET", _at(self._base, "stats"), read)
 
-    def _all(self) -> Request[Part[Annotation]]:
+    def _all(self) -> Request[ListPart[Annotation]]:
         whole = part_of(AnnotatedChunk, _at(self._base, "annotated-chunks"), {})
 
-        def read(response: httpx.Response) -> Part[Annotation]:
+        def read(response: httpx.Response) -> ListPart[Annotation]:
             part = whole.read(response)
-            return Part([one for chunk in part.values for one in chunk.annotations], part.cursor)
+            return ListPart(
+                [one for chunk in part.values for one in chunk.annotations], part.cursor
+            )
 
         return Request("GET", whole.path, read, whole.query)
 
@@ -158,7 +160,7 @@ class AsyncAnnotations(AnnotationsCalls, AsyncList[Annotation]):
 class RemoteHandle(Blocking):
     """Requests of kbkit's panels beside the public calls."""
 
-    def __init__(self, transport: Transport, base: Named) -> None:
+    def __init__(self, transport: AnyTransport, base: Named) -> None:
         super().__init__(transport)
         self._base = base
         self.workspace_graph = RemoteGraph(transport)

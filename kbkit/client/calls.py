@@ -26,7 +26,7 @@ from urllib.parse import quote
 
 from kbkit.errors import KbkitError, LocalOnlyError
 from kbkit.models.values import from_dict, to_json
-from kbkit.validation import explained_method
+from kbkit.runtime.validation import explained_method
 
 if TYPE_CHECKING:
     import httpx
@@ -100,7 +100,7 @@ class Request(Generic[T]):
         )
 
 
-class Transport(Protocol):
+class AnyTransport(Protocol):
     """Sends requests to a server."""
 
     @property
@@ -111,7 +111,7 @@ class Transport(Protocol):
         """Send a request and return its parsed response."""
 
 
-class AsyncTransport(Protocol):
+class AnyAsyncTransport(Protocol):
     """Sends requests to a server, awaited."""
 
     async def send(self, request: Request[T]) -> T:
@@ -121,7 +121,7 @@ class AsyncTransport(Protocol):
 class Blocking:
     """Calls that return when they are answered."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: AnyTransport) -> None:
         self._transport = transport
 
     def _run(self, steps: Steps[T]) -> T:
@@ -141,7 +141,7 @@ class Blocking:
 class Awaited:
     """Calls that are awaited."""
 
-    def __init__(self, transport: AsyncTransport) -> None:
+    def __init__(self, transport: AnyAsyncTransport) -> None:
         self._transport = transport
 
     async def _run(self, steps: Steps[T]) -> T:

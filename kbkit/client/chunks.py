@@ -24,7 +24,7 @@ from kbkit.client.collections import (
     KNOWLEDGE,
     AsyncCollection,
     CollectionCalls,
-    Part,
+    ListPart,
     RemoteCollection,
     listed,
     part_of,
@@ -35,7 +35,7 @@ from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import Chunk, Rating, RatingTotal, SourceInfo, Target
 from kbkit.models.values import from_dict, to_json
 from kbkit.recipes import AnySource
-from kbkit.validation import check_text
+from kbkit.runtime.validation import check_text
 
 if TYPE_CHECKING:
     import httpx
@@ -96,7 +96,7 @@ class ChunksCalls(CollectionCalls[Chunk]):
     def _at(self) -> str:
         return url(f"{KNOWLEDGE}/bases/{{}}/chunks", self._base.name)
 
-    def _all(self) -> Request[Part[Chunk]]:
+    def _all(self) -> Request[ListPart[Chunk]]:
         return part_of(Chunk, self._at, {})
 
     @staticmethod
@@ -164,7 +164,7 @@ class RatingsCalls(CollectionCalls[Rating]):
     def _at(self) -> str:
         return url(f"{KNOWLEDGE}/bases/{{}}/ratings", self._base.name)
 
-    def _all(self) -> Request[Part[Rating]]:
+    def _all(self) -> Request[ListPart[Rating]]:
         return part_of(Rating, self._at, {})
 
     @steps
@@ -279,7 +279,7 @@ class SourcesCalls(CollectionCalls[SourceInfo]):
     def _find(self, source: str) -> Request[SourceInfo]:
         return Request("GET", self._of(source), reads(SourceInfo))
 
-    def _all(self) -> Request[Part[SourceInfo]]:
+    def _all(self) -> Request[ListPart[SourceInfo]]:
         return part_of(SourceInfo, self._at, {})
 
     @steps

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from kbkit.client.calls import AsyncTransport, Awaited, Blocking, Request, Steps, Transport
+from kbkit.client.calls import AnyAsyncTransport, AnyTransport, Awaited, Blocking, Request, Steps
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models.values import from_dict
-from kbkit.validation import check_integer
+from kbkit.runtime.validation import check_integer
 
 if TYPE_CHECKING:
     import httpx
@@ -24,7 +24,7 @@ _MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Generic[T]):
+class ListPart(Generic[T]):
     """A part of a list.
 
     Attributes:
@@ -35,24 +35,24 @@ class Part(Generic[T]):
     cursor: str | None
 
 
-def reads_part(kind: type[T]) -> Callable[[httpx.Response], Part[T]]:
+def reads_part(kind: type[T]) -> Callable[[httpx.Response], ListPart[T]]:
     """Reads a part of a list of value objects."""
 
-    def read(response: httpx.Response) -> Part[T]:
+    def read(response: httpx.Response) -> ListPart[T]:
         answer = response.json()
-        return Part([from_dict(kind, each) for each in answer["data"]], answer["next_cursor"])
+        return ListPart([from_dict(kind, each) for each in answer["data"]], answer["next_cursor"])
 
     return read
 
 
 def part_of(
     kind: type[T], path: str, query: Mapping[str, Any], limit: int = _MAX
-) -> Request[Part[T]]:
+) -> Request[ListPart[T]]:
     """Asks for the first part of a list."""
     return Request("GET", path, reads_part(kind), {**query, "limit": limit})
 
 
-def next_part(request: Request[Part[T]], part: Part[T]) -> Request[Part[T]] | None:
+def next_part(request: Request[ListPart[T]], part: ListPart[T]) -> Request[ListPart[T]] | None:
     """Request the next page; ``None`` after the last."""
     if part.cursor is None:
         return None
@@ -64,10 +64,10 @@ def listed(
 ) -> Steps[list[T]]:
     """Request a list, page by page, up to a limit."""
     left = _MAX if limit is None else check_integer("limit", limit, 1)
-    request: Request[Part[T]] | None = part_of(kind, path, query, min(left, _MAX))
+    request: Request[ListPart[T]] | None = part_of(kind, path, query, min(left, _MAX))
     found: list[T] = []
     while request is not None:
-        part: Part[T] = yield request
+        part: ListPart[T] = yield request
         found += part.values
         if limit is not None and len(found) >= limit:
             break
@@ -97,7 +97,7 @@ class CollectionCalls(Generic[T]):
     """Call that counts the items."""
 
     @abstractmethod
-    def _all(self) -> Request[Part[T]]:
+    def _all(self) -> Request[ListPart[T]]:
         """Asks for the first part of it."""
 
     @staticmethod
@@ -112,12 +112,12 @@ class CollectionCalls(Generic[T]):
 class RemoteList(CollectionCalls[T], Blocking):
     """A collection that is used like one of a folder, and in which nothing is looked up."""
 
-    def __init__(self, transport: Transport, base: Named) -> None:
+    def __init__(self, transport: AnyTransport, base: Named) -> None:
         super().__init__(transport)
         self._base = base
 
     def __iter__(self) -> Iterator[T]:
-        request: Request[Part[T]] | None = self._all()
+        request: Request[ListPart[T]] | None = self._all()
         while request is not None:
             part = self._transport.send(request)
             yield from part.values
@@ -159,12 +159,12 @@ class RemoteCollection(RemoteList[T]):
 class AsyncList(CollectionCalls[T], Awaited):
     """Collection whose calls are awaited; ``async for`` iterates over it."""
 
-    def __init__(self, transport: AsyncTransport, base: Named) -> None:
+    def __init__(self, transport: AnyAsyncTransport, base: Named) -> None:
         super().__init__(transport)
         self._base = base
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        request: Request[Part[T]] | None = self._all()
+        request: Request[ListPart[T]] | None = self._all()
         while request is not None:
             part = await self._transport.send(request)
             for value in part.values:

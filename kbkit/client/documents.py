@@ -11,7 +11,7 @@ from kbkit.client.collections import (
     KNOWLEDGE,
     AsyncCollection,
     CollectionCalls,
-    Part,
+    ListPart,
     RemoteCollection,
     listed,
     part_of,
@@ -28,7 +28,7 @@ from kbkit.models import (
     Filters,
 )
 from kbkit.models.values import from_dict, to_json
-from kbkit.validation import check_json
+from kbkit.runtime.validation import check_json
 
 if TYPE_CHECKING:
     import httpx
@@ -204,7 +204,7 @@ class DocumentsCalls(CollectionCalls[Document]):
 
         return Request("GET", url(f"{KNOWLEDGE}/bases/{{}}", self._base.name), read)
 
-    def _all(self) -> Request[Part[Document]]:
+    def _all(self) -> Request[ListPart[Document]]:
         query = {"kb": self._base.name, "content": True}
         return part_of(Document, f"{KNOWLEDGE}/documents", query, _WITH_TEXT)
 

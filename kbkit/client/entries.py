@@ -43,7 +43,7 @@ from kbkit.models import (
     EntrySyncReport,
     from_dict,
 )
-from kbkit.validation import check_integer
+from kbkit.runtime.validation import check_integer
 
 if TYPE_CHECKING:
     import httpx

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kbkit.client.calls import (
-    AsyncTransport,
+    AnyAsyncTransport,
+    AnyTransport,
     Awaited,
     Blocking,
     Request,
     Steps,
-    Transport,
     call,
     given,
     steps,
@@ -23,7 +23,7 @@ from kbkit.client.work import OnProgress, asking, worked
 from kbkit.errors import ConfigError, ConflictError
 from kbkit.models import Mode, Rating
 from kbkit.recipes import Question, RetrievalSpec
-from kbkit.validation import check_text, explained
+from kbkit.runtime.validation import check_text, explained
 
 if TYPE_CHECKING:
     import httpx
@@ -137,7 +137,7 @@ class FeedbackCalls:
 class RemoteFeedback(FeedbackCalls, Blocking):
     """Feedback of a knowledge base on a server."""
 
-    def __init__(self, transport: Transport, base: Named, ratings: RemoteRatings) -> None:
+    def __init__(self, transport: AnyTransport, base: Named, ratings: RemoteRatings) -> None:
         super().__init__(transport)
         self._base = base
         self._ratings = ratings
@@ -163,7 +163,7 @@ class RemoteFeedback(FeedbackCalls, Blocking):
 class AsyncFeedback(FeedbackCalls, Awaited):
     """Feedback of a knowledge base on a server, awaited."""
 
-    def __init__(self, transport: AsyncTransport, base: Named) -> None:
+    def __init__(self, transport: AnyAsyncTransport, base: Named) -> None:
         super().__init__(transport)
         self._base = base
 

@@ -41,7 +41,7 @@ from kbkit.errors import (
 from kbkit.files.memory_tool import MemoryAnswer, MemoryTool
 from kbkit.files.paths import joined, parts_of
 from kbkit.models import DeletedFile, FileInfo, FileLink, FileTree, SyncReport
-from kbkit.validation import check_text
+from kbkit.runtime.validation import check_text
 
 if TYPE_CHECKING:
     import httpx

@@ -39,7 +39,7 @@ from kbkit.models import (
     from_dict,
     to_json,
 )
-from kbkit.validation import check_text, is_share
+from kbkit.runtime.validation import check_text, is_share
 
 if TYPE_CHECKING:
     import httpx

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Self
 from kbkit.base_plots import AsyncPlots, Plots
 from kbkit.client.annotations import AsyncAnnotations, RemoteAnnotations, RemoteHandle
 from kbkit.client.calls import (
-    AsyncTransport,
+    AnyAsyncTransport,
+    AnyTransport,
     Awaited,
     Blocking,
     Request,
     Served,
-    Transport,
     call,
     given,
     reads,
@@ -48,7 +48,7 @@ from kbkit.models import (
     Target,
 )
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
-from kbkit.validation import explained
+from kbkit.runtime.validation import explained
 
 if TYPE_CHECKING:
     import httpx
@@ -156,7 +156,7 @@ class KnowledgeBaseCalls(IngestionCalls, Served):
 class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
     """A knowledge base that a server holds, used like one of a folder."""
 
-    def __init__(self, transport: Transport, name: str) -> None:
+    def __init__(self, transport: AnyTransport, name: str) -> None:
         super().__init__(transport)
         self.name = name
         self.documents = RemoteDocuments(transport, self)
@@ -213,7 +213,7 @@ class RemoteKnowledgeBase(KnowledgeBaseCalls, Blocking):
 class AsyncKnowledgeBase(KnowledgeBaseCalls, Awaited):
     """Knowledge base on a server, awaited."""
 
-    def __init__(self, transport: AsyncTransport, name: str) -> None:
+    def __init__(self, transport: AnyAsyncTransport, name: str) -> None:
         super().__init__(transport)
         self.name = name
         self.documents = AsyncDocuments(transport, self)

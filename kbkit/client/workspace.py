@@ -15,7 +15,7 @@ from kbkit.client.transport import AsyncTransport, Transport
 from kbkit.client.workspace_calls import WorkspaceCalls, names
 from kbkit.extras import whole
 from kbkit.models import Filters, Mode
-from kbkit.validation import explained
+from kbkit.runtime.validation import explained
 
 if TYPE_CHECKING:
     import pandas as pd

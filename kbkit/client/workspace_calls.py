@@ -51,7 +51,7 @@ from kbkit.models import (
     SubjectKind,
 )
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, RetrievalSpec
-from kbkit.validation import check_text
+from kbkit.runtime.validation import check_text
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM

@@ -35,7 +35,7 @@ def open_embedder(spec: AnyEmbedding, *, base: Path = Path()) -> Embedder:
 
         return OnnxEmbedder(spec, base=base)
     if isinstance(spec, PluginEmbedding):
-        from kbkit.plugins import EMBEDDERS, make
+        from kbkit.runtime.plugins import EMBEDDERS, make
 
         parts = ("fingerprint", "dimensions", "embed_passages", "embed_query")
         plugin: Embedder = make(EMBEDDERS, spec.name, spec.options, parts)

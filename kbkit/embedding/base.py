@@ -21,8 +21,8 @@ _BATCH = 1_000
 class Embedder(Protocol):
     """Turns text into vectors whose dot product is the cosine similarity.
 
-    One that is slow, or asks somebody else, may have an attribute ``batch_size``: the number of
-    texts after which what was embedded is kept, should it fail later.
+    A slow or remote one may have an attribute ``batch_size``: vectors are stored after so many
+    texts, in case it fails later.
     """
 
     @property
@@ -37,5 +37,4 @@ class Embedder(Protocol):
 
 
 def batch_size(embedder: Embedder) -> int:
-    """Return an embedder's batch size."""
     return int(getattr(embedder, "batch_size", _BATCH))

@@ -12,7 +12,6 @@ import numpy as np
 
 from kbkit.embedding import open_embedder
 from kbkit.embedding.base import Embedder, Matrix, Vector, batch_size
-from kbkit.engine import Engine, LocalEngine, Pool, perform
 from kbkit.errors import ConfigError, EmbedderError, KbkitError
 from kbkit.recipes import (
     AnyEmbedding,
@@ -21,6 +20,7 @@ from kbkit.recipes import (
     OnnxEmbedding,
     StaticEmbedding,
 )
+from kbkit.runtime.engine import Engine, LocalEngine, WorkerPool, perform
 
 _SECONDS = 1_800.0
 """Time limit of a task: slow models embed one or two texts a second."""
@@ -30,7 +30,7 @@ _MIN = 16
 
 @dataclass(frozen=True, slots=True)
 class EmbedTask:
-    """Texts to embed; a `kbkit.processes.Task`."""
+    """Texts to embed; a `kbkit.runtime.processes.WorkerTask`."""
 
     spec: AnyEmbedding
     fingerprint: str
@@ -59,7 +59,7 @@ class EmbedTask:
 class SpreadEmbedder:
     """Embeds passages in workers, and queries here."""
 
-    def __init__(self, embedder: Embedder, spec: AnyEmbedding, pool: Pool) -> None:
+    def __init__(self, embedder: Embedder, spec: AnyEmbedding, pool: WorkerPool) -> None:
         self._embedder = embedder
         self._spec = spec
         self._pool = pool
@@ -78,7 +78,6 @@ class SpreadEmbedder:
         return self._embedder.dimensions
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """Embed texts in all workers at once."""
         if len(texts) < _MIN:
             return self._embedder.embed_passages(texts)
         size = max(_MIN, -(-len(texts) // self._pool.count))
@@ -133,8 +132,8 @@ class Embedders:
     def of_cards(self, *, english: bool) -> Embedder:
         """Return the default embedder of document summaries.
 
-        MiniLM learned English alone; for other languages the multilingual encoder, if its extra
-        is installed. Static vectors, which know no context, where neither can be had.
+        MiniLM for English; the multilingual encoder for other languages, if its extra is installed;
+        static vectors otherwise.
         """
         from kbkit.embedding import models
 

@@ -84,11 +84,9 @@ def _expect(path: Path, found: str, expected: frozenset[str], mend: str) -> None
 
 
 def quieten_forks() -> None:
-    """Allow forks after tokenizers has used threads, without its warning.
+    """Silence the warning of tokenizers about forks after it has used threads.
 
-    The library warns on the child's standard error, which a notebook shows for every shell
-    command, and then turns its threads off. Setting its variable for the child says the same
-    beforehand. A value that somebody set stays.
+    It would appear in notebooks after each shell command. A value that the user set stays.
     """
     if _fork_hooks or not hasattr(os, "register_at_fork"):
         return

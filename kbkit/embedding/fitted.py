@@ -1,33 +1,31 @@
 """A query encoder fitted to one knowledge base: a query's vector is a sum of table rows.
 
-An embedding model turned every chunk into a vector; which analyzer terms a chunk has is known
-too. A ridge regression from the terms to the vectors gives each term a vector E[t], and the
+A ridge regression from the terms of each chunk to its vector gives each term a vector E[t]. The
 vector of a query is ``sum of idf[t] ** 0.75 * E[t] M`` over its terms, scaled to length 1. That
-needs no model, no network and no key, takes microseconds, and works for the vectors of any
-model, since only what the knowledge base holds anyway is looked at.
+takes
+microseconds and needs neither model nor network, for any embedder.
 
-The regression has a row for each chunk, with ``(1 + ln tf) * idf`` of its first 256 terms scaled
-to length 1, and the chunk's vector, less the mean of all, as its target. It has another row for
-the title and headings of the chunk, with the same target and weight 0.7 squared: headings are
-worded like questions, short and to the point, and tell the regression what short texts stand
-for. The penalty of a term's vector is ``lambda * s * sqrt(c[t])``, where c is the sum of the
-squares of its column (the regression knows a rare term from few rows, but a query with it is
-about just those) and s makes lambda mean the same whatever the knowledge base. Lambda is
-chosen on chunks that are held out: their headings have to find them. Queries play no part.
+Each chunk is a row: ``(1 + ln tf) * idf`` of its first 256 terms, scaled to length 1; the target is
+its
+vector less the mean of all. Its title and headings are another row with the same target and weight
+0.7 squared, since headings are worded like questions. The penalty of a term is
+``lambda * s * sqrt(c[t])``, where c is the sum of squares of its column and s makes lambda
+comparable
+between knowledge bases. Lambda is chosen by how well the headings of held-out chunks find them.
 
-Where there are chunks enough, each row also gets a share of what static vectors say of its term,
-brought into the space of the chunks' vectors (`kbkit.embedding.regression.map_words`): a word
-that stands in few chunks, or elsewhere than those of the same meaning, is understood by what it
-means in general.
+With enough chunks, each row also gets a share of its terms' static vectors, mapped into the space
+of
+the chunks' vectors (`kbkit.embedding.regression.map_words`), for words that occur in few chunks.
 
-M is ``C ** -0.25``, where C is the covariance of the chunks' vectors. A regression keeps the
-directions in which chunks differ most, which tell subjects apart, and loses of the others, which
-tell passages of one subject apart; M gives those some of their share back.
+M is ``C ** -0.25`` for the covariance C of the chunks' vectors. A regression favours the directions
+in
+which chunks differ most, which separate subjects; M restores some of the others, which separate
+passages of one subject.
 
-Sources: Hoerl and Kennard, "Ridge Regression" (1970); with a prior, Tikhonov's form of it, which
-draws E to the prior instead of 0; ``(1 + ln tf) * idf`` is "ltc" weighting of Salton and
-Buckley, "Term-weighting approaches in automatic text retrieval" (1988); M is half of the way to
-whitening as in Su et al., "Whitening Sentence Representations" (2021), of queries only.
+Sources: Hoerl and Kennard, "Ridge Regression" (1970), with Tikhonov's prior; "ltc" weights of
+Salton
+and Buckley, "Term-weighting approaches in automatic text retrieval" (1988); M is half-way to Su et
+al., "Whitening Sentence Representations" (2021), for queries only.
 """
 
 from __future__ import annotations

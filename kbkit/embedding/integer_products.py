@@ -1,11 +1,11 @@
-"""MiniLM's graph with integer products in place of its weights unpacked to floats.
+"""MiniLM's graph with products of integers.
 
-The packaged model keeps its weights as bytes and unpacks them where they are used: onnxruntime does
-so while it loads, and then reads four times as much for each query. Here they are multiplied as
-they are, by inputs that are rounded to two bytes a number with a scale for each token, as Dettmers
-et al., "LLM.int8()" (2022) round them to one. A query takes half the time, and its vector is the
-same to four digits, so that of what was embedded before stays good; texts of a batch do not change
-each other's.
+The packaged model keeps its weights as bytes, and onnxruntime unpacks them to floats when it loads.
+This graph multiplies the bytes by inputs that are rounded to two bytes with a scale per token;
+Dettmers
+et al., "LLM.int8()" (2022) round them to one. A query takes half the time, its vector is the same
+to
+four digits, and the texts of a batch do not affect each other.
 """
 
 from __future__ import annotations
@@ -181,10 +181,9 @@ def with_integer_products(model: bytes) -> bytes:
 
 
 def products_overflow() -> bool:
-    """Whether onnxruntime needs exact products on this processor.
+    """Whether onnxruntime needs its slower, exact products on this processor.
 
-    Without instructions for products of bytes (VNNI), x86 adds two of them in 16 bits, which is too
-    few; onnxruntime has a slower way, and takes it on all processors once told to.
+    Without VNNI, x86 adds two products of bytes in 16 bits, which overflow.
     """
     found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
     return _WITH_VNNI.isdisjoint(found)

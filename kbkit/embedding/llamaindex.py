@@ -17,7 +17,7 @@ import numpy as np
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.errors import EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import LlamaIndexEmbedding
-from kbkit.third_party import SECRET_NAME, open_class, safe_message
+from kbkit.runtime.third_party import SECRET_NAME, open_class, safe_message
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -33,8 +33,7 @@ _STATUS_NAMES = ("status_code", "status", "http_status", "code")
 def is_unreachable(error: BaseException) -> bool:
     """Whether an error means that a model is unreachable, rather than that it refused.
 
-    That are failed connections, timeouts, and HTTP statuses 408, 429 and 5xx, also as the cause
-    of an error of the client's own.
+    Failed connections, timeouts, and HTTP statuses 408, 429 and 5xx, also as a cause.
     """
     import httpx
 
@@ -112,8 +111,7 @@ _PROBE = "kbkit"
 class LlamaIndexEmbedder:
     """A llama-index ``BaseEmbedding`` with unit vectors. It may use the network.
 
-    Passages are asked for up to three times while it cannot be reached; a question once, since
-    somebody waits.
+    An unreachable model is asked three times for passages, and once for a question.
     """
 
     def __init__(self, spec: LlamaIndexEmbedding, *, wait: float = 1.0) -> None:

@@ -75,13 +75,13 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class ModelWeights:
     """All weights of the model.
 
     Attributes:
-        words: A row for each token, in steps; shape ``(tokens, 384)``.
-        places: A row for each place of a text, likewise; shape ``(512, 384)``.
-        place_scales: Quantization step of each.
+        words: A quantized row per token; shape ``(tokens, 384)``.
+        places: A quantized row per position; shape ``(512, 384)``.
+        place_scales: Quantization step of each position.
     """
 
     words: NDArray[np.int8]
@@ -114,7 +114,7 @@ def minilm_vocabulary() -> list[str]:
 
 
 @lru_cache(maxsize=1)
-def minilm_weights() -> Weights:
+def minilm_weights() -> ModelWeights:
     with minilm_files()[0].open("rb") as stream:
         held = tensors(memoryview(mmap(stream.fileno(), 0, access=ACCESS_READ)))
     # the export named the matrices by number, in the order in which they are used
@@ -124,7 +124,7 @@ def minilm_weights() -> Weights:
         for number in range(_LAYERS)
     ]
     embeddings = "inner.embeddings"
-    return Weights(
+    return ModelWeights(
         words=held[f"{embeddings}.word_embeddings.weight_q"],
         word_scales=held[f"{embeddings}.word_embeddings.weight_scale"].reshape(-1),
         places=held[f"{embeddings}.position_embeddings.weight_q"],
@@ -183,7 +183,7 @@ _ERF_STEP = 0.3275911
 _ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
 
 
-def token_vectors(weights: Weights, ids: Sequence[int]) -> Matrix:
+def token_vectors(weights: ModelWeights, ids: Sequence[int]) -> Matrix:
     rows = weights.words[ids] * weights.word_scales[ids, None]
     rows += weights.places[: len(ids)] * weights.place_scales[: len(ids), None]
     rows = _normed(rows + weights.kind, weights.norm)
@@ -284,7 +284,6 @@ class MultilingualEmbedder:
         return _KEPT_TOGETHER
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """Embed texts; see `Embedder.embed_passages`."""
         result = np.zeros((len(texts), _DIMENSIONS), np.float32)
         full = [row for row, text in enumerate(texts) if text and not text.isspace()]
         if not full:

@@ -124,7 +124,6 @@ class OnnxEmbedder:
         return _KEPT_TOGETHER
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """Embed texts; see `Embedder.embed_passages`."""
         return self._embed(texts, self._options.passage_prefix)
 
     def embed_query(self, text: str) -> Vector:

@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.config import Settings
 from kbkit.embedding.files import sha256
 from kbkit.errors import EmbedderError
+from kbkit.runtime.config import Settings
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(?:/[A-Za-z0-9][\w.-]{0,95})?")
 """A preset, or ``OWNER/MODEL`` of the hub."""
@@ -27,10 +27,10 @@ class Preset:
 
     Attributes:
         name: Name in recipes and `kbkit models`.
-        repository: ``OWNER/MODEL`` on the hub; ``""`` for one that a package brings.
+        repository: ``OWNER/MODEL`` on the hub; ``""`` if a package contains it.
         package: Package that contains it; ``""`` if it is fetched.
         megabytes: Approximate size on disk.
-        cost: Time of a chunk, with static vectors as 1, about.
+        cost: Approximate time per chunk, relative to static vectors.
         query_prefix: Prefix of queries if its configuration has none.
     """
 
@@ -224,10 +224,10 @@ class DenseLayer:
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """Options in a model's own files; ``None`` where they are silent.
+    """Options in a model's own files; ``None`` if not given.
 
     Attributes:
-        vocabulary: Number of tokens that the model has vectors for.
+        vocabulary: Number of tokens with vectors.
     """
 
     pooling: Pooling | None = None

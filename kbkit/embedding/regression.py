@@ -84,10 +84,9 @@ def term_matrix(
 def group_headings(
     headings: Sequence[Sequence[str]], centred: Matrix
 ) -> tuple[list[tuple[str, ...]], Matrix, NDArray[np.float32]] | None:
-    """Distinct headings, the mean target of their chunks, and the weight of their row.
+    """Return distinct headings, the mean target of their chunks, and their weights.
 
-    One row of weight ``w * sqrt(k)`` and the mean as its target leaves the regression as k rows
-    of weight w would.
+    A row of weight ``w * sqrt(k)`` with the mean as target equals k rows of weight w.
     """
     groups: dict[tuple[str, ...], int] = {}
     numbers = np.array([groups.setdefault(tuple(terms), len(groups)) for terms in headings], int)
@@ -131,10 +130,10 @@ _CLOSE = 0.03
 
 
 def ridge(design: Any, targets: Matrix, penalty: Matrix) -> Matrix:
-    """The E that makes ``|X E - Y|^2 + sum_t penalty_t |E_t|^2`` smallest.
+    """Return E that minimizes ``|X E - Y|^2 + sum_t penalty_t |E_t|^2``.
 
     Source: Hoerl and Kennard, "Ridge Regression: Biased Estimation for Nonorthogonal Problems"
-    (1970), with a penalty for each row of E as in Tikhonov's general form.
+    (1970), with a penalty per row of E (Tikhonov).
     """
     transposed = design.T.tocsr()
     solve = _Preconditioner(design, penalty)
@@ -214,10 +213,9 @@ def term_vectors(
     terms_of: Callable[[str], Sequence[str]],
     most: int | None = None,
 ) -> dict[str, Vector]:
-    """The model's own vector of each term.
+    """Return the model's vector of each term, by the term's most common form.
 
-    A stem is no word, so that what is embedded is the term's commonest form. It takes 2 to 3 ms a
-    term with a small transformer, and 0.05 with static vectors.
+    2 to 3 ms per term with a small transformer, 0.05 with static vectors.
     """
     counts = Counter(word for text in texts for word in _WORD.findall(text))
     forms: dict[str, str] = {}
@@ -235,8 +233,8 @@ def map_words(
 ) -> Matrix:
     """Map word vectors into the space of chunk vectors.
 
-    The map W makes the sum of a chunk's words, mapped, most like the chunk's own vector: a ridge
-    regression of `targets` on ``X S``, less its mean, where S has the vectors of the words.
+    Fits the map W from the sum of a chunk's word vectors to its own vector: a ridge regression of
+    `targets` on ``X S``, less its mean, where S has the vectors of the words.
     """
     known = [(row, words[term]) for term, row in vocabulary.items() if term in words]
     if not known:

@@ -1,17 +1,16 @@
 """A query encoder for short texts, where the model cannot run.
 
-What the model of the cards would make of a question is foretold from the question's terms. The
-model embeds short texts of the knowledge base, which are as long as questions: its headings, and
-some words in a row out of its chunks. A ridge regression with the model's own vectors of single
-words as prior gives each term a vector, so that the mean of a text's terms, weighted with
-``idf ** 0.5``, is most like the text's vector:
+It predicts the vector that the model of the cards would give a question, from the question's terms.
+The model embeds short texts of the knowledge base: headings, and word sequences of its chunks. A
+ridge
+regression, with the model's vectors of single words as prior, fits term vectors E such that
 
-``y - m = sum of w[t] E[t] / sum of w[t]``
+``y - m = sum of w[t] E[t] / sum of w[t]``, with ``w[t] = idf ** 0.5``
 
-where m is the mean of the vectors. What a query is compared with is the direction of
-``sum of w[t] (E[t] + 0.6 m)``: a table of rows that are added up, as `kbkit.embedding.fitted` has.
-Without m the terms that a text shares with many others would decide; with all of it, cards that are
-like all others would come first.
+for the vector y of a text, where m is the mean of all y. A query's vector is the direction of
+``sum of w[t] (E[t] + 0.6 m)``, a sum of table rows as in `kbkit.embedding.fitted`. Without m, terms
+that
+a text shares with many others would decide; with all of m, average cards would come first.
 
 Source: Hoerl and Kennard, "Ridge Regression" (1970), with a prior (Tikhonov).
 """
@@ -136,10 +135,10 @@ _FIRST = 4
 
 
 class MiniLmEmbedder:
-    """MiniLM as it is used by default. Thread-safe.
+    """MiniLM, the default. Thread-safe.
 
-    Passages, and questions after the first few, are embedded by onnxruntime, which opens the model
-    then. Vectors of both are the same to three digits.
+    onnxruntime, opened when first needed, embeds passages and all but the first few questions. Its
+    vectors equal those of the first questions to three digits.
     """
 
     def __init__(self, spec: OnnxEmbedding) -> None:
@@ -165,7 +164,6 @@ class MiniLmEmbedder:
         return self._model.batch_size
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """Embed texts; see `Embedder.embed_passages`."""
         return self._model.embed_passages(texts)
 
     def embed_query(self, text: str) -> Vector:

@@ -1,10 +1,10 @@
 """The offline default: static token vectors from the ``wordllama`` wheel.
 
-A text's vector is the mean of its tokens' vectors, scaled to length 1. The weights are
-WordLlama's ``l2_supercat_256`` (32,000 Llama 2 tokens of 256 dimensions, trained by
-D. Lee Miller; the wheel is under the MIT license, and its vectors derive from token embeddings
-of Llama models, to which Meta's licenses apply). The package itself is never imported: it looks
-for its files in the wrong folder, offers to download, and configures logging.
+A text's vector is the mean of its tokens' vectors, scaled to length 1. The weights are WordLlama's
+``l2_supercat_256``: 32,000 Llama 2 tokens of 256 dimensions, trained by D. Lee Miller. The wheel is
+under the MIT license; the vectors derive from token embeddings of Llama models, to which Meta's
+licenses apply. The package itself is never imported: it looks for its files in the wrong folder,
+offers to download, and configures logging.
 """
 
 from __future__ import annotations
@@ -81,7 +81,6 @@ class StaticEmbedder:
         return _widened(*self._files)
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """Embed texts; see `Embedder.embed_passages`."""
         result = np.zeros((len(texts), self.dimensions), np.float32)
         vectors = self.token_vectors
         for start in range(0, len(texts), _BATCH):
@@ -137,8 +136,7 @@ def _sum_into(row: Vector, tokens: NDArray[np.intp], vectors: _Table, slab: Matr
 class _Tokens(dict[str, tuple[int, ...]]):
     """Tokenizes texts, with a cache of pieces. Thread-safe.
 
-    A site has few different pieces, and a look into a dictionary takes a hundredth of the time
-    that the tokenizer takes.
+    A lookup takes a hundredth of the tokenizer's time, and a site has few distinct pieces.
     """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
@@ -149,7 +147,6 @@ class _Tokens(dict[str, tuple[int, ...]]):
             self[token] = tuple(tokenizer.encode(token, add_special_tokens=False).ids)
 
     def of(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the token ids of texts."""
         return [
             list(chain.from_iterable(map(self.__getitem__, self._pieces(text)))) for text in texts
         ]

@@ -20,8 +20,8 @@ from kbkit.models import (
     EntryStatus,
     SourceDocument,
 )
+from kbkit.runtime.validation import check_text
 from kbkit.stores.catalog.entries import EntryRecord
-from kbkit.validation import check_text
 
 _MAX_TEXT_LENGTH = 500_000
 """Characters of a prompt or a readme."""

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
 
-from kbkit.config import Settings
 from kbkit.entries import agent_skills, learning
 from kbkit.entries.documents import (
     checked,
@@ -40,11 +39,12 @@ from kbkit.models import (
     EntrySyncReport,
     Vote,
 )
-from kbkit.progress import OnProgress, progress_bar
 from kbkit.retrieval.context import MIN_TOKENS, Findings
+from kbkit.runtime.config import Settings
+from kbkit.runtime.progress import OnProgress, progress_bar
+from kbkit.runtime.validation import check_integer, check_text, explained
 from kbkit.stores.catalog.knowledge_bases import ENTRIES
 from kbkit.stores.stores import Stores
-from kbkit.validation import check_integer, check_text, explained
 
 SORTS = ("rating", "updated", "title")
 """Sort orders of entries."""

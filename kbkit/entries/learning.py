@@ -29,7 +29,7 @@ from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import Context, ContextPiece, EntryRating, EntrySource, EntryStatus, Hit, Problem
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.models.values import pluralize, quotation_mark
-from kbkit.retrieval.context import Fact, Findings
+from kbkit.retrieval.context import ContextFact, Findings
 from kbkit.retrieval.quoting import cut, fenced, instructions, one_line
 from kbkit.stores.catalog import entries as catalog
 from kbkit.stores.catalog.database import Database
@@ -381,7 +381,7 @@ class EntryLookup:
 
     def findings(self, prompt: str, limit: int) -> Findings:
         found = self.find(prompt, limit)
-        return Findings(facts=[Fact(each.slug, each.lines, kind="entry") for each in found])
+        return Findings(facts=[ContextFact(each.slug, each.lines, kind="entry") for each in found])
 
     def _lines(self, record: EntryRecord) -> tuple[str, ...]:
         rating = EntryRating(record.average, record.votes)

@@ -243,7 +243,7 @@ def _edited(text: str, found: YamlMapping, changes: Mapping[str, Any]) -> str:
     from ruamel.yaml.resolver import VersionedResolver
     from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
-    class Texts(VersionedResolver):
+    class SkillTexts(VersionedResolver):
         """Takes every scalar for text, so that numbers and times stay as they are written."""
 
         @property
@@ -255,7 +255,7 @@ def _edited(text: str, found: YamlMapping, changes: Mapping[str, Any]) -> str:
         return value if plain or _is_time(value) else DoubleQuotedScalarString(value)
 
     editor = YAML(typ="rt", pure=True)
-    editor.Resolver = Texts
+    editor.Resolver = SkillTexts
     editor.preserve_quotes = True
     editor.width = 1 << 20
     mapping, offset = _indents(found)

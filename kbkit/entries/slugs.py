@@ -8,7 +8,7 @@ from collections.abc import Container
 
 from kbkit.errors import InvalidPathError
 from kbkit.files.paths import fault
-from kbkit.validation import check_text
+from kbkit.runtime.validation import check_text
 
 MAX_LENGTH = 64
 """Characters of a slug."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
+class RelatedPassage:
     """A passage of another document that is near in meaning.
 
     Attributes:
@@ -189,7 +189,7 @@ class Facts:
         best: URIs of the best rated documents, if they are to be listed.
     """
 
-    related: Mapping[str, Sequence[Related]] = field(default_factory=dict)
+    related: Mapping[str, Sequence[RelatedPassage]] = field(default_factory=dict)
     ratings: Mapping[str, tuple[float, int]] = field(default_factory=dict)
     scores: Mapping[int, int] = field(default_factory=dict)
     lengths: Sequence[int] = ()

@@ -12,11 +12,11 @@ from kbkit.embedding.base import Matrix
 from kbkit.feedback.evaluation_set import EvaluationQuery, EvaluationSet, Searchable, matching_page
 from kbkit.feedback.statistics import DEPTH, Values
 from kbkit.models import Mode, Progress
-from kbkit.progress import OnProgress
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.fusion import Features, discounts, fuse, normalise
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.ranking import CandidatePool, document_factors, mark_duplicates, weights_of
+from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import corpus
 
 Rows = NDArray[np.int64]
@@ -29,11 +29,11 @@ class CandidateCache:
     """The candidates of all queries, one query after the other, in arrays of shape ``(n,)``.
 
     Attributes:
-        features: Features for ranking; cosines and BM25 are already normalised by query, and
-            document numbers are unique to a query, so that all can be fused at once.
+        features: Features for ranking, normalised by query, with document numbers unique to a
+            query.
         items: Item of each candidate: itself, or its page.
         gains: Gain of each item, 0 without a judgement.
-        ideal: The DCG of the best possible ranking of each query, shape ``(queries,)``.
+        ideal: DCG of the ideal ranking of each query, shape ``(queries,)``.
         near_duplicates: For each query with near duplicates, the offset of its candidates, and
             their vectors.
         factors: See `document_factors`.

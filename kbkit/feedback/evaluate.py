@@ -19,11 +19,11 @@ from kbkit.feedback.evaluation_set import (
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import DEPTH, Ranking, measure
 from kbkit.models import Mode, Progress
-from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.retrieval.query import check_mode, check_retrieval
+from kbkit.runtime.progress import OnProgress, progress_bar
+from kbkit.runtime.validation import check_integer
 from kbkit.stores.catalog import reading
-from kbkit.validation import check_integer
 
 _NOTED = 10
 """Pages that notes name one by one."""

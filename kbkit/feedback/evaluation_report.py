@@ -30,7 +30,7 @@ Unit = Literal["page", "chunk"]
 
 @dataclass(frozen=True, slots=True)
 class MissingPage(Value):
-    """A page that a golden question names and that is not there, so that no search can find it.
+    """A page of a golden question that does not exist, so that no search can find it.
 
     Attributes:
         query: The question.
@@ -78,16 +78,16 @@ class EvaluationDict(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Figures over a set of queries; means of each query's, 0 to 1.
+    """Figures over a set of queries: means, 0 to 1.
 
     Attributes:
         label: Measured configuration, such as ``hybrid``.
         unit: Unit of relevance, ``page`` or ``chunk``.
-        k: Places that recall reads.
-        left_out: Judged queries that no chunk answers; they count nowhere.
-        missing: Pages that the questions name and that are not there: they count as not found.
+        k: Number of results for recall.
+        left_out: Judged queries without an answering chunk; not counted.
+        missing: Pages of the questions that do not exist; they count as not found.
         notes: Warnings about the figures.
-        against: The same queries answered by another configuration, if there is one.
+        against: The same queries with another configuration, if any.
     """
 
     results: tuple[QueryResult, ...]

@@ -16,8 +16,8 @@ from kbkit.models import Hit, Hits, KnowledgeBaseInfo, Mode, Rating
 from kbkit.models.reports import fold_query, latest_scores_of
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec
 from kbkit.retrieval.retriever import Retriever
+from kbkit.runtime.validation import check_integer, check_text
 from kbkit.stores.catalog import corpus
-from kbkit.validation import check_integer, check_text
 
 _POINTER = "#/"
 _HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#]*", re.IGNORECASE)

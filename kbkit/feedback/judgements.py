@@ -13,7 +13,7 @@ from kbkit.errors import ConfigError
 from kbkit.models import Rating
 from kbkit.models.reports import MAX_QUERY_LENGTH, fold_query, latest_scores
 from kbkit.recipes import Question, Recipe, golden_questions, load_questions, load_recipe
-from kbkit.validation import check_integer, check_text
+from kbkit.runtime.validation import check_integer, check_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,8 +15,8 @@ from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import Agreement, agreement
 from kbkit.models import Hit, Progress, Rating, Target, TargetKind
 from kbkit.models.reports import fold_query
-from kbkit.progress import OnProgress
-from kbkit.validation import check_integer
+from kbkit.runtime.progress import OnProgress
+from kbkit.runtime.validation import check_integer
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,9 +6,9 @@ from kbkit.errors import NotFoundError
 from kbkit.feedback.judgements import Judgements
 from kbkit.models import Rating, Target
 from kbkit.models.reports import MAX_QUERY_LENGTH, fold_query
+from kbkit.runtime.validation import check_integer, check_text, is_integer
 from kbkit.stores.catalog import corpus, knowledge_bases, query_encoders, ratings
 from kbkit.stores.catalog.database import Database
-from kbkit.validation import check_integer, check_text, is_integer
 
 _LARGEST_ID = 2**63 - 1
 """Largest integer of SQLite."""

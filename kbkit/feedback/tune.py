@@ -24,9 +24,9 @@ from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import Values, difference
 from kbkit.feedback.tune_report import Fold, TuneReport
 from kbkit.models import Progress
-from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import Question, RetrievalSpec
-from kbkit.validation import check_integer
+from kbkit.runtime.progress import OnProgress, progress_bar
+from kbkit.runtime.validation import check_integer
 
 GroundTruth = Sequence[Question] | Judgements
 

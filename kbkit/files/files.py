@@ -19,10 +19,10 @@ from kbkit.files.store import FileStore, Item, Stored, version
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import DeletedFile, FileInfo, FileKind, FileLink, FileTree, SyncReport
-from kbkit.progress import OnProgress, progress_bar
-from kbkit.retrieval.context import Fact, Findings
+from kbkit.retrieval.context import ContextFact, Findings
+from kbkit.runtime.progress import OnProgress, progress_bar
+from kbkit.runtime.validation import check_text, explained
 from kbkit.stores.stores import Stores
-from kbkit.validation import check_text, explained
 
 FOLDER = "files"
 """The folder of a workspace that they are in."""
@@ -450,7 +450,9 @@ def root_folders(files: Files) -> Findings:
         return Findings()
     shown = ", ".join(names[:MAX_FOLDERS])
     more = f" and {len(names) - MAX_FOLDERS} more" if len(names) > MAX_FOLDERS else ""
-    return Findings(facts=[Fact(FOLDER, (f"folders of files: {shown}{more}",), kind="folders")])
+    return Findings(
+        facts=[ContextFact(FOLDER, (f"folders of files: {shown}{more}",), kind="folders")]
+    )
 
 
 def empty_trash(files: Files) -> int:

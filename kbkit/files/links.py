@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from kbkit.files.paths import collision_key
-from kbkit.markdown.blocks import blocks
-from kbkit.markdown.extensions import CODE_SPAN
-from kbkit.markdown.plain_text import WIKI_LINK, destinations
 from kbkit.stores.catalog.files import Link
+from kbkit.text.markdown.blocks import blocks
+from kbkit.text.markdown.extensions import CODE_SPAN
+from kbkit.text.markdown.plain_text import WIKI_LINK, destinations
 
 SUFFIXES = (".md", ".markdown", ".txt")
 """Suffixes that links may omit."""

@@ -14,7 +14,7 @@ from kbkit.models import FileInfo, FileKind
 from kbkit.models.values import pluralize
 from kbkit.stores.catalog import files, knowledge_bases, reading
 from kbkit.stores.catalog.database import Database
-from kbkit.stores.catalog.files import Page
+from kbkit.stores.catalog.files import PageRow
 from kbkit.stores.catalog.knowledge_bases import FILES, KnowledgeBaseRow
 
 ROOT = "kb"
@@ -30,7 +30,7 @@ class _Folder:
     """
 
     version: int
-    pages: Mapping[str, Page]
+    pages: Mapping[str, PageRow]
     children: Mapping[str, Mapping[str, FileInfo]]
 
 

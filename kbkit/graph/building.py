@@ -16,9 +16,15 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.graph.extraction import REVISION, DocumentNames, Section, co_occurrence, facts_of, named
+from kbkit.graph.extraction import (
+    REVISION,
+    ChunkSection,
+    DocumentNames,
+    co_occurrence,
+    facts_of,
+    named,
+)
 from kbkit.ingest.cutting import document_id
-from kbkit.markdown.plain_text import plain_text
 from kbkit.models import EntityType, StatedRelation
 from kbkit.recipes import GraphSpec
 from kbkit.stores.catalog import (
@@ -31,9 +37,10 @@ from kbkit.stores.catalog import (
 )
 from kbkit.stores.catalog.applying import apply
 from kbkit.stores.catalog.database import Database, Transaction
-from kbkit.stores.catalog.graph import ChunkPlace, DefinedName, Fact
+from kbkit.stores.catalog.graph import ChunkPlace, ChunkRelation, DefinedName
 from kbkit.stores.catalog.subjects import SubjectName, entity_id
 from kbkit.stores.stores import Stores
+from kbkit.text.markdown.plain_text import plain_text
 
 SMALL = 5_000
 """Maximum chunks of a graph that is built while a caller waits."""
@@ -97,10 +104,10 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
         part = stale[start : start + _CHUNKS]
         with database.read() as transaction:
             texts = graph.texts(transaction, [place.seq for place in part])
-        facts: list[Fact] = []
+        facts: list[ChunkRelation] = []
         for place in part:
             if place.seq in texts:
-                section = Section(
+                section = ChunkSection(
                     place.seq,
                     texts[place.seq],
                     place.anchor,

@@ -11,13 +11,13 @@ from typing import Any
 from kbkit.errors import ConfigError, ImpossibleError, NotFoundError
 from kbkit.graph.extraction import named
 from kbkit.models import Entity, GraphEdit, Relation, Target, TargetKind
+from kbkit.runtime.validation import check_integer, check_text, explained, is_share
 from kbkit.stores.catalog import entities, graph_edits, names, reading, relations
 from kbkit.stores.catalog import names as target_rows
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_edits import noted
 from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.stores import Stores
-from kbkit.validation import check_integer, check_text, explained, is_share
 
 _MAX_LENGTH = 500
 """Characters of a name."""

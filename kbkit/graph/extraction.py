@@ -14,13 +14,13 @@ from urllib.parse import unquote
 from kbkit.annotation.terms import is_single
 from kbkit.graph import prose
 from kbkit.graph.prose import SPOTS, SectionNames, beside, links_of, resolved
-from kbkit.markdown.plain_text import WIKI_LINK
 from kbkit.models import EntityType, StatedRelation, SubjectKind
 from kbkit.recipes import GraphSpec
-from kbkit.stores.catalog.graph import CO_OCCURS, DefinedName, Fact
+from kbkit.runtime.validation import check_text
+from kbkit.stores.catalog.graph import CO_OCCURS, ChunkRelation, DefinedName
 from kbkit.stores.catalog.subjects import SubjectName, entity_id
+from kbkit.text.markdown.plain_text import WIKI_LINK
 from kbkit.text.subject_keys import subject_key
-from kbkit.validation import check_text
 
 REVISION = 4
 """Raised when the same text gives other relations."""
@@ -144,7 +144,7 @@ class DocumentNames:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ChunkSection:
     """A chunk with data for extraction.
 
     Attributes:
@@ -161,15 +161,17 @@ class Section:
 
 
 def facts_of(
-    section: Section, document: DocumentNames, uris: Mapping[str, str], new_id: Callable[[str], str]
-) -> Iterator[Fact]:
-    """The relations that a chunk supports."""
+    section: ChunkSection,
+    document: DocumentNames,
+    uris: Mapping[str, str],
+    new_id: Callable[[str], str],
+) -> Iterator[ChunkRelation]:
     owners = document.owners(section.anchor, section.heading_path)
     topics = document.topics(section.anchor, section.heading_path)
     begins = section.text.lstrip().startswith("#") or not section.heading_path
     if begins and not any(map(_CHANGES.search, (document.title, *section.heading_path))):
         for owner in owners:
-            yield Fact(
+            yield ChunkRelation(
                 section.seq,
                 ENTITY,
                 owner,
@@ -204,11 +206,13 @@ def facts_of(
             yield from _of_sentence(section, sentence, topics, names)
 
 
-def _fact(section: Section, source: str, name: str, target: str, kind: str) -> Fact:
-    return Fact(section.seq, ENTITY, source, name, ENTITY, target, WEIGHTS[kind])
+def _fact(section: ChunkSection, source: str, name: str, target: str, kind: str) -> ChunkRelation:
+    return ChunkRelation(section.seq, ENTITY, source, name, ENTITY, target, WEIGHTS[kind])
 
 
-def _containing(section: Section, owner: str, document: DocumentNames) -> Iterator[Fact]:
+def _containing(
+    section: ChunkSection, owner: str, document: DocumentNames
+) -> Iterator[ChunkRelation]:
     name = next(name.name for known, name in document.named if known == owner)
     above = _above(name)
     if above:
@@ -239,12 +243,12 @@ def _above(name: str) -> str:
 
 
 def _links(
-    section: Section,
+    section: ChunkSection,
     links: Sequence[re.Match[str]],
     document: DocumentNames,
     uris: Mapping[str, str],
     new_id: Callable[[str], str],
-) -> Iterator[Fact]:
+) -> Iterator[ChunkRelation]:
     linked: dict[str, None] = {}
     if document.links:
         names = (match[1].strip() for match in WIKI_LINK.finditer(section.text))
@@ -257,12 +261,12 @@ def _links(
         if target is not None and target != document.id:
             linked[target] = None
     for target in linked:
-        yield Fact(
+        yield ChunkRelation(
             section.seq, DOCUMENT, document.id, "links_to", DOCUMENT, target, WEIGHTS["links_to"]
         )
 
 
-def _of_api(section: Section, text: str, owners: Sequence[str]) -> Iterator[Fact]:
+def _of_api(section: ChunkSection, text: str, owners: Sequence[str]) -> Iterator[ChunkRelation]:
     relation = "requires" if section.heading_path[-1:] == ("Authentication",) else "uses"
     if len(section.heading_path) < 2:
         return
@@ -285,8 +289,8 @@ def _of_api(section: Section, text: str, owners: Sequence[str]) -> Iterator[Fact
 
 
 def _of_sentence(
-    section: Section, sentence: str, topics: Sequence[str], names: SectionNames
-) -> Iterator[Fact]:
+    section: ChunkSection, sentence: str, topics: Sequence[str], names: SectionNames
+) -> Iterator[ChunkRelation]:
     marked, found = names.marked(sentence)
     if not found:
         return
@@ -313,7 +317,7 @@ def co_occurrence(
     mentions: Mapping[int, Sequence[str]],
     names: Mapping[str, str],
     spec: GraphSpec,
-) -> list[Fact]:
+) -> list[ChunkRelation]:
     """Return relations of names that occur together."""
     least = spec.least_sections
     found_in = [
@@ -372,7 +376,7 @@ def _evidence(
     counted: Sequence[tuple[int, Sequence[str]]],
     sections: Sequence[Sequence[int]],
     mentions: Mapping[int, Sequence[str]],
-) -> list[Fact]:
+) -> list[ChunkRelation]:
     """Return the first sections with each pair; their weights add up to the pair's."""
     shown: dict[tuple[str, str], list[int]] = {}
     partners: dict[str, set[str]] = {}
@@ -386,7 +390,7 @@ def _evidence(
                 if len(seqs) < _EVIDENCE:
                     seqs.append(_chunk(sections[index], mentions, first, second))
     return [
-        Fact(
+        ChunkRelation(
             seq,
             "entity",
             first,

@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kbkit.markdown.plain_text import plain_text
 from kbkit.models import Chunk, Document, DocumentState, Entity, Hit, ScoreParts, Target, TargetKind
-from kbkit.retrieval.context import SAID, Fact, Findings
+from kbkit.retrieval.context import SAID, ContextFact, Findings
 from kbkit.retrieval.query import entities_in
 from kbkit.retrieval.retriever import Retriever
 from kbkit.stores.catalog import entities, graph, names, reading
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable
+from kbkit.text.markdown.plain_text import plain_text
 
 RELATIONS = 4
 """Maximum relations of an entity, the strongest."""
@@ -127,7 +127,7 @@ def _defined(
     return {entity_id: hit for entity_id, (_, hit) in best.items()}
 
 
-def _fact(of: Sequence[_Known], place: Hit | None) -> Fact:
+def _fact(of: Sequence[_Known], place: Hit | None) -> ContextFact:
     entity = of[0].entity
     found = "" if place is None else _beginning(place.chunk.text)
     description = next((each.entity.description for each in of if each.entity.description), found)
@@ -139,7 +139,7 @@ def _fact(of: Sequence[_Known], place: Hit | None) -> Fact:
         "relations: ": "; ".join(_relations(of)),
     }
     shown = tuple(f"{name}{value}" for name, value in lines.items() if value)
-    return Fact(entity.name, shown, place)
+    return ContextFact(entity.name, shown, place)
 
 
 def _relations(of: Sequence[_Known]) -> list[str]:

@@ -19,7 +19,7 @@ from kbkit.stores.catalog import graph as rows
 from kbkit.stores.catalog import relations as edge_rows
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.files import MissingNote
-from kbkit.stores.catalog.graph import BadQuery, NamedEntity, NamelessDocument
+from kbkit.stores.catalog.graph import BadQuery, CountedEntity, NamelessDocument
 from kbkit.stores.catalog.knowledge_bases import FILES
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.text.language import stop_words
@@ -55,7 +55,7 @@ _API = {
 
 
 def undescribed(
-    entities: Sequence[NamedEntity], defined: Collection[str], headings: Collection[str]
+    entities: Sequence[CountedEntity], defined: Collection[str], headings: Collection[str]
 ) -> Iterator[Gap]:
     """Iterate over names that several documents mention and none describes."""
     by_id = {entity.id for entity in entities}
@@ -89,7 +89,7 @@ def undescribed(
 
 
 def unlinked(
-    entities: Sequence[NamedEntity],
+    entities: Sequence[CountedEntity],
     defined: Mapping[str, Collection[str]],
     naming: Mapping[str, Collection[str]],
     contained: Collection[str],
@@ -112,7 +112,7 @@ def unlinked(
         )
 
 
-def unanswered(queries: Sequence[BadQuery], entities: Mapping[str, NamedEntity]) -> Iterator[Gap]:
+def unanswered(queries: Sequence[BadQuery], entities: Mapping[str, CountedEntity]) -> Iterator[Gap]:
     asked: dict[str, list[BadQuery]] = {}
     for query in queries:
         for known in sorted(named_in(query.query, entities)):
@@ -159,7 +159,7 @@ def unreached(documents: Sequence[NamelessDocument]) -> Iterator[Gap]:
             )
 
 
-def orphans(entities: Sequence[NamedEntity], reached: Collection[str]) -> Iterator[Gap]:
+def orphans(entities: Sequence[CountedEntity], reached: Collection[str]) -> Iterator[Gap]:
     for entity in entities:
         if entity.id in reached or not (entity.by_hand or entity.chunks >= MIN_CHUNKS):
             continue
@@ -192,11 +192,11 @@ def named_in(query: str, entities: Collection[str]) -> set[str]:
     return found
 
 
-def _gap(kind: GapKind, entity: NamedEntity, reason: str, weight: float) -> Gap:
+def _gap(kind: GapKind, entity: CountedEntity, reason: str, weight: float) -> Gap:
     return Gap(kind, Target(TargetKind.ENTITY, entity.id), entity.name, reason, weight)
 
 
-def _is_telling(entity: NamedEntity) -> bool:
+def _is_telling(entity: CountedEntity) -> bool:
     """Whether readers look for a name: of an API, or an acronym; no common word."""
     bare = entity.name.partition("(")[0].strip("`").lower()
     if len(bare) < 3 or bare in _PLACEHOLDERS or bare in stop_words("english"):
@@ -263,11 +263,11 @@ class _Finder:
         return unlinked(self._named, self._defined, self._naming, parts)
 
     @cached_property
-    def _counted(self) -> tuple[list[rows.NamedEntity], Mapping[str, set[str]]]:
+    def _counted(self) -> tuple[list[rows.CountedEntity], Mapping[str, set[str]]]:
         return rows.named_entities(self._transaction, self._kb_ids)
 
     @property
-    def _named(self) -> list[rows.NamedEntity]:
+    def _named(self) -> list[rows.CountedEntity]:
         return self._counted[0]
 
     @property
@@ -300,7 +300,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 def suggestions(
-    entities: Sequence[NamedEntity], decided: Collection[frozenset[str]]
+    entities: Sequence[CountedEntity], decided: Collection[frozenset[str]]
 ) -> list[MergeSuggestion]:
     """Pairs that may be one, the surest first, each once."""
     found: dict[frozenset[str], MergeSuggestion] = {}
@@ -312,9 +312,9 @@ def suggestions(
     return sorted(found.values(), key=lambda each: (-each.score, each.names))
 
 
-def _acronyms(entities: Sequence[NamedEntity]) -> Iterator[MergeSuggestion]:
+def _acronyms(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
     """``RAM`` and *random-access memory*: first letters, of words or of all but small words."""
-    by_initials: dict[str, list[NamedEntity]] = {}
+    by_initials: dict[str, list[CountedEntity]] = {}
     for entity in entities:
         words = re.split(r"[\s\-/]+", entity.name)
         if 2 <= len(words) <= 8 and all(word[:1].isalpha() for word in words):
@@ -339,13 +339,13 @@ def _acronyms(entities: Sequence[NamedEntity]) -> Iterator[MergeSuggestion]:
             )
 
 
-def _written_out(short: NamedEntity, long: NamedEntity) -> bool:
+def _written_out(short: CountedEntity, long: CountedEntity) -> bool:
     text = f"{short.description} {long.description}".lower()
     return short.name.lower() in text and long.name.lower() in text
 
 
-def _definitions(entities: Sequence[NamedEntity]) -> Iterator[MergeSuggestion]:
-    by_text: dict[str, list[NamedEntity]] = {}
+def _definitions(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
+    by_text: dict[str, list[CountedEntity]] = {}
     for entity in entities:
         text = " ".join(entity.description.lower().split())
         if len(text) >= _LONG_DESCRIPTION:
@@ -357,7 +357,7 @@ def _definitions(entities: Sequence[NamedEntity]) -> Iterator[MergeSuggestion]:
                 yield _suggestion(keep, other, "definition", f"both are “{keep.description}”", 0.75)
 
 
-def _spellings(entities: Sequence[NamedEntity]) -> Iterator[MergeSuggestion]:
+def _spellings(entities: Sequence[CountedEntity]) -> Iterator[MergeSuggestion]:
     """Suggest phrases of one type with almost the same spelling; not identifiers."""
     from rapidfuzz import fuzz, process
 
@@ -418,7 +418,7 @@ def _is_variant(first: str, second: str) -> bool:
 _SPELLED = str.maketrans({"z": "s"})
 
 
-def _ranked(first: NamedEntity, second: NamedEntity) -> tuple[NamedEntity, NamedEntity]:
+def _ranked(first: CountedEntity, second: CountedEntity) -> tuple[CountedEntity, CountedEntity]:
     return (
         (first, second)
         if (first.chunks, second.id) >= (second.chunks, first.id)
@@ -431,7 +431,7 @@ def _tail(name: str) -> str:
 
 
 def _suggestion(
-    keep: NamedEntity, other: NamedEntity, reason: str, evidence: str, score: float
+    keep: CountedEntity, other: CountedEntity, reason: str, evidence: str, score: float
 ) -> MergeSuggestion:
     names = (keep.name, other.name)
     return MergeSuggestion(keep.id, other.id, names, reason, evidence, round(min(score, 1.0), 3))

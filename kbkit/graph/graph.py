@@ -27,13 +27,13 @@ from kbkit.models import (
     Target,
     TargetKind,
 )
+from kbkit.runtime.validation import check_integer, check_text, explained
 from kbkit.stores.catalog import entities, knowledge_bases, names, relations
 from kbkit.stores.catalog import names as target_rows
 from kbkit.stores.catalog import relations as edge_rows
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph import named_entities
 from kbkit.stores.stores import Stores
-from kbkit.validation import check_integer, check_text, explained
 
 if TYPE_CHECKING:
     import networkx as nx

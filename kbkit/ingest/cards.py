@@ -19,15 +19,15 @@ from kbkit.ingest.cutting import digest
 from kbkit.ingest.descriptions import LENGTH as DESCRIPTION_LENGTH
 from kbkit.ingest.descriptions import describe_missing
 from kbkit.ingest.embedding import embed
-from kbkit.markdown.blocks import Block, Kind
-from kbkit.markdown.plain_text import plain_text
-from kbkit.markdown.structure import Outline, outline
 from kbkit.models import Document, Progress
-from kbkit.progress import OnProgress
+from kbkit.runtime.progress import OnProgress
 from kbkit.stores.catalog import cards, expansions, knowledge_bases, query_encoders
 from kbkit.stores.catalog.cards import NewCard
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.expansions import ExpansionRow
+from kbkit.text.markdown.blocks import Block, Kind
+from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.structure import DocumentOutline, outline
 
 REVISION = 2
 """Version of summaries; raise it when `card_text` changes, to make them again."""
@@ -42,7 +42,7 @@ _NUMBER = re.compile(r"(?:[A-Z]\.)?(?:\d{1,4}\.)+\d*\s+|[A-Z]\.\s+(?=[A-Z])")
 
 
 def card_text(
-    title: str, content: str, description: str, *, structure: Outline | None = None
+    title: str, content: str, description: str, *, structure: DocumentOutline | None = None
 ) -> str:
     found = structure or outline(content)
     name = _without_number(title)[:_TITLE_LENGTH]

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 from kbkit.ingest.descriptions import describe, is_index
 from kbkit.ingest.spans import cut, strategy_for
-from kbkit.markdown.plain_text import without_link_targets
-from kbkit.markdown.structure import Outline, outline, without_anchors
 from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, DocumentType
 from kbkit.recipes import ChunkingSpec, KnowledgeBaseSpec
 from kbkit.stores.catalog.chunk_writing import NewChunk
-from kbkit.text import analyzer
+from kbkit.text.analysis import analyzer
+from kbkit.text.markdown.plain_text import without_link_targets
+from kbkit.text.markdown.structure import DocumentOutline, outline, without_anchors
 
 _PAGE_SIZE = 3000
 
@@ -26,7 +26,7 @@ def chunk(
     spec: ChunkingSpec,
     form: str = "",
     *,
-    structure: Outline | None = None,
+    structure: DocumentOutline | None = None,
 ) -> list[ChunkSpan]:
     """Cut a document into chunks.
 
@@ -96,7 +96,7 @@ class CutDocument:
 
 @dataclass(frozen=True, slots=True)
 class CutTask:
-    """Documents to cut; a `kbkit.processes.Task`."""
+    """Documents to cut; a `kbkit.runtime.processes.WorkerTask`."""
 
     documents: tuple[Document, ...]
     spec: KnowledgeBaseSpec
@@ -106,7 +106,6 @@ class CutTask:
         return _SECONDS
 
     def perform(self) -> list[CutDocument]:
-        """Cut them, in order."""
         return [_cut(document, self.spec) for document in self.documents]
 
     def broken(self, reason: str) -> list[CutDocument]:

@@ -15,12 +15,12 @@ from typing import Self
 import numpy as np
 
 from kbkit.embedding.base import Embedder, Matrix, batch_size
-from kbkit.engine import Engine, LocalEngine
 from kbkit.ingest.cutting import digest, embedded_text
 from kbkit.models import Chunk, Document, IngestReport, Labels, Problem, Progress, SourceDocument
 from kbkit.models.ingest_report import MAX_DOCUMENTS, POOR, fidelity_score, losses, poor_site
-from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseSpec
+from kbkit.runtime.engine import Engine, LocalEngine
+from kbkit.runtime.progress import OnProgress
 from kbkit.sources.base import SourceEvent
 from kbkit.stores.catalog import (
     database,
@@ -33,7 +33,7 @@ from kbkit.stores.catalog import (
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.catalog.statement_vectors import CHUNK, Source
-from kbkit.stores.catalog.writing import NewDocument, StoredVersion
+from kbkit.stores.catalog.writing import DocumentToStore, StoredVersion
 from kbkit.stores.images import ImageStore
 from kbkit.stores.stores import Stores
 
@@ -60,7 +60,6 @@ def vectors_of(
     *,
     keep: bool = True,
 ) -> Vectors:
-    """Embed texts that are not embedded yet."""
     with database.read() as transaction:
         packed = pending_vectors.known(transaction, kb_id, texts)
         missing = [key for key in texts if key not in packed]
@@ -84,7 +83,7 @@ def embed(embedder: Embedder, texts: Mapping[str, str]) -> dict[str, bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class DocumentOrigin:
     """Origin of a document; empty if it was added by hand.
 
     Attributes:
@@ -104,7 +103,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Destination:
+class IngestTarget:
     """Target knowledge base with its settings.
 
     Attributes:
@@ -121,17 +120,17 @@ class Destination:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class EmbeddedDocuments:
     """Documents that are cut and embedded, and not stored yet.
 
     Attributes:
         before: Known facts by id, which must still hold when stored.
     """
 
-    same: list[tuple[Document, Origin]]
-    new: list[tuple[Document, Origin]]
+    same: list[tuple[Document, DocumentOrigin]]
+    new: list[tuple[Document, DocumentOrigin]]
     before: Mapping[str, StoredVersion]
-    cut: list[NewDocument]
+    cut: list[DocumentToStore]
     texts: Mapping[str, str]
     vectors: Vectors
 
@@ -358,7 +357,7 @@ def embed_statements(
 
 def reembed(
     stores: Stores,
-    destination: Destination,
+    destination: IngestTarget,
     *,
     on_progress: OnProgress | None = None,
     stop: Callable[[], bool] = lambda: False,
@@ -381,7 +380,7 @@ def reembed(
 
 
 def _embed(
-    destination: Destination,
+    destination: IngestTarget,
     counters: RunCounters,
     tell: Callable[[str, int, int], None],
     stop: Callable[[], bool],
@@ -416,7 +415,7 @@ def _embed(
     return False
 
 
-def _take_over(destination: Destination) -> bool:
+def _take_over(destination: IngestTarget) -> bool:
     """Switch to the new vectors if every chunk has one; documents may have come meanwhile."""
     kb_id, embedder = destination.kb_id, destination.embedder
     with destination.database.write() as transaction:

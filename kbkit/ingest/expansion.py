@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from kbkit.errors import LanguageModelError
 from kbkit.ingest.cards import text_hash
 from kbkit.ingest.descriptions import LENGTH as DESCRIPTION_LENGTH
-from kbkit.language_models import (
+from kbkit.models import Document, Expansion, Problem, Progress
+from kbkit.models.values import plain, quotation_mark
+from kbkit.runtime.language_models import (
     CHARACTERS_PER_TOKEN,
     FAILURES,
     AnswerError,
@@ -24,14 +26,12 @@ from kbkit.language_models import (
     model_name,
     plain_line,
 )
-from kbkit.markdown.structure import outline
-from kbkit.models import Document, Expansion, Problem, Progress
-from kbkit.models.values import plain, quotation_mark
-from kbkit.progress import OnProgress
+from kbkit.runtime.progress import OnProgress
+from kbkit.runtime.third_party import safe_message
 from kbkit.stores.catalog import expansions, knowledge_bases, reading
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.expansions import ExpansionRow
-from kbkit.third_party import safe_message
+from kbkit.text.markdown.structure import outline
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM

@@ -7,16 +7,16 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kbkit.config import Settings
 from kbkit.embedding.base import Embedder
-from kbkit.engine import Engine, LocalEngine
 from kbkit.errors import SourceError
 from kbkit.ingest.descriptions import correct_shared, stated
 from kbkit.ingest.document_writer import DocumentWriter, EventWriter, WholeWriter
-from kbkit.ingest.embedding import Destination, Origin, RunCounters
+from kbkit.ingest.embedding import DocumentOrigin, IngestTarget, RunCounters
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
-from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseSpec
+from kbkit.runtime.config import Settings
+from kbkit.runtime.engine import Engine, LocalEngine
+from kbkit.runtime.progress import OnProgress
 from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent, SourceReader
 from kbkit.stores.catalog import reading, runs, writing
 from kbkit.stores.catalog.database import Transaction
@@ -83,7 +83,6 @@ class Pipeline:
         return counters.report()
 
     def context(self, base: Path, stop: Stop) -> SourceContext:
-        """Return the services for reading a source."""
         return SourceContext(
             stop=stop,
             base=base,
@@ -134,7 +133,7 @@ class Pipeline:
                 if event.document is not None:
                     counters.counts["fetched"] += 1
                     counters.measured(event.document)
-                    documents.add(event.document, Origin())
+                    documents.add(event.document, DocumentOrigin())
                 elif event.outcome is not Outcome.SKIPPED:
                     counters.failed.append(Problem(event.uri, event.reason))
                 elif event.reason:  # else the source sums such pages up
@@ -143,11 +142,11 @@ class Pipeline:
                     run.on_progress(Progress("store", done, None, event.uri, counters.report()))
             counters.interrupted |= run.stop()  # a source may have been told, and ended early
 
-    def store(self, document: SourceDocument, origin: Origin | None = None) -> IngestReport:
+    def store(self, document: SourceDocument, origin: DocumentOrigin | None = None) -> IngestReport:
         """Store one document, which belongs to no source where none is named."""
         counters = RunCounters()
         with self._writer(counters) as documents:
-            documents.add(document, origin or Origin())
+            documents.add(document, origin or DocumentOrigin())
         if stated(document.metadata):
             correct_shared(self.stores.database, self.kb_id)
         with counters.timed("index"):
@@ -176,7 +175,7 @@ class Pipeline:
                     document.tags,
                     document.metadata,
                 )
-                documents.add(source_document, Origin(source_id, run_id, stored=document))
+                documents.add(source_document, DocumentOrigin(source_id, run_id, stored=document))
                 if on_progress is not None:
                     on_progress(Progress("store", done, len(ids), document.uri))
         correct_shared(self.stores.database, self.kb_id)
@@ -210,7 +209,7 @@ class Pipeline:
                     others.flush()
                     counters.counts["fetched"] += 1
                     counters.measured(event.document)
-                    documents.add(event.document, Origin(row.id, run_id, event))
+                    documents.add(event.document, DocumentOrigin(row.id, run_id, event))
                 done += 1
                 if run.on_progress is not None:
                     run.on_progress(Progress("crawl", done, None, event.uri, counters.report()))
@@ -236,8 +235,8 @@ class Pipeline:
     def _writer(self, counters: RunCounters, follower: IndexWriter | None = None) -> DocumentWriter:
         return DocumentWriter(self._destination(), counters, follower)
 
-    def _destination(self) -> Destination:
-        return Destination(
+    def _destination(self) -> IngestTarget:
+        return IngestTarget(
             self.stores.database,
             self.kb_id,
             self.config,

@@ -27,14 +27,14 @@ from kbkit.models import (
     SubjectKind,
     TargetKind,
 )
-from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import LlmAnnotation
+from kbkit.runtime.progress import OnProgress, progress_bar
+from kbkit.runtime.validation import check_integer, check_text, explained
 from kbkit.stores.catalog import chunk_annotations, corpus, names, reading, subjects
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.stores import Stores
 from kbkit.text.subject_keys import subject_key
-from kbkit.validation import check_integer, check_text, explained
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,8 +19,8 @@ from kbkit.frames import chunks_frame, collection_html, map_frame
 from kbkit.knowledge_base.handle import Handle
 from kbkit.models import Chunk, Document, License
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
+from kbkit.runtime.validation import check_integer, explained
 from kbkit.stores.catalog import corpus, knowledge_bases, reading
-from kbkit.validation import check_integer, explained
 
 if TYPE_CHECKING:
     import numpy as np

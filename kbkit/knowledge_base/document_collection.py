@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from kbkit.errors import ImpossibleError, NotFoundError
 from kbkit.frames import collection_html, documents_frame
 from kbkit.knowledge_base.handle import Handle
-from kbkit.markdown.structure import Heading, outline
 from kbkit.models import DeletedDocument, Document, DocumentPart, Filters
 from kbkit.models.values import plain
 from kbkit.retrieval.searching import check_version
+from kbkit.runtime.validation import check_integer, check_text, explained
 from kbkit.stores.catalog import corpus, reading, trash
-from kbkit.validation import check_integer, check_text, explained
+from kbkit.text.markdown.structure import Heading, outline
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,10 +22,10 @@ from kbkit.frames import collection_html, ratings_frame
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import Mode, Rating, RatingTotal, Target
-from kbkit.progress import OnProgress
 from kbkit.recipes import Question, RetrievalSpec
+from kbkit.runtime.progress import OnProgress
+from kbkit.runtime.validation import check_integer, check_text, explained
 from kbkit.stores.catalog import ratings
-from kbkit.validation import check_integer, check_text, explained
 
 if TYPE_CHECKING:
     import pandas as pd

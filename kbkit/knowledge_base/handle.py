@@ -9,11 +9,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbkit import plugins
-from kbkit.config import Settings
 from kbkit.embedding.base import Embedder
 from kbkit.embedding.embedders import Embedders
-from kbkit.engine import Engine
 from kbkit.errors import ConfigError, ConflictError, EmbedderError, ImpossibleError, NotFoundError
 from kbkit.models import (
     ChunkSummary,
@@ -39,6 +36,10 @@ from kbkit.retrieval.fusion import check_installed
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import search
+from kbkit.runtime import plugins
+from kbkit.runtime.config import Settings
+from kbkit.runtime.engine import Engine
+from kbkit.runtime.validation import check_text
 from kbkit.sources.base import published_uri
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, ratings, reading, runs
 from kbkit.stores.catalog.database import Transaction
@@ -46,9 +47,8 @@ from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES, KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.stores.stores import Stores
-from kbkit.text import analyzer
+from kbkit.text.analysis import analyzer
 from kbkit.text.language import is_english
-from kbkit.validation import check_text
 
 if TYPE_CHECKING:
     from kbkit.ingest.cards import CardMaker

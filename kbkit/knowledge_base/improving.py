@@ -14,13 +14,13 @@ from kbkit.errors import ConfigError, ConflictError, EmbedderError, KbkitError, 
 from kbkit.graph.building import build_waiting
 from kbkit.ingest.cards import CardsLeft
 from kbkit.ingest.cutting import embedded_text
-from kbkit.ingest.embedding import Destination, embed_statements, reembed
+from kbkit.ingest.embedding import IngestTarget, embed_statements, reembed
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base.annotations import maker_of
 from kbkit.models import Improvement, IngestReport, Progress
-from kbkit.processes import start_module
-from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, LlmAnnotation
+from kbkit.runtime.processes import start_module
+from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.stores.catalog import (
     cards,
     corpus,
@@ -182,7 +182,7 @@ class Improving:
             raise
         if embedder.fingerprint == self._handle.row().embedder:
             return IngestReport()
-        place = Destination(self._stores.database, self._handle.id, spec, embedder)
+        place = IngestTarget(self._stores.database, self._handle.id, spec, embedder)
         return reembed(self._stores, place, on_progress=on_progress, stop=stop)
 
     def fit_encoder(self) -> float | None:
@@ -301,7 +301,7 @@ class Improving:
             return False
         with suppress(OSError):  # then the next ingest tries again
             if not locks.is_held(PROCESS):
-                start_module("kbkit.improver", address.to_json())
+                start_module("kbkit.workspace.improver", address.to_json())
             return True
         return False
 

@@ -14,8 +14,8 @@ from kbkit.ingest.pipeline import Pipeline, Stop, disk_place
 from kbkit.knowledge_base.handle import Handle, check_spec
 from kbkit.knowledge_base.improving import Improving
 from kbkit.models import IngestReport, SourceDocument
-from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import AnySource, KnowledgeBaseSpec, parse_source
+from kbkit.runtime.progress import OnProgress, progress_bar
 from kbkit.sources import open_reader
 from kbkit.sources.base import DiskPlace, SourceEvent
 from kbkit.stores.catalog import graph, knowledge_bases, runs, writing
@@ -23,7 +23,7 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import spec_of
 from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.catalog.runs import SourceRow
-from kbkit.text import REVISION
+from kbkit.text.analysis import REVISION
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode

@@ -21,11 +21,11 @@ from kbkit.models import (
     SourceDocument,
     Target,
 )
-from kbkit.progress import OnProgress
 from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_embedding
+from kbkit.runtime.progress import OnProgress
+from kbkit.runtime.validation import explained
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES, KnowledgeBaseRow
-from kbkit.validation import explained
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
@@ -362,7 +362,7 @@ class KnowledgeBase(Searches):
             ExportError: The folder is not writable or has files of others, or MkDocs refuses the
                 project.
         """
-        from kbkit.publishing.publisher import Publisher
+        from kbkit.export.publishing.publisher import Publisher
 
         if self._ingestion.improving.left:  # a site is of what search is to be, not of what it was
             self.improve(on_progress=on_progress)
@@ -409,7 +409,7 @@ class KnowledgeBase(Searches):
         Those that are not, and were before, are removed.
         """
         from kbkit.export.facts import SiteSection
-        from kbkit.publishing.publisher import section_folder, withdraw
+        from kbkit.export.publishing.publisher import section_folder, withdraw
 
         found = []
         for known, is_wanted in wanted.items():

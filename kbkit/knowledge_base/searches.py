@@ -11,9 +11,9 @@ from kbkit.models import Answer, Chunk, Filters, Hits, Mode, RelatedChunk
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.searching import ask, similar
+from kbkit.runtime.validation import check_integer, explained
 from kbkit.stores.catalog import reading
 from kbkit.stores.catalog.subjects import related
-from kbkit.validation import check_integer, explained
 
 if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever

@@ -11,8 +11,8 @@ from kbkit.frames import collection_html, sources_frame
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import SourceInfo
+from kbkit.runtime.validation import check_text, explained
 from kbkit.stores.catalog.runs import SourceRow
-from kbkit.validation import check_text, explained
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,10 +1,10 @@
 """Tools for agents over the Model Context Protocol (MCP).
 
-Tools translate arguments, call a workspace, and hand what comes back to `kbkit.replies`, which
-keeps it within a budget of tokens. Nothing is sought or decided here.
+A tool translates arguments, calls a workspace, and passes the result to `kbkit.mcp.replies`, which
+keeps it within a budget of tokens.
 
-A set of tools is a module with a function ``add(tools)`` that `kbkit.mcp.server.SETS` names. It
-declares each tool as a function, `Tools.read` or `Tools.write` around it::
+A set of tools is a module with a function ``add(tools)``, listed in `kbkit.mcp.server.SETS`. It
+declares each tool as a function with `Tools.read` or `Tools.write`::
 
     def add(tools: Tools) -> None:
         @tools.read
@@ -15,8 +15,7 @@ declares each tool as a function, `Tools.read` or `Tools.write` around it::
             start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
             return result(replies.knowledge_bases_reply(tools.list(), start=start, budget=budget))
 
-Its parameters, their types and notes become the schema of its arguments, the ``TypedDict`` that of
-its values, and the docstring, one honest sentence, is what a model reads of it: each word is paid
-for whenever a session begins. What it raises of `kbkit.errors` becomes the answer, as an error.
-After a change, ``python site/_generate.py`` updates the descriptions of the tools.
+Parameters with their types and notes become the schema of the arguments, the ``TypedDict`` that of
+the values, and the docstring the description: one sentence, since each session pays for each word.
+Errors of `kbkit.errors` become error results. After a change, run ``python site/_generate.py``.
 """

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from kbkit.mcp.options import USUAL_TOKENS
-from kbkit.replies import MIN_TOKENS
+from kbkit.mcp.replies import MIN_TOKENS
 
 Cursor = Annotated[str, Field(description="next_cursor of the answer before.")]
 Limit = Annotated[int, Field(ge=1, le=50)]

@@ -10,8 +10,8 @@ from mcp_types import CallToolResult
 from pydantic import Field, WithJsonSchema
 from typing_extensions import TypedDict
 
-from kbkit import replies
 from kbkit.errors import ConflictError, NotFoundError
+from kbkit.mcp import replies
 from kbkit.mcp.arguments import Cursor, Limit, MaxTokens
 from kbkit.mcp.core import Passages
 from kbkit.mcp.submissions import LongWork

@@ -8,8 +8,8 @@ from mcp_types import CallToolResult
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
-from kbkit import replies
 from kbkit.errors import NotFoundError
+from kbkit.mcp import replies
 from kbkit.mcp.arguments import Cursor, Limit, MaxTokens, Score
 from kbkit.mcp.tools import Tools, result
 
@@ -20,7 +20,7 @@ KbName = Annotated[str, Field(description="Knowledge base; empty for all.")]
 
 
 @with_config(ConfigDict(extra="forbid"))
-class Conditions(TypedDict, total=False):
+class ConditionValues(TypedDict, total=False):
     """All conditions must hold."""
 
     document_type: Literal["manual", "tutorial", "api_spec", "faq", "policy", "reference", "other"]
@@ -34,7 +34,7 @@ class Conditions(TypedDict, total=False):
     min_rating: float
 
 
-class Passage(TypedDict):
+class PassageValues(TypedDict):
     """A quoted passage with its source."""
 
     title: str
@@ -53,12 +53,12 @@ class Passages(TypedDict):
     """Results of a search."""
 
     note: str
-    results: list[Passage]
+    results: list[PassageValues]
     notes: list[str]
     next_cursor: str
 
 
-class KnowledgeBaseRow(TypedDict):
+class KnowledgeBaseValues(TypedDict):
     """A knowledge base."""
 
     name: str
@@ -72,11 +72,11 @@ class KnowledgeBases(TypedDict):
     """Knowledge bases."""
 
     note: str
-    knowledge_bases: list[KnowledgeBaseRow]
+    knowledge_bases: list[KnowledgeBaseValues]
     next_cursor: str
 
 
-class DocumentPart(TypedDict):
+class DocumentPartValues(TypedDict):
     """A document, or a part of one."""
 
     note: str
@@ -117,7 +117,7 @@ def add(tools: Tools) -> None:
         query: str,
         kb_name: KbName = "",
         limit: Limit = 5,
-        filters: Conditions | None = None,
+        filters: ConditionValues | None = None,
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
     ) -> Annotated[CallToolResult, Passages]:
@@ -152,7 +152,7 @@ def add(tools: Tools) -> None:
         lines: Annotated[str, Field(description="Only these, such as 10-40.")] = "",
         max_tokens: MaxTokens = 0,
         cursor: Cursor = "",
-    ) -> Annotated[CallToolResult, DocumentPart]:
+    ) -> Annotated[CallToolResult, DocumentPartValues]:
         """A document as Markdown: all of it, a section, or lines; long ones in parts."""
         start, budget = replies.read_cursor(cursor), tools.budget(max_tokens)
         kb, found, anchor = _document(tools, document_name, kb_name)

@@ -1,12 +1,9 @@
 """Answer a client's first requests while the SDK is being imported.
 
-A client waits for `initialize` (or `server/discover`) and `tools/list` before it does anything, and
-they are the same whatever the workspace holds. They are answered out of ``manifest.json``, which
-`kbkit.mcp.manifest` writes of what the server itself says; what the server answers to the same
-requests, once it is there, is left out. All else waits for the server.
-
-Nothing heavy is imported here, and nothing is decided: a request that is unusual is left to the
-server.
+A client waits for `initialize` (or `server/discover`) and `tools/list`, which do not depend on the
+workspace. Usual requests are answered from ``manifest.json``, which `kbkit.mcp.manifest` writes;
+the server's own answers to them are dropped. All others wait for the server. This module imports
+nothing heavy.
 """
 
 from __future__ import annotations

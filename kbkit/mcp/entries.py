@@ -8,8 +8,8 @@ from mcp_types import CallToolResult
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kbkit import replies
 from kbkit.errors import KbkitError
+from kbkit.mcp import replies
 from kbkit.mcp.arguments import Cursor, Limit, MaxTokens, Score
 from kbkit.mcp.tools import Tools, result
 

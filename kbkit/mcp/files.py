@@ -9,7 +9,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kbkit import replies
+from kbkit.mcp import replies
 from kbkit.mcp.arguments import Cursor, MaxTokens
 from kbkit.mcp.tools import Tools, result
 

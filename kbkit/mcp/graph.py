@@ -8,7 +8,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from kbkit import replies
+from kbkit.mcp import replies
 from kbkit.mcp.arguments import Cursor, Limit, MaxTokens
 from kbkit.mcp.core import KbName
 from kbkit.mcp.tools import Tools, result
@@ -18,7 +18,7 @@ EndName = Annotated[
 ]
 
 
-class EntityRow(TypedDict):
+class EntityValues(TypedDict):
     """An entity."""
 
     id: str
@@ -33,7 +33,7 @@ class EntityRows(TypedDict):
     """Entities."""
 
     note: str
-    entities: list[EntityRow]
+    entities: list[EntityValues]
     next_cursor: str
 
 

@@ -19,8 +19,8 @@ from mcp.server.mcpserver.prompts import Prompt
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, Annotations, Resource, ResourceTemplate
 
-from kbkit import replies
 from kbkit.errors import KbkitError, NotFoundError
+from kbkit.mcp import replies
 from kbkit.mcp.tools import current_caller, reason
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ TEMPLATE = ResourceTemplate(
 
 
 @dataclass(slots=True)
-class Page:
-    """A page of a list that is asked for.
+class ListPage:
+    """A requested page of a list.
 
     Attributes:
         cursor: Its cursor.
@@ -59,17 +59,17 @@ class Page:
     next_cursor: str = ""
 
 
-current_page: ContextVar[Page] = ContextVar("current_page")
+current_page: ContextVar[ListPage] = ContextVar("current_page")
 """The page that is being answered with."""
 
 
-class Resources:
+class ResourceHandlers:
     """The documents that a caller may read, as resources."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
 
-    def listed(self, page: Page) -> list[Resource]:
+    def listed(self, page: ListPage) -> list[Resource]:
         """A page of all of them: of each knowledge base its index, then its documents by source."""
         found = list(islice(self._from(*_read_cursor(page.cursor)), PAGE + 1))
         if len(found) > PAGE:

@@ -38,23 +38,23 @@ from mcp_types import (
 from mcp_types import Tool as ToolListing
 from pydantic import AnyUrl, ValidationError
 
-from kbkit import __version__, replies
-from kbkit.mcp import collections, core, entries, files, graph, memory, resources, skills
+from kbkit import __version__
+from kbkit.mcp import collections, core, entries, files, graph, memory, replies, resources, skills
 from kbkit.mcp.options import USUAL_TOKENS, check_sets
-from kbkit.mcp.resources import Page, Resources, current_page, usage
+from kbkit.mcp.resources import ListPage, ResourceHandlers, current_page, usage
 from kbkit.mcp.skills import Skills
 from kbkit.mcp.tools import (
     LOCAL,
     MAX_TOKENS,
-    Caller,
     LazyWorkspace,
-    Searches,
+    ToolCaller,
     Tools,
+    ToolSearches,
     current_caller,
     explained,
     reason,
 )
-from kbkit.validation import check_integer
+from kbkit.runtime.validation import check_integer
 
 if TYPE_CHECKING:
     from kbkit.workspace import Workspace
@@ -134,7 +134,7 @@ class WorkspaceServer(MCPServer[Any]):
     """Lists and runs the tools that a caller may use; errors are one short text."""
 
     def __init__(
-        self, tools: Tools, caller: Callable[[ServerRequestContext[Any, Any]], Caller]
+        self, tools: Tools, caller: Callable[[ServerRequestContext[Any, Any]], ToolCaller]
     ) -> None:
         super().__init__(
             name="kbkit",
@@ -147,7 +147,7 @@ class WorkspaceServer(MCPServer[Any]):
             middleware=[self._answer],
             extensions=[skills := Skills(tools)],
         )
-        self._skills, self._documents = skills, Resources(tools)
+        self._skills, self._documents = skills, ResourceHandlers(tools)
         self.add_prompt(usage(tools))
         self.completion()(self._complete)  # type: ignore[no-untyped-call]
         self._declared, self._withheld = tools.declared, tools.withheld
@@ -159,7 +159,7 @@ class WorkspaceServer(MCPServer[Any]):
     ) -> HandlerResult:
         """Remember who asks while a message is answered."""
         current_caller.set(self._caller(ctx))
-        page = Page(str((ctx.params or {}).get("cursor") or ""))
+        page = ListPage(str((ctx.params or {}).get("cursor") or ""))
         current_page.set(page)
         if page.cursor and ctx.method in _WHOLE_LISTS:
             message = f"cursor: {ctx.method} gives all at once, and no cursor; leave it out"
@@ -208,7 +208,7 @@ class WorkspaceServer(MCPServer[Any]):
         known = ", ".join(each for each, tool in self._declared.items() if tool.allows(caller))
         return f"{name[:80]}: there is no such tool; there are {known}"
 
-    def missing_scope(self, name: Any, caller: Caller) -> tuple[str, str]:
+    def missing_scope(self, name: Any, caller: ToolCaller) -> tuple[str, str]:
         """Return the scope that a caller lacks for a tool, with a message."""
         declared = self._declared.get(name) if isinstance(name, str) else None
         if declared is None or declared.scope in caller.scopes:
@@ -307,8 +307,8 @@ def server(
     allow_write: bool = False,
     max_tokens: int = USUAL_TOKENS,
     roots: Sequence[Path] = (),
-    caller: Callable[[ServerRequestContext[Any, Any]], Caller] | None = None,
-    searches: Searches | None = None,
+    caller: Callable[[ServerRequestContext[Any, Any]], ToolCaller] | None = None,
+    searches: ToolSearches | None = None,
 ) -> WorkspaceServer:
     """An MCP server for a workspace, which it opens when a tool first needs it."""
     wanted = check_sets(tools)
@@ -326,6 +326,6 @@ def server(
     return WorkspaceServer(collected, caller or local_caller)
 
 
-def local_caller(_: ServerRequestContext[Any, Any]) -> Caller:
+def local_caller(_: ServerRequestContext[Any, Any]) -> ToolCaller:
     """Return the caller who started the server."""
     return LOCAL

@@ -1,8 +1,7 @@
-"""Entries as Agent Skills: their files as resources, and the methods that list them.
+"""Entries as Agent Skills: their files as resources, and methods that list them (SEP-2640).
 
-The extension ``io.modelcontextprotocol/skills`` is that of SEP-2640. Clients check digests of what
-they read, so files of skills are given whole and as they are: what a client lets a skill do, it
-asks its user.
+Clients check digests, so files are complete and unchanged. A client asks its user before a skill
+may do anything.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from mcp_types import (
     ResourceTemplate,
 )
 
-from kbkit import replies
 from kbkit.errors import KbkitError, NotFoundError
+from kbkit.mcp import replies
 from kbkit.mcp.tools import current_caller, reason
 
 if TYPE_CHECKING:

@@ -69,11 +69,6 @@ class Submission:
     _characters: int = 0
 
     def add(self, document: SourceDocument) -> None:
-        """Add a document.
-
-        Raises:
-            ConfigError: Another one has its source, or it is too much for one call.
-        """
         known = self.documents.setdefault(document.uri, document)
         if known is not document and known.content != document.content:
             raise ConfigError(

@@ -14,19 +14,19 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
 
-from kbkit import replies
 from kbkit.errors import KbkitError, PathOutsideError
+from kbkit.mcp import replies
 
 if TYPE_CHECKING:
+    from kbkit.mcp.replies import Budget, Reply
     from kbkit.models import Context, Hits, KnowledgeBaseInfo
-    from kbkit.replies import Budget, Reply
     from kbkit.workspace import Workspace
 
 
 Scope = Literal["read", "write", "admin"]
 
 
-class Caller(Protocol):
+class ToolCaller(Protocol):
     """The caller."""
 
     @property
@@ -47,14 +47,14 @@ class LocalCaller:
 
 
 LOCAL = LocalCaller()
-current_caller: ContextVar[Caller] = ContextVar("current_caller", default=LOCAL)
+current_caller: ContextVar[ToolCaller] = ContextVar("current_caller", default=LOCAL)
 """Sender of the current message."""
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-class Searches(Protocol):
+class ToolSearches(Protocol):
     """Runs searches and contexts, in the workspace or in other processes."""
 
     @property
@@ -84,10 +84,9 @@ class LazyWorkspace:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A tool, and who may call it.
+    """A tool and its callers.
 
     Attributes:
-        tool: It.
         scope: Required scope.
         of_kbs: Whether callers limited to some knowledge bases may use it.
     """
@@ -96,16 +95,16 @@ class Declared:
     scope: Scope
     of_kbs: bool
 
-    def allows(self, caller: Caller) -> bool:
+    def allows(self, caller: ToolCaller) -> bool:
         """Whether a caller may use the tool."""
         return self.scope in caller.scopes and (self.of_kbs or not caller.kbs)
 
-    def lacking(self, caller: Caller) -> str:
+    def lacking(self, caller: ToolCaller) -> str:
         """Return the message for a caller who lacks the scope."""
         has = ", ".join(sorted(caller.scopes)) or "none"
         return f"{self.tool.name}: needs the scope {self.scope!r}; this token has {has}"
 
-    def check(self, caller: Caller) -> None:
+    def check(self, caller: ToolCaller) -> None:
         """Refuse who may not call it."""
         if self.scope not in caller.scopes:
             raise ToolError(self.lacking(caller))
@@ -130,7 +129,7 @@ class Tools:
         most: int,
         allow_write: bool,
         roots: Sequence[Path] = (),
-        searches: Searches | None = None,
+        searches: ToolSearches | None = None,
     ) -> None:
         self.most = most
         self.declared: dict[str, Declared] = {}
@@ -142,12 +141,7 @@ class Tools:
         self._of_kbs = False
 
     def add(self, declare: Callable[[Tools], None], *, of_kbs: bool) -> None:
-        """Add a set of tools.
-
-        Args:
-            declare: Declares them.
-            of_kbs: Whether callers limited to some knowledge bases may use them.
-        """
+        """Add a set of tools; see `Declared` for `of_kbs`."""
         self._of_kbs = of_kbs
         declare(self)
 
@@ -199,7 +193,7 @@ class Tools:
         return self._workspace.get()
 
     @property
-    def searches(self) -> Searches:
+    def searches(self) -> ToolSearches:
         """Runs searches and contexts of the workspace."""
         return self._searches or self.workspace
 

@@ -12,7 +12,6 @@ import ipywidgets as widgets
 import traitlets
 from traitlets import Bunch
 
-from kbkit.config import Settings
 from kbkit.errors import (
     ConfigError,
     FilesError,
@@ -30,6 +29,7 @@ from kbkit.panels.panel import Answer, AskingView, EditingPanel, Message, text_i
 from kbkit.panels.render import ABOUT_LENGTH, PATH_LENGTH, TITLE_LENGTH, plain
 from kbkit.panels.text_rendering import MAX_LENGTH, render_file, render_text
 from kbkit.panels.updates import Debouncer, Topic
+from kbkit.runtime.config import Settings
 
 _TEXTS = ("title", "description", "category", "status", "prompt", "readme")
 

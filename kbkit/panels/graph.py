@@ -11,12 +11,10 @@ import ipywidgets as widgets
 import traitlets
 from traitlets import Bunch
 
-from kbkit.config import Settings
 from kbkit.errors import ConfigError, ConflictError, NotFoundError
 from kbkit.graph.exporting import node_id
 from kbkit.graph.graph import MAX_DRAWN, Graph
 from kbkit.knowledge_base import handle_of
-from kbkit.markdown.plain_text import plain_text
 from kbkit.models import (
     Entity,
     EntityType,
@@ -35,6 +33,8 @@ from kbkit.panels.controls import KnowledgeBaseSelector, control, row
 from kbkit.panels.homes import AnyTarget, is_local
 from kbkit.panels.panel import Answer, Answers, AskingView, JobPanel, text_in, texts_in
 from kbkit.panels.updates import Topic
+from kbkit.runtime.config import Settings
+from kbkit.text.markdown.plain_text import plain_text
 
 if TYPE_CHECKING:
     from kbkit.client.annotations import RemoteHandle
@@ -186,7 +186,7 @@ _NOTHING = (
 )
 
 
-class GraphView(AskingView, module="graph_panel.js"):
+class GraphWidget(AskingView, module="graph_panel.js"):
     """The picture, its list and forms; requests are messages."""
 
 
@@ -261,7 +261,7 @@ class GraphPanel(JobPanel):
         for box in (self.size_box, self.documents_box):
             box.observe(self._on_box, "value")
         super().__init__(self._selector.home, "graph", "Stop reading the graph")
-        self._view = GraphView(self, answers, self._problem, {"open": self._open})
+        self._view = GraphWidget(self, answers, self._problem, {"open": self._open})
         self.fill(
             [row(self.kb_box, self.size_box, self.documents_box), self.status_line, self._view]
         )

@@ -124,7 +124,7 @@ def path(chunk: Chunk, title: str) -> str:
 
 def html(chunk: Chunk) -> str:
     """The text of a chunk as sanitised HTML without images, its links to the web only."""
-    from kbkit.markdown.rendering import render as render_markdown  # not before somebody asks
+    from kbkit.text.markdown.rendering import render as render_markdown  # not before somebody asks
 
     cut = len(chunk.text) - MAX_LENGTH
     more = f"\n\n… and {cut:,} characters more" if cut > 0 else ""

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote, unquote, urlsplit
 
-from kbkit.markdown.disarming import prepare
-from kbkit.markdown.extensions import resolve_wiki_links
-from kbkit.markdown.rendering import render
-from kbkit.markdown.structure import slug
 from kbkit.models import FileLink
+from kbkit.text.markdown.disarming import prepare
+from kbkit.text.markdown.extensions import resolve_wiki_links
+from kbkit.text.markdown.rendering import render
+from kbkit.text.markdown.structure import slug
 
 MAX_LENGTH = 200_000
 """Maximum characters rendered."""

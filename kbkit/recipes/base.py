@@ -45,7 +45,7 @@ _QUOTED = re.compile(r"'([^']*)'")
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RecipeProblem:
     """A problem in a recipe.
 
     Attributes:
@@ -65,7 +65,7 @@ class Problem:
         return f"{self.field}: {self.message}{given}" if self.field else f"{self.message}{given}"
 
 
-def find_problems(error: ValidationError, kind: Any) -> list[Problem]:
+def find_problems(error: ValidationError, kind: Any) -> list[RecipeProblem]:
     """Convert pydantic's errors to problems, each once."""
     items = error.errors()
     left, items = len(items) - _MAX, items[:_MAX]
@@ -78,14 +78,14 @@ def find_problems(error: ValidationError, kind: Any) -> list[Problem]:
         and not (item["type"] == "missing" and (item["loc"][:-1], item["loc"][-1]) in misspelt)
     ]
     more = f"has {left:,} more problems; mend those above first"
-    return lines if left <= 0 else [*lines, Problem((), "", more)]
+    return lines if left <= 0 else [*lines, RecipeProblem((), "", more)]
 
 
-def _is_inside(one: Problem, other: Problem) -> bool:
+def _is_inside(one: RecipeProblem, other: RecipeProblem) -> bool:
     return one.field.startswith((f"{other.field}.", f"{other.field}["))
 
 
-def _problem(item: Any, kind: Any) -> Problem:
+def _problem(item: Any, kind: Any) -> RecipeProblem:
     location, what, given = item["loc"], item["type"], item["input"]
     if what.startswith("union_tag"):
         location = (*location, "type")
@@ -122,7 +122,7 @@ def _problem(item: Any, kind: Any) -> Problem:
             message, value = "holds a user name or password; leave it out", ""
     elif what == "string_pattern_mismatch":
         message, value = f"{given!r:.{_MAX_LENGTH}} has characters that are not allowed here", ""
-    return Problem(location, field, message, "" if repr(value) in message else value, meant)
+    return RecipeProblem(location, field, message, "" if repr(value) in message else value, meant)
 
 
 def _likeliest(word: str, known: list[str]) -> str:

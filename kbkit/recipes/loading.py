@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kbkit.errors import ConfigError, ImpossibleError, RecipeError, TrustError
 from kbkit.models.documents import variables
-from kbkit.recipes.base import LlmAnnotation, PluginAnnotation, Problem, find_problems
+from kbkit.recipes.base import LlmAnnotation, PluginAnnotation, RecipeProblem, find_problems
 from kbkit.recipes.schema import (
     AnyEmbedding,
     LlamaIndexEmbedding,
@@ -313,7 +313,7 @@ def _repeated_keys(root: yaml.Node) -> list[yaml.Node]:
     return repeated
 
 
-def _line(path: Path, root: yaml.Node, problem: Problem) -> str:
+def _line(path: Path, root: yaml.Node, problem: RecipeProblem) -> str:
     import yaml
 
     node, line = root, root.start_mark.line + 1

@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 from kbkit.embedding.static import count_tokens
 from kbkit.errors import ImpossibleError, KbkitError
-from kbkit.markdown.plain_text import plain_text
 from kbkit.models import Citation, Context, ContextPiece, Hit
 from kbkit.models.values import quotation_mark
 from kbkit.retrieval.quoting import (
@@ -30,7 +29,8 @@ from kbkit.retrieval.quoting import (
     one_line,
     source_lines,
 )
-from kbkit.text import Analyzer, analyzer
+from kbkit.text.analysis import Analyzer, analyzer
+from kbkit.text.markdown.plain_text import plain_text
 
 MIN_TOKENS = 100
 """Smallest budget: smaller ones hold no passage with its source."""
@@ -54,12 +54,12 @@ _BETWEEN = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class ContextFact:
     """A fact about a name in the question, or one that may help to answer it.
 
     Attributes:
         hit: A passage about it, if any.
-        kind: ``entity``, ``entry`` (a solution that worked) or ``folders`` (of files).
+        kind: ``entity``, ``entry`` or ``folders`` (of files).
     """
 
     name: str
@@ -73,7 +73,7 @@ class Findings:
     """Results of one retriever for a question."""
 
     hits: Sequence[Hit] = ()
-    facts: Sequence[Fact] = ()
+    facts: Sequence[ContextFact] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -138,18 +138,17 @@ def build(
 
 
 def _write(
-    found: Sequence[Excerpt], facts: Sequence[Fact], notes: Sequence[str], tokens: int
+    found: Sequence[Excerpt], facts: Sequence[ContextFact], notes: Sequence[str], tokens: int
 ) -> tuple[list[ContextPiece], str, int]:
-    """Pieces that the budget holds, the block that they make, and its tokens.
+    """Return the pieces that fit the budget, their block, and its tokens.
 
-    No token goes beyond the end of a line, so lines, and what is made of them, add up: each text is
-    counted once, which takes longer than all else here.
+    No token crosses the end of a line, so counts of lines add up, and each text is counted once.
     """
     mark, now = quotation_mark(), datetime.now(UTC)
     most = len(found) + len(facts)
     head = count_tokens(_head(len(found), Counter(fact.kind for fact in facts), mark)) + _BETWEEN
     # what facts take at most; passages have what they leave
-    kept, taken_by = list[Fact](), Counter[str]()
+    kept, taken_by = list[ContextFact](), Counter[str]()
     for fact in facts:
         wanted = count_line_tokens(fenced(mark, str(most), _told(fact, now, {}))) + _BETWEEN
         if taken_by[fact.kind] + wanted <= tokens // _SHARES[fact.kind]:
@@ -231,7 +230,7 @@ def _head(passages: int, told: Mapping[str, int], mark: str) -> str:
     return f"{found} {instructions(mark)}"
 
 
-def _told(fact: Fact, now: datetime, quoted: Mapping[str, ContextPiece]) -> str:
+def _told(fact: ContextFact, now: datetime, quoted: Mapping[str, ContextPiece]) -> str:
     """Write a fact in lines; ``""`` if a passage states it already."""
     piece = None if fact.hit is None else quoted.get(fact.hit.chunk.id)
     lines = [cut(one_line(line), _FACT_TOKENS) for line in fact.lines]
@@ -250,10 +249,10 @@ _SIGNS = "-@#$._"
 
 
 class TermMatcher(dict[str, frozenset[str]]):
-    """The terms of a query that each word holds, found out once for all hits of the query.
+    """The query terms of each word, cached for all hits of a query.
 
     Attributes:
-        signs: Finds the first letters of such words, which stemming keeps; other words are skipped.
+        signs: Matches the first letters of such words, which stemming keeps.
     """
 
     def __init__(self, terms: Collection[str], analyzer: Analyzer) -> None:

@@ -29,7 +29,7 @@ from kbkit.stores.catalog import (
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
 from kbkit.stores.catalog.query_encoders import EncoderTarget, QuestionVectors
-from kbkit.text import REVISION, analyzer
+from kbkit.text.analysis import REVISION, analyzer
 
 _MADE_BY: Mapping[EncoderTarget, str] = {
     "chunks": f"{FIT_REVISION}.{REVISION}",
@@ -47,9 +47,9 @@ _REMOTE = ("llama-index",)
 def is_due(transaction: Transaction, row: KnowledgeBaseRow) -> bool:
     """Whether a knowledge base needs a new query encoder.
 
-    It is to have one where its recipe says ``query_encoder: fitted``, or its embedder may use the
-    network. The encoder is fitted again after a fifth of the chunks came, went or got other
-    vectors, and after an update of kbkit that fits it better.
+    It has one if its recipe says ``query_encoder: fitted``, or its embedder may use the network. It
+    is fitted again after a fifth of the chunks changed, and after an update of kbkit that changes
+    the fit.
     """
     config = spec_of(row)
     wanted = config.retrieval.query_encoder == "fitted" or config.embedding.type in _REMOTE
@@ -201,16 +201,16 @@ and SQLite: unrelated questions about one manual have 0.3, one of twenty above 0
 
 @dataclass(frozen=True, slots=True)
 class LearnedQuestions:
-    """The learned questions of one knowledge base, ready to be compared with queries.
+    """The learned questions of one knowledge base.
 
     Attributes:
         texts: Questions, as `fold_query` returns them.
         lengths: Number of terms of each.
         postings: By term, questions that contain it.
         which: Question of each pair of question and chunk.
-        seqs: And the chunk's ``seq``.
+        seqs: The chunk's ``seq`` of each pair.
         embedder: Fingerprint of the embedder of `vectors`.
-        vectors: One vector a question, or zeros; shape ``(questions, dimensions)``.
+        vectors: Vectors of the questions, or zeros; shape ``(questions, dimensions)``.
     """
 
     texts: Sequence[str]
@@ -250,19 +250,19 @@ class LearnedQuestions:
     ) -> dict[int, float]:
         """Score the similarity of a query to each chunk's rated questions, by ``seq``.
 
-        Two questions are alike by the share of their terms that both have (Dice, *Measures of the
-        Amount of Ecologic Association Between Species*, 1945) or by the cosine of their vectors,
-        whichever is more. Of several questions of one chunk the one that is most alike counts, so
-        that many of them add no more than one.
+        The similarity of two questions is the share of common terms (Dice, *Measures of the Amount
+        of
+        Ecologic Association Between Species*, 1945) or the cosine of their vectors, whichever is
+        larger. Of a chunk's questions the most similar one counts.
 
         Args:
-            terms: Analyzer terms of the query, each once; empty if words do not count.
+            terms: Distinct analyzer terms of the query; empty if words do not count.
             vector: Query vector by `embedder`.
-            usual: Usual cosine with unrelated questions.
-            but: A question that is left out.
+            usual: Usual cosine of unrelated questions.
+            but: A question to leave out.
 
         Returns:
-            From above 0 to 1, which is the same question; chunks without any are left out.
+            Above 0, up to 1 for the same question; chunks without one are left out.
         """
         alike = np.zeros(len(self.texts))
         if terms:

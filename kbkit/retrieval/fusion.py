@@ -1,8 +1,7 @@
 """Fuse scores of a query's candidates. Pure functions.
 
-The stages, in order: `normalise` scales cosine and BM25, `fuse` weighs them with what the
-document, its title and the headings say and with ratings, `discounts` lets further hits of one
-document and near duplicates give way.
+`normalise` scales cosine and BM25; `fuse` weighs them with scores of the document, its title and
+headings, and ratings; `discounts` lowers further hits of one document and near duplicates.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from kbkit.errors import PostprocessorError
 from kbkit.models import Hit, ScoreParts
 from kbkit.recipes import PostprocessorSpec
-from kbkit.third_party import is_there, open_class, safe_message
+from kbkit.runtime.third_party import is_there, open_class, safe_message
 
 if TYPE_CHECKING:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -88,15 +87,15 @@ class Features:
 
     Attributes:
         bm25: BM25 of the chunk, 0 or more.
-        title: Share of the query's terms that the document's title has, 0 to 1.
-        heading: Share of them that the headings above the chunk have, 0 to 1.
+        title: Share of the query's terms in the document's title, 0 to 1.
+        heading: Share of them in the headings above the chunk, 0 to 1.
         rating: From -1 (bad) to 1 (good), 0 without ratings; see `rating_prior`.
-        documents: Which document each is part of, numbered from 0.
-        sizes: Number of chunks in the candidate's document, found or not.
-        card: Cosine of the query and the card of the candidate's document.
-        page: BM25 of that document as a whole, 0 or more.
+        documents: Number of the document, from 0.
+        sizes: Number of all chunks of the document.
+        card: Cosine of the query and the document's card.
+        page: BM25 of the whole document, 0 or more.
         graph: Graph proximity, 0 to 1.
-        learned: Similarity to questions for which the chunk was rated well, 0 to 1.
+        learned: Similarity to well rated questions of the chunk, 0 to 1.
         index: 1 if the document is mostly links, else 0.
     """
 
@@ -167,11 +166,9 @@ class Fused:
 def normalise(scores: Scores) -> Scores:
     """Scale scores of one query's candidates to 0 to 1.
 
-    Negative scores count as 0 and the best one becomes 1, so that what a score of 0 means
-    (nothing in common) does not move with the worst candidate. The best chunk of the whole
-    knowledge base is among the candidates of its retriever, so their number does not matter either.
-    This is the theoretical-minimum, observed-maximum normalisation of Bruch, Gai and Ingber,
-    "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
+    Negative scores become 0 and the best one 1: the theoretical-minimum, observed-maximum
+    normalisation of Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval"
+    (2023). It depends neither on the worst candidate nor on the number of candidates.
     """
     kept = np.maximum(scores, 0.0)
     top = kept.max(initial=0.0)
@@ -181,12 +178,12 @@ def normalise(scores: Scores) -> Scores:
 def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
     """Score how well the rest of each chunk's document answers the query.
 
-    The mean of the second to fifth best scores among the document's candidates: a page with
-    several good passages is more likely to be about the question than a page with one. Chunks
-    that are no candidates count 0. Chunks that a short document does not have count as much of its
-    best one as those of the long documents found do on average, so that neither is judged by its
-    length; the fewer long ones there are, the nearer to the whole of it. Interpolating passage with
-    document scores goes back to Callan, "Passage-Level Evidence in Document Retrieval" (1994).
+    The mean of the second to fifth best scores of the document's candidates; other chunks count 0.
+    For
+    chunks that a short document does not have, its best score counts, at the average ratio of the
+    long
+    documents found. Interpolates passage with document scores as Callan, "Passage-Level Evidence in
+    Document Retrieval" (1994).
     """
     rank = _ranks_within(scores, documents)
     best = np.bincount(documents, scores * (rank == 0))
@@ -203,19 +200,19 @@ def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
 def rating_prior(average: Scores, raters: Scores) -> Scores:
     """Return the prior of ratings, from -1 to 1.
 
-    The distance of the average from the middle of the scale, drawn to 0 as if two more raters
-    had chosen the middle: a Bayesian average.
+    The average's distance from the middle of the scale, as if two more raters had chosen the middle
+    (a Bayesian average).
     """
     prior: Scores = np.where(raters > 0, (average - 3) / 2 * raters / (raters + 2), 0.0)
     return prior
 
 
 def fuse(features: Features, weights: Weights) -> Fused:
-    """Weigh the scores of candidates against each other.
+    """Combine the scores of candidates.
 
-    A convex combination of the normalised scores (Bruch, Gai and Ingber, 2023), with what speaks
-    for the document added, all divided by the sum of the weights; ratings then scale the sum.
-    Indexes, which have words of all others, answer only when nothing else does.
+    A convex combination of the normalised scores (Bruch, Gai and Ingber, 2023) plus scores of the
+    document, divided by the sum of the weights, then scaled by ratings. Index pages, which contain
+    the words of all others, come last.
     """
     parts = (weights.document, weights.title, weights.heading, weights.card, weights.page)
     whole = 1 + sum(parts) + weights.graph
@@ -298,9 +295,8 @@ def postprocess(
 ) -> tuple[Hit, ...]:
     """Pass hits through postprocessors.
 
-    Each is given what the one before left, at most its own number of hits or ``limit``, whichever
-    is more. Order and scores are theirs, and what they leave out is out. A node that they make up
-    or whose text they change is no hit: what is found is what the documents say.
+    Each gets the hits of the one before, at most its own number or ``limit``, whichever is larger.
+    They set order and scores. Nodes that they add, or whose text they change, are dropped.
     """
     for spec in specs:
         hits = _run(hits[: hits_needed([spec], limit)], query, spec)

@@ -38,11 +38,11 @@ _MAX_PASSAGES = 20
 
 
 def node_of(hit: Hit, notes: tuple[str, ...] = ()) -> NodeWithScore:
-    """A hit as a node whose id is the chunk's.
+    """Convert a hit to a node whose id is the chunk's.
 
-    Its metadata is what `Hit.to_dict` gives but for the text, with the headings on one line as
-    ``section``, and with ``notes`` where the search has some. Only title, section and address are
-    shown in prompts.
+    Metadata are those of `Hit.to_dict` without the text; the headings are one line, ``section``,
+    and
+    notes of the search are ``notes``. Prompts contain only title, section and address.
     """
     metadata: dict[str, Any] = {**hit.to_dict()}
     text = metadata.pop("text")

@@ -19,6 +19,7 @@ from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError, K
 from kbkit.models import Filters, Mode
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.recipes import RetrievalSpec
+from kbkit.runtime.validation import check_integer, check_text
 from kbkit.stores.catalog import query_encoders
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.graph_tables import GraphTable
@@ -26,7 +27,6 @@ from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.text.language import stop_words
-from kbkit.validation import check_integer, check_text
 
 _NO_FILTERS = Filters()
 
@@ -37,7 +37,7 @@ class Query:
 
     Attributes:
         graph: Overrides their `graph_weight`.
-        unlearned: Ignore what was learned from this very question, to judge by the same ratings.
+        unlearned: Ignore what was learned from this question, for a fair measurement.
     """
 
     text: str
@@ -113,7 +113,7 @@ class NamedEntity(NamedTuple):
 
     Attributes:
         row: Row of the entity in a `GraphTable`.
-        share: Probability that these words mean it, 0 to 1: *times* is seldom ``times()``.
+        share: Probability that the words mean it, 0 to 1: *times* rarely means ``times()``.
     """
 
     row: int

@@ -81,8 +81,7 @@ def citation_of(
 def source_of(citation: Citation, *, short: bool = False) -> dict[str, str]:
     """Return a piece's title, section, source, page, date, version and kb, each shortened.
 
-    The section is what stands below the title. An address that is too long is cut, and ``document``
-    is the id of the document then.
+    The section excludes the title. If the address is too long, ``document`` is the document's id.
     """
     age = f"{citation.age_days} day{'s' if citation.age_days > 1 else ''} ago"
     path = citation.heading_path[citation.heading_path[:1] == (citation.title,) :]
@@ -200,10 +199,10 @@ class Excerpt:
 
 
 def excerpts(hits: Iterable[Hit], limit: int) -> list[Excerpt]:
-    """Excerpts of hits, in their order.
+    """Return excerpts of hits, in their order.
 
-    A hit that says little which those before it do not say is left out, wherever it is from; hits
-    of a document that overlap, or follow each other at once, become one.
+    Hits that add little to earlier ones are dropped; overlapping or adjacent hits of a document are
+    joined.
     """
     found: list[Excerpt] = []
     seen: set[tuple[str, ...]] = set()

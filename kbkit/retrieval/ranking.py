@@ -85,10 +85,9 @@ class RankedCandidate:
 
 
 def with_joint_statistics(pools: Sequence[CandidatePool]) -> list[CandidatePool]:
-    """Pools whose BM25 goes by the statistics of all of them together.
+    """Return pools whose BM25 uses the statistics of all of them together.
 
-    By its own, a knowledge base of five chunks holds no rare word, and what it says of one would
-    come behind what a large one says of any.
+    In a knowledge base of five chunks no word is rare, so its own statistics would rank it too low.
     """
     if len(pools) < 2:
         return list(pools)
@@ -145,8 +144,9 @@ def weights_of(retrieval: RetrievalSpec, mode: Mode, factors: tuple[float, float
 def document_factors(pools: Sequence[CandidatePool]) -> list[tuple[float, float]]:
     """Return factors for `card_weight` and `page_weight` of each pool.
 
-    It depends on what embedded its cards, and on how many documents there are in all: where there
-    are three, to know which one a question is about tells little of the passage.
+    They depend on the cards' embedder and the number of documents: with three documents, the right
+    one
+    says little about the passage.
     """
     found = [pool.candidates.pages for pool in pools]
     documents = sum(pages.statistics.chunks for pages in found if pages)
@@ -179,8 +179,7 @@ def _fill_up(
 ) -> list[RankedCandidate]:
     """Extend a long list after the candidates, so that its length changes no ranks.
 
-    Pools take turns, each with its best first; how much there is must not matter, so scores do
-    not order them but only ever fall.
+    Pools take turns, each with its best first; scores fall from hit to hit.
     """
     counts = [len(pool.candidates.seqs) for pool in pools]
     parts = [slice(0, count) for count in counts]

@@ -38,7 +38,7 @@ from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.making import is_worn
 from kbkit.stores.snapshots.segments import SegmentedSnapshot
 from kbkit.stores.stores import Stores
-from kbkit.text import REVISION, analyzer
+from kbkit.text.analysis import REVISION, analyzer
 
 _MAX_SECONDS = 0.25
 _places = threading.BoundedSemaphore(2)
@@ -67,10 +67,10 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A knowledge base as it was when the database counted so many changes.
+    """A knowledge base at a number of changes of the database.
 
     Attributes:
-        rated: Version, largest rating id and number of ratings: equal values mean equal ratings.
+        rated: Version, largest rating id and number of ratings; equal values mean equal ratings.
     """
 
     changes: int

@@ -12,8 +12,6 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from kbkit.errors import LanguageModelError, NotFoundError
-from kbkit.language_models import model_name
-from kbkit.markdown.structure import NEAR, opening_words, shown_words
 from kbkit.models import Answer, Chunk, Document, Hit, Hits, Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.context import LazySnippet
@@ -22,6 +20,8 @@ from kbkit.retrieval.query import Query
 from kbkit.retrieval.quoting import quoted
 from kbkit.retrieval.ranking import CandidatePool, RankedCandidate, rank, with_joint_statistics
 from kbkit.retrieval.retriever import Retriever
+from kbkit.runtime.language_models import model_name
+from kbkit.text.markdown.structure import NEAR, opening_words, shown_words
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
@@ -39,11 +39,11 @@ _DIFFERENT_LAST = (
 
 
 def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
-    """The chunks that answer a query, best first, out of one knowledge base or several.
+    """Search knowledge bases, best first.
 
-    Candidates of all knowledge bases are normalised together, and words are as rare as in all of
-    them, so that a score means the same whichever it comes from; each is then weighed as its own
-    knowledge base wants. Postprocessors see the hits of all, so they run where all name the same.
+    Candidates are normalised together with common statistics, so scores are comparable; weights are
+    those of each knowledge base. Postprocessors run on all hits, if all knowledge bases name the
+    same.
     """
     start = time.perf_counter()
     _check_version(query, retrievers)

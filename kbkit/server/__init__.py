@@ -7,7 +7,7 @@ with extra("server", "fastapi", "Serving a workspace"):
     import prometheus_client  # noqa: F401
     import uvicorn  # noqa: F401
 
-from kbkit.rest.settings import ServerSettings
 from kbkit.server.serving import running, serve
+from kbkit.server.settings import ServerSettings
 
 __all__ = ["ServerSettings", "running", "serve"]

@@ -21,22 +21,18 @@ from kbkit.access import Caller
 from kbkit.mcp.server import WorkspaceServer, server
 from kbkit.models import Context, Hits
 from kbkit.models.values import from_dict
-from kbkit.rest.app import Part
-from kbkit.rest.problems import MEDIA_TYPE, problem, too_little
-from kbkit.rest.settings import ServerSettings
-from kbkit.search_processes import SearchProcesses
+from kbkit.server.app import MountedApp
+from kbkit.server.problems import MEDIA_TYPE, problem, too_little
+from kbkit.server.settings import ServerSettings
 from kbkit.workspace import Workspace
+from kbkit.workspace.search_processes import SearchProcesses
 
 PATH = "/mcp"
 
 
 @dataclass(frozen=True, slots=True)
 class _Searches:
-    """Searches and contexts for tools, run where those of REST are.
-
-    Attributes:
-        made: Makes them.
-    """
+    """Searches and contexts for tools, in the processes that also serve REST."""
 
     made: SearchProcesses
 
@@ -47,7 +43,9 @@ class _Searches:
         return from_dict(Context, json.loads(self.made.answer("context", query, **arguments)))
 
 
-def mcp_part(workspace: Workspace, settings: ServerSettings, searches: SearchProcesses) -> Part:
+def mcp_part(
+    workspace: Workspace, settings: ServerSettings, searches: SearchProcesses
+) -> MountedApp:
     """Return the MCP application, for protocol 2026-07-28 and older ones with sessions."""
     made = server(
         lambda: workspace,
@@ -66,7 +64,7 @@ def mcp_part(workspace: Workspace, settings: ServerSettings, searches: SearchPro
     )
     manager = made.session_manager
     endpoint = _Endpoint(manager.handle_request, made, settings)
-    return Part([Route(PATH, endpoint)], manager.run)
+    return MountedApp([Route(PATH, endpoint)], manager.run)
 
 
 def caller_of(request: Any) -> Caller:

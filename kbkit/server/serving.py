@@ -18,13 +18,13 @@ from fastapi import FastAPI
 from kbkit.access import Tokens
 from kbkit.errors import ConfigError
 from kbkit.ingest.spans import load_splitter
-from kbkit.processes import ending_signals
-from kbkit.rest.app import application, is_loopback
-from kbkit.rest.settings import ServerSettings
-from kbkit.search_processes import SWITCH_SECONDS, SearchProcesses
+from kbkit.runtime.processes import ending_signals
+from kbkit.server.app import application, is_loopback
 from kbkit.server.mcp import http_protocol
+from kbkit.server.settings import ServerSettings
 from kbkit.stores.stores import Stores
 from kbkit.workspace import Workspace, stores_of
+from kbkit.workspace.search_processes import SWITCH_SECONDS, SearchProcesses
 
 _GRACE_SECONDS = 60
 """Seconds for running requests when the server ends."""
@@ -96,11 +96,11 @@ def serve(
 
 @contextmanager
 def running(workspace: Workspace, settings: ServerSettings | None = None) -> Iterator[str]:
-    """Serve a workspace from a thread of this process while the block runs.
+    """Serve a workspace in a thread of this process while the block runs.
 
     Args:
-        workspace: Workspace to serve; it stays open after the block.
-        settings: Settings; by default loopback, at any free port.
+        workspace: Workspace to serve; it stays open.
+        settings: Settings; by default loopback, at a free port.
 
     Yields:
         The address, for `kbkit.connect`.

@@ -14,9 +14,9 @@ from typing import Protocol
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from kbkit.engine import Engine, LocalEngine
 from kbkit.globs import split_glob
 from kbkit.models import PageRecord, SourceDocument
+from kbkit.runtime.engine import Engine, LocalEngine
 
 # Drive letters and backslashes are paths on Windows alone: elsewhere `C:/docs` is a name like any.
 _LOCAL = re.compile(r"file:|[A-Z]:[\\/]|[\\/]" if os.name == "nt" else "file:|/", re.IGNORECASE)

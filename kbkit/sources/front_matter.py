@@ -12,9 +12,9 @@ from urllib.parse import unquote, urlsplit
 
 import yaml
 
-from kbkit.markdown.structure import document_title
 from kbkit.models import DocumentType
 from kbkit.sources.markdown import commonmark
+from kbkit.text.markdown.structure import document_title
 
 _UNTYPED = re.compile(
     r"(?:what-?s-?new|change-?logs?|changes|news|history|release-?(?:notes?|log|s)?|releases|"

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from kbkit.errors import KbkitError, SourceError
 from kbkit.models import License, SourceDocument
-from kbkit.plugins import SOURCES, make
 from kbkit.recipes import PluginSource
+from kbkit.runtime.plugins import SOURCES, make
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent, SourceReader, published_uri
 
 
@@ -59,7 +59,6 @@ class LicensedReader:
         self.exhaustive = source.exhaustive
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Iterate over the reader's events; raises its errors."""
         with closing(_each(self._source.events(context))) as events:
             for event in events:
                 if event.document is None:

@@ -61,7 +61,6 @@ class FolderImages:
         self.folder = folder
 
     def add(self, image: Image) -> None:
-        """Keep a picture, whole or not at all; see `ImageStore.add`."""
         require_name(image.name)
         if (self.folder / image.name).exists():
             with suppress(FileNotFoundError):  # or it is swept away at this instant
@@ -85,7 +84,6 @@ class FolderImages:
             return os.fstat(probe.fileno()).st_mtime
 
     def sweep(self, used: Collection[str], before: float) -> tuple[int, int]:
-        """Remove unused pictures; see `ImageStore.sweep`."""
         count = size = 0
         for path in self.folder.glob("*"):
             drafted = path.suffix == ".part"  # of a process that was killed

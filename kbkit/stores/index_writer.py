@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from kbkit.processes import run_module
+from kbkit.runtime.processes import run_module
 from kbkit.stores.stores import StoresAddress
 
 _WORTH = 2_000

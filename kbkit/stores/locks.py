@@ -32,7 +32,6 @@ class Locks(ABC):
         """Hold a lock; it may be taken again inside by the same thread only through nesting."""
 
     def is_held(self, name: str) -> bool:
-        """Whether another process holds a lock now."""
         try:
             with self.hold(name, wait=0):
                 return False

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from kbkit.config import Settings
 from kbkit.errors import WorkspaceError
+from kbkit.runtime.config import Settings
 from kbkit.stores.catalog import reading, runs
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.knowledge_bases import BUILT_IN
@@ -75,7 +75,6 @@ class StoresAddress:
         return url if url and without_password(url) == self.database else self.database
 
     def to_json(self) -> str:
-        """Return the address as JSON, for another process."""
         return json.dumps(asdict(self))
 
     @classmethod

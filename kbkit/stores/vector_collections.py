@@ -61,7 +61,6 @@ class VectorCollections:
             self.known.users += 1
 
     def close(self) -> None:
-        """Release the store; the last user closes it."""
         with _knowledge_mutex, self.known.mutex:
             self.known.users -= 1
             if not self.known.users:
@@ -69,7 +68,6 @@ class VectorCollections:
                 self._store.close()
 
     def is_open(self, row: KnowledgeBaseRow) -> bool:
-        """Whether this process already has a collection open."""
         return row.collection in self.known.sound
 
     def seq(self, row: KnowledgeBaseRow) -> int:

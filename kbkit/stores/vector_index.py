@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class NearestIds:
     """Ids of the nearest chunks, best first; some may be gone.
 
     `known` is the last ``chunks.seq`` in the index.
@@ -199,13 +199,13 @@ class VectorIndex:
             found = corpus.nearest_chunks(transaction, row.id, query, among=(), after=0)
         return found[:k]
 
-    def ask(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> Answer:
+    def ask(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> NearestIds:
         """Query the index; an empty answer while it is unavailable."""
         if not query.any() or k < 1:
-            return Answer((), sys.maxsize)
+            return NearestIds((), sys.maxsize)
         with self._known.mutex:
             if self._is_away:
-                return Answer((), 0)
+                return NearestIds((), 0)
             try:
                 if not self.is_open(row) or self._collections.behind(row) > _REOPEN_BEHIND:
                     # while another process writes, what is open has to do
@@ -214,8 +214,8 @@ class VectorIndex:
                 ids = self._query(row, query, k)
             except WorkspaceError as error:  # or it is to be made anew by who may only read
                 self._miss(error)
-                return Answer((), 0)
-            return Answer(ids, self._collections.seq(row) if self.is_open(row) else 0)
+                return NearestIds((), 0)
+            return NearestIds(ids, self._collections.seq(row) if self.is_open(row) else 0)
 
     @property
     def _is_away(self) -> bool:
@@ -228,7 +228,6 @@ class VectorIndex:
         self._known.away_until = time.monotonic() + _AWAY_SECONDS
 
     def is_open(self, row: KnowledgeBaseRow) -> bool:
-        """Whether this process already has the collection open."""
         return self._collections.is_open(row)
 
     def open(self, kb_id: str) -> None:

@@ -1,5 +1,1 @@
-"""Text analysis for search."""
-
-from kbkit.text.analysis import REVISION, Analyzer, analyzer
-
-__all__ = ["REVISION", "Analyzer", "analyzer"]
+"""Analysis of text and Markdown: terms, languages, subjects; `kbkit.text.markdown`."""

@@ -303,5 +303,4 @@ def _in_backticks(match: re.Match[str]) -> str:
 
 @cache
 def analyzer(language: str = "english") -> Analyzer:
-    """The process's analyzer for a language."""
     return Analyzer(language)

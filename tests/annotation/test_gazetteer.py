@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.annotation.gazetteer import GivenName, NameGazetteer
+from kbkit.annotation.gazetteer import GazetteerName, NameGazetteer
 from kbkit.models import EntityType as T
 
 
@@ -15,7 +15,7 @@ def found(gazetteer, text):
 
 
 def known(*names, **curated):
-    return NameGazetteer([GivenName(name, kind) for name, kind in names], curated=curated)
+    return NameGazetteer([GazetteerName(name, kind) for name, kind in names], curated=curated)
 
 
 def test_whole_identifiers_only():
@@ -140,9 +140,9 @@ def test_ends_of_qualified_names_stand_for_them_where_no_other_ends_so():
 
 
 def test_a_candidate_counts_when_two_documents_give_it():
-    one = GivenName("Thunder Lizard", T.NAME, confirmed=False, documents=1)
+    one = GazetteerName("Thunder Lizard", T.NAME, confirmed=False, documents=1)
     assert found(NameGazetteer([one]), "the Thunder Lizard") == []
-    two = [one, GivenName("thunder lizards", T.TERM, confirmed=False, documents=1)]
+    two = [one, GazetteerName("thunder lizards", T.TERM, confirmed=False, documents=1)]
     assert len(found(NameGazetteer(two), "the Thunder Lizard")) == 1
     assert "Thunder Lizards" in NameGazetteer(two)
     assert "Thunder Lizards" not in NameGazetteer([one])
@@ -160,7 +160,9 @@ def test_no_names_and_no_text():
 
 
 def test_twenty_thousand_names():
-    names = [GivenName(f"mod{n % 997}.Class{n % 5003}.meth_{n}", T.SYMBOL) for n in range(20_000)]
+    names = [
+        GazetteerName(f"mod{n % 997}.Class{n % 5003}.meth_{n}", T.SYMBOL) for n in range(20_000)
+    ]
     gazetteer = NameGazetteer(names)
     assert len(gazetteer) == 20_000
     assert [name for _, name in found(gazetteer, "call meth_77() of mod5.Class5.meth_5")] == [
@@ -179,7 +181,7 @@ _WORDS = st.lists(
 
 @given(_WORDS, st.lists(_WORDS, max_size=6))
 def test_mentions_lie_in_the_text_in_order_and_apart(text, names):
-    gazetteer = NameGazetteer(GivenName(name) for name in names)
+    gazetteer = NameGazetteer(GazetteerName(name) for name in names)
     end = 0
     for mention in gazetteer.find(text):
         assert end <= mention.start < mention.end <= len(text)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.annotation.gazetteer import GivenName, NameGazetteer
+from kbkit.annotation.gazetteer import GazetteerName, NameGazetteer
 from kbkit.annotation.problems import RulesAnnotator
 from kbkit.models import EntityType as T
 from kbkit.models import Frame
@@ -14,11 +14,11 @@ from tests.annotation.documents import passage
 
 NAMES = NameGazetteer(
     [
-        GivenName("connection pool", T.TERM),
-        GivenName("pool.Pool.acquire", T.SYMBOL),
-        GivenName("PoolTimeout", T.ERROR),
-        GivenName("PoolTimeoutError", T.ERROR),
-        GivenName("--size", T.FLAG),
+        GazetteerName("connection pool", T.TERM),
+        GazetteerName("pool.Pool.acquire", T.SYMBOL),
+        GazetteerName("PoolTimeout", T.ERROR),
+        GazetteerName("PoolTimeoutError", T.ERROR),
+        GazetteerName("--size", T.FLAG),
     ]
 )
 

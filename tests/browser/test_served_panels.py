@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import kbkit
-from kbkit.rest import ServerSettings
-from kbkit.server import running
+from kbkit.server import ServerSettings, running
 from kbkit.workspace import Workspace
 from tests.browser.notebook import Notebook
 

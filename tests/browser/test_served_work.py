@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import kbkit
-from kbkit.rest import ServerSettings
-from kbkit.server import running
+from kbkit.server import ServerSettings, running
 from kbkit.workspace import Workspace
 from tests.browser.layout import resize
 from tests.browser.notebook import Notebook

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 import kbkit
 from kbkit import cli
-from kbkit.config import Settings
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.errors import BundleError, ConflictError, ImpossibleError, NotFoundError
 from kbkit.models import Mode
 from kbkit.recipes import FilesSource
+from kbkit.runtime.config import Settings
 from kbkit.stores.catalog import bundled
 
 pytestmark = pytest.mark.local

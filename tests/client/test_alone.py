@@ -7,8 +7,7 @@ import sys
 import pytest
 
 import kbkit
-from kbkit.rest import ServerSettings
-from kbkit.server import running
+from kbkit.server import ServerSettings, running
 
 ALONE = '''
 import asyncio, json, pathlib, sys

@@ -15,8 +15,7 @@ from kbkit import errors
 from kbkit.bundles.writer import NewFile
 from kbkit.client.calls import Blocking, Request, reads_json, reads_nothing, steps
 from kbkit.client.transport import AsyncTransport, Transport
-from kbkit.rest import ServerSettings, problems
-from kbkit.server import running
+from kbkit.server import ServerSettings, problems, running
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import kbkit
-from kbkit.rest import ServerSettings
-from kbkit.server import running
+from kbkit.server import ServerSettings, running
 
 
 @pytest.fixture(scope="module")

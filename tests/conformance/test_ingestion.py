@@ -5,7 +5,7 @@ import pytest
 import kbkit
 from kbkit.errors import ConfigError, NotFoundError, VersionConflictError
 from kbkit.models import SourceDocument
-from kbkit.web_server import serve_folder
+from kbkit.runtime.web_server import serve_folder
 
 PAGE = "<html><body><main><h1>{0}</h1><p>{0} is a drink. {1}</p></main></body></html>"
 

@@ -8,7 +8,7 @@ from kbkit.embedding.fitted import MAX_QUERY_ROWS, FittedEncoder, fit
 from kbkit.embedding.regression import MAX_TERMS, term_vectors
 from kbkit.errors import EmbedderError
 from kbkit.recipes import StaticEmbedding
-from kbkit.text import analyzer
+from kbkit.text.analysis import analyzer
 
 TOPICS = {
     "garden": (

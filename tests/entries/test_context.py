@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kbkit.config import Settings
 from kbkit.embedding.static import count_tokens
 from kbkit.errors import ConfigError
 from kbkit.models import Target, TargetKind
+from kbkit.runtime.config import Settings
 
 
 def many(entries, count):

@@ -10,10 +10,10 @@ import time
 import pytest
 
 import kbkit
-from kbkit.config import Settings
 from kbkit.entries.learning import find_credential
 from kbkit.errors import ConflictError, EntryFormatError, FilesError, MissingPathError, SecretsError
-from kbkit.watching import watch_files
+from kbkit.runtime.config import Settings
+from kbkit.workflows.watching import watch_files
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ import pytest
 import Stemmer
 
 from kbkit.export.index.terms import stemmer_source
-from kbkit.text import Analyzer
+from kbkit.text.analysis import Analyzer
 from kbkit.text.language import stop_words
 from tests.manuals import MANUALS, manual
-from tests.test_text import WAYS
+from tests.text.test_text import WAYS
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "tests" / "js" / "twin.js"

@@ -15,9 +15,9 @@ from kbkit.errors import ConfigError
 from kbkit.export.index import remove_index, write_index
 from kbkit.export.index.writer import index_folder
 from kbkit.export.manifest import Manifest
+from kbkit.export.publishing.index_content import index_content, index_state
+from kbkit.export.publishing.published_index import PublishedIndex
 from kbkit.models import Frame, SubjectKind
-from kbkit.publishing.index_content import index_content, index_state
-from kbkit.publishing.published_index import PublishedIndex
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
 from kbkit.retrieval.candidates.masks import filter_mask
 from kbkit.stores.catalog import knowledge_bases, ratings, reading

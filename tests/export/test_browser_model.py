@@ -15,8 +15,8 @@ from kbkit.export.index import write_index
 from kbkit.export.index.writer import index_folder
 from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.page_head import write_browser_model
-from kbkit.publishing.index_content import index_content
-from kbkit.publishing.published_index import PublishedIndex
+from kbkit.export.publishing.index_content import index_content
+from kbkit.export.publishing.published_index import PublishedIndex
 from kbkit.recipes import OnnxEmbedding
 from tests.export.test_search_site import JS, ROOT, in_node
 

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kbkit import config
 from kbkit.embedding import static
 from kbkit.export import export_pages
 from kbkit.export.manifest import MANIFEST
 from kbkit.export.mkdocs.build import SEPARATOR, theme
 from kbkit.recipes import SiteSpec, load_recipe
+from kbkit.runtime import config
 
 ROOT = Path(__file__).parents[2]
 GUIDES = [ROOT / "README.md", *sorted((ROOT / "site").glob("*.md"))]

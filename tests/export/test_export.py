@@ -11,7 +11,7 @@ from filelock import FileLock
 
 from kbkit.errors import ConflictError, ExportError
 from kbkit.export import Facts, export_pages
-from kbkit.export.facts import ExampleQuestion, Related, SourceFacts
+from kbkit.export.facts import ExampleQuestion, RelatedPassage, SourceFacts
 from kbkit.export.manifest import MANIFEST, Manifest
 from kbkit.models import DocumentState, DocumentType
 from kbkit.recipes import SiteSpec
@@ -182,8 +182,8 @@ def test_what_others_rate_and_what_is_near_stands_on_the_page(tmp_path, document
     one, two = document("https://h/one"), document("https://h/two", title="Two")
     near = {
         one.id: [
-            Related(two.uri, "part", "A heading", "It says…this, & more"),
-            Related("https://h/none"),
+            RelatedPassage(two.uri, "part", "A heading", "It says…this, & more"),
+            RelatedPassage("https://h/none"),
         ]
     }
     export_pages(info(), [one, two], tmp_path, SITE)

@@ -13,7 +13,7 @@ from kbkit.errors import ExportError
 from kbkit.export import build_site
 from kbkit.export.mkdocs import page_head
 from kbkit.export.mkdocs.build import theme
-from kbkit.publishing import graph_facts, publisher
+from kbkit.export.publishing import graph_facts, publisher
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
 
 EVIL = "<img src=x onerror=alert(1)>"

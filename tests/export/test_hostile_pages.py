@@ -14,12 +14,12 @@ import pytest
 import yaml
 
 from kbkit.export import Facts, build_site, export_pages, write_project
-from kbkit.export.facts import Related, SourceFacts
+from kbkit.export.facts import RelatedPassage, SourceFacts
 from kbkit.export.mkdocs.page_head import content_security_policy, theme_scripts
 from kbkit.export.pages.machine_readable import read_documents
-from kbkit.markdown.disarming import escape
 from kbkit.models import DocumentState
 from kbkit.recipes import SiteSpec
+from kbkit.text.markdown.disarming import escape
 
 POISON = (
     "</title></script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7*7 }} {% raw %} "
@@ -67,8 +67,8 @@ def site(tmp_path_factory, document, info) -> Path:
     )
     facts = Facts(
         related={
-            "two": [Related(one.uri, f'x"> {POISON}', f"heading {POISON}")],
-            "one": [Related(two.uri), Related("https://elsewhere/")],
+            "two": [RelatedPassage(one.uri, f'x"> {POISON}', f"heading {POISON}")],
+            "one": [RelatedPassage(two.uri), RelatedPassage("https://elsewhere/")],
         },
         ratings={"one": (4.5, 2)},
         scores={5: 2},

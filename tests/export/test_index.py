@@ -18,9 +18,9 @@ from kbkit.export.index.packing import quantize
 from kbkit.export.index.terms import TERM_BYTES, pack_postings, split_by_size, utf16_key
 from kbkit.export.index.writer import DESCRIPTOR, TEXT_BYTES, index_folder, is_written
 from kbkit.export.manifest import Manifest
+from kbkit.export.publishing.index_content import index_content, index_state
+from kbkit.export.publishing.published_index import PublishedIndex
 from kbkit.models import SourceDocument
-from kbkit.publishing.index_content import index_content, index_state
-from kbkit.publishing.published_index import PublishedIndex
 from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
 
 SUBJECTS = {

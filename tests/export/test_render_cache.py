@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from kbkit.export.mkdocs.site_pages import RenderCache
-from kbkit.markdown.rendering import render
+from kbkit.text.markdown.rendering import render
 
 TEXT = "# T {#t}\n\n[in](in.md#a), [out](http://x.example), ![p](p.svg)\n\n```python\nx = 1\n```"
 LINKS = {"in.md#a": "in.html#a"}

@@ -17,14 +17,14 @@ import kbkit
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.errors import ExportError
 from kbkit.export.index import IndexedCards, write_index
-from kbkit.export.index.packing import Form
+from kbkit.export.index.packing import VectorForm
 from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.guides_index import guides_content
 from kbkit.export.mkdocs.page_head import bundle, content_security_policy, scripts
 from kbkit.export.mkdocs.search import SiteSearch
+from kbkit.export.publishing.index_content import index_content
+from kbkit.export.publishing.published_index import ASKED, PublishedIndex
 from kbkit.models import SourceDocument
-from kbkit.publishing.index_content import index_content
-from kbkit.publishing.published_index import ASKED, PublishedIndex
 from kbkit.recipes import MirrorSource
 from tests.manuals import manual
 
@@ -87,7 +87,7 @@ def test_the_engine_finds_what_python_finds(node, index, tmp_path):
 @pytest.mark.parametrize("embedder", ["onnx:m", pytest.param("static:m", marks=pytest.mark.slow)])
 def test_the_engine_finds_what_python_finds_by_cards(node, tmp_path, monkeypatch, embedder):
     # vectors that no words tell of, so that only cards can, and few of them are read
-    monkeypatch.setattr("kbkit.export.index.writer.CARDS", Form(dimensions=16, cluster=3))
+    monkeypatch.setattr("kbkit.export.index.writer.CARDS", VectorForm(dimensions=16, cluster=3))
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("guides")
         kb.ingest(kbkit.FilesSource(path=str(ROOT / "site" / "*.md")))

@@ -30,9 +30,9 @@ import sqlalchemy as sa
 import kbkit
 import kbkit.bundles
 import kbkit.embedding.static
-import kbkit.migration
 import kbkit.stores.chroma.store
 import kbkit.stores.postgres.database
+import kbkit.workflows.migration
 from kbkit.errors import KbkitError
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.workspace import Workspace

@@ -11,9 +11,9 @@ import chromadb
 import llama_index.core.node_parser
 import trafilatura
 
-import kbkit.builder
 import kbkit.embedding.static
 import kbkit.sources.web.readers
+import kbkit.workflows.builder
 
 LOADED = (chromadb, llama_index, trafilatura, kbkit)
 
@@ -26,7 +26,7 @@ def main() -> None:
         if child == 0:
             code = 1
             try:
-                kbkit.builder.build(recipe, workspace, site=False, trust=True)
+                kbkit.workflows.builder.build(recipe, workspace, site=False, trust=True)
                 code = 0
             finally:
                 os._exit(code)

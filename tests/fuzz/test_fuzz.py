@@ -25,7 +25,7 @@ from kbkit.ingest.cutting import chunk
 from kbkit.models import DocumentType
 from kbkit.models.filters import Filters
 from kbkit.recipes import ChunkingSpec, CrawlSource, FilesSource, Recipe, parse_recipe, parse_source
-from kbkit.rest.app import application
+from kbkit.server.app import application
 from kbkit.sources.html.site_extractor import ExtractTask, extract_page
 from kbkit.sources.openapi.source import documents
 from tests.bundles.test_hostile import edited, packed

@@ -183,7 +183,7 @@ def test_what_a_person_said_meanwhile_stays_and_chunks_that_went_support_nothing
     workspace.graph.update("shelf.Pool", description="Ours.")
     with database.write() as transaction:
         graph_writing.put_entities(transaction, kb_id, described, found, ())
-        fact = graph_reads.Fact(gone, "entity", known, "calls", "entity", known, 1.0)
+        fact = graph_reads.ChunkRelation(gone, "entity", known, "calls", "entity", known, 1.0)
         graph_writing.add_evidence(transaction, [fact])
     assert workspace.graph.entity("shelf.Pool").description == "Ours."
     assert edges(workspace) == before

@@ -216,7 +216,7 @@ else:
     importlib.metadata.distribution = distribution
 import kbkit
 from kbkit.knowledge_base import handle_of
-from kbkit.logs import configure
+from kbkit.runtime.logs import configure
 configure()
 if __name__ == "__main__":
     workspace = kbkit.open(sys.argv[1])

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from kbkit.ingest.cutting import chunk, embedded_text
 from kbkit.ingest.spans import strategy_for
-from kbkit.markdown.structure import outline
 from kbkit.models import ChunkSpan, DocumentType
 from kbkit.recipes import ChunkingSpec
+from kbkit.text.markdown.structure import outline
 from tests.growth import grows_with
 
 pytestmark = pytest.mark.local

@@ -7,7 +7,7 @@ import pytest
 import kbkit
 from kbkit.ingest import cutting
 from kbkit.ingest.descriptions import LENGTH, describe, is_index
-from kbkit.markdown.structure import outline
+from kbkit.text.markdown.structure import outline
 
 PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
 

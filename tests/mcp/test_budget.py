@@ -7,8 +7,8 @@ import pytest
 from mcp import Client
 
 import kbkit
+from kbkit.mcp.replies import Budget, search_reply
 from kbkit.mcp.server import server
-from kbkit.replies import Budget, search_reply
 from tests.mcp.agents import tokens
 
 WIDE, DEEP = "\u2603 " * 450, "/".join(["n" * 200] * 3)

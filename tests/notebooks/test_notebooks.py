@@ -70,7 +70,7 @@ PANEL = "application/vnd.jupyter.widget-view+json"
 PLOT = "image/svg+xml <svg"
 
 
-@pytest.mark.soak  # `make publish` builds the guides, tests/test_builder.py recipes
+@pytest.mark.soak  # `make publish` builds the guides, tests/workflows/test_builder.py recipes
 def test_build_a_knowledge_base(run, tmp_path: Path):
     notebook = run("01")
     assert "Built <b>kbkit-docs</b>" in notebook.output("report = kbkit.build")

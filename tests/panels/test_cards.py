@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kbkit.models import Chunk, DocumentState, DocumentType, Hit, ScoreParts
 from kbkit.panels.search.results import ContextWindow, Highlighter, RatingSummary, ago, card, score
-from kbkit.text import analyzer
+from kbkit.text.analysis import analyzer
 
 ENGLISH = analyzer()
 FETCHED = datetime(2026, 1, 2, tzinfo=UTC)

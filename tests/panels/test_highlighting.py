@@ -1,7 +1,7 @@
 import pytest
 
 from kbkit.panels.search.results import Highlighter
-from kbkit.text import analyzer
+from kbkit.text.analysis import analyzer
 
 ENGLISH = analyzer()
 

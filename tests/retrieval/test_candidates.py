@@ -24,8 +24,8 @@ from kbkit.retrieval.query import CardQueryEncoder
 from kbkit.stores.catalog import knowledge_bases, ratings, removed_chunks
 from kbkit.stores.catalog.schema import chunks, documents
 from kbkit.stores.snapshots import chunk_table
-from kbkit.stores.vector_index import Answer
-from kbkit.text import analyzer
+from kbkit.stores.vector_index import NearestIds
+from kbkit.text.analysis import analyzer
 
 WORDS = (
     "tea",
@@ -259,11 +259,11 @@ def test_what_chroma_names_may_be_gone(view):
     named = SnapshotCorpus(snapshot, view.row, view.vectors, vector).named
     exact = top_indices(snapshot.vectors @ vector, 5).tolist()
     ids = [snapshot.ids[row] for row in exact]
-    assert named(Answer(ids, last), 5).tolist() == exact
-    assert named(Answer(ids[::-1], last), 5).tolist() == exact
-    assert named(Answer([*ids[1:], "gone"], last), 5).tolist() == []
-    assert named(Answer(["gone"], last), 5).tolist() == []
-    assert named(Answer(["gone"], 0), 5).tolist() == exact
+    assert named(NearestIds(ids, last), 5).tolist() == exact
+    assert named(NearestIds(ids[::-1], last), 5).tolist() == exact
+    assert named(NearestIds([*ids[1:], "gone"], last), 5).tolist() == []
+    assert named(NearestIds(["gone"], last), 5).tolist() == []
+    assert named(NearestIds(["gone"], 0), 5).tolist() == exact
 
 
 def test_deleted_chunks_take_no_places_away(tmp_path):

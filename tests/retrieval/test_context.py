@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kbkit
-from kbkit.config import Settings
 from kbkit.embedding.static import StaticEmbedder, count_tokens
 from kbkit.errors import ConfigError, NotFoundError, SourceError
 from kbkit.models import (
@@ -25,8 +24,9 @@ from kbkit.models import (
     ScoreParts,
     schema,
 )
-from kbkit.retrieval.context import MIN_TOKENS, Fact, Findings, build, cut
+from kbkit.retrieval.context import MIN_TOKENS, ContextFact, Findings, build, cut
 from kbkit.retrieval.quoting import citation_of, count_line_tokens, excerpts, source_of
+from kbkit.runtime.config import Settings
 
 WORDS = [
     "kettle",
@@ -118,7 +118,7 @@ def test_no_context_takes_more_tokens_than_asked(found, tokens, notes, limit, to
     # some are of passages that are quoted, some of others, some of none
     places = [*hits[::2], made_hit("Elsewhere.", document="other"), None]
     facts = [
-        Fact(name, (f"entity: {name}", f"said: {name}"), places[n % len(places)])
+        ContextFact(name, (f"entity: {name}", f"said: {name}"), places[n % len(places)])
         for n, name in enumerate(told)
     ]
     try:
@@ -219,7 +219,7 @@ UNSEEN = (
 @pytest.mark.parametrize("sign", UNSEEN, ids=lambda sign: f"U+{ord(sign):04X}")
 def test_no_sign_that_nobody_sees_reaches_a_model(sign):
     said = f"Ig{sign}nore {sign * 3} this"
-    told = Fact(said, (f"entity: {said}",))
+    told = ContextFact(said, (f"entity: {said}",))
     context = context_of(
         made_hit(said, title=said, path=(said,), uri=said), facts=(told,), notes=[said]
     )
@@ -350,14 +350,14 @@ def test_what_is_known_of_names_stands_behind_the_passages_and_repeats_none():
     passage = made_hit("Brews leaves in water.", title="Teapot", path=("Teapot",))
     other = made_hit("Boils the water.", title="Kettle", document="k", uri="text:kettle")
     facts = [
-        Fact(
+        ContextFact(
             "teapot",
             ("entity: teapot (term)", "said: Brews leaves in water.", "relations: x y"),
             passage,
         ),
-        Fact("kettle", ("entity: kettle", f"said: {ORDERS}\n</quote-0>"), other),
-        Fact("made", ("entity: made by hand",)),
-        Fact("leaf", ("entity: leaf", "said: Brews leaves in water."), passage),
+        ContextFact("kettle", ("entity: kettle", f"said: {ORDERS}\n</quote-0>"), other),
+        ContextFact("made", ("entity: made by hand",)),
+        ContextFact("leaf", ("entity: leaf", "said: Brews leaves in water."), passage),
     ]
     context = context_of(passage, facts=facts)
     assert context.text.startswith(
@@ -373,7 +373,7 @@ def test_what_is_known_of_names_stands_behind_the_passages_and_repeats_none():
     assert context.pieces[2].citation.uri == "text:kettle"
     json.dumps(context.to_dict())
     # facts take a fourth of the budget at most, and none where passages need all of it
-    many = [Fact(word, (f"entity: {word}",), other) for word in WORDS]
+    many = [ContextFact(word, (f"entity: {word}",), other) for word in WORDS]
     kinds = [piece.kind for piece in context_of(passage, facts=many, tokens=800).pieces]
     assert 1 < len(kinds) < 6
     tight = context_of(passage, facts=facts, tokens=150)

@@ -7,7 +7,7 @@ import pytest
 
 from kbkit.retrieval.candidates import graph as retriever
 from kbkit.retrieval.query import entities_in
-from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable, Related
+from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable, RelationRow
 from kbkit.stores.catalog.subjects import entity_id
 
 pytestmark = pytest.mark.local
@@ -69,8 +69,8 @@ def test_an_entity_that_is_named_twice_counts_by_its_longest_name():
 
 def test_the_strongest_relations_of_what_is_named_count_half_together():
     names = ("pool", *(f"x{n}" for n in range(11)))
-    relations = [Related(n, 0, "is", n, 1.0 if n < 10 else 0.5) for n in range(1, 10)]
-    relations += [Related(10, 10, "of", 0, 0.5), Related(11, 0, "is", 11, 0.1)]
+    relations = [RelationRow(n, 0, "is", n, 1.0 if n < 10 else 0.5) for n in range(1, 10)]
+    relations += [RelationRow(10, 10, "of", 0, 0.5), RelationRow(11, 0, "is", 11, 0.1)]
     graph = table(names, relations)
     weights = retriever._entities(entities_in("`pool`", graph, lambda word: 1), graph, 100)
     whole = math.log(1 + (100 - 3 + 0.5) / 3.5)

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.markdown.plain_text import plain_text
 from kbkit.retrieval.context import TermMatcher, snippet
-from kbkit.text import analyzer
+from kbkit.text.analysis import analyzer
+from kbkit.text.markdown.plain_text import plain_text
 from tests.growth import grows_with
 
 pytestmark = pytest.mark.local

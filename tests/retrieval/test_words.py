@@ -11,7 +11,7 @@ from kbkit.retrieval.candidates.base import top_indices
 from kbkit.retrieval.candidates.documents import CardScores, DocumentScores, _rows_of
 from kbkit.retrieval.candidates.words import ChunkWords
 from kbkit.stores.snapshots.chunk_table import ChunkTable
-from kbkit.stores.snapshots.snapshot import Texts
+from kbkit.stores.snapshots.snapshot import MappedTexts
 
 pytestmark = pytest.mark.local
 
@@ -132,7 +132,7 @@ def test_what_is_kept_of_frequent_terms_has_a_bound(monkeypatch):
 @pytest.mark.parametrize("number", [0, 1, 63, 64, 65, 400])
 def test_a_text_has_its_place_among_sorted_ones(number):
     texts = sorted(f"é{i * 7 % 400}" if i % 3 else f"w{i}\U0001f600" for i in range(number))
-    packed = Texts(np.frombuffer("".join(f"{text}\0" for text in texts).encode(), np.uint8))
+    packed = MappedTexts(np.frombuffer("".join(f"{text}\0" for text in texts).encode(), np.uint8))
     for text in [*texts, "", "a", "w", "é20", "\U0001f600"]:
         assert packed.place(text) == sum(known < text for known in texts)
 

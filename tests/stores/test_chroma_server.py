@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import kbkit
-from kbkit.config import Settings
 from kbkit.errors import ConfigError, StoreUnreachableError
 from kbkit.models import SourceDocument
 from kbkit.recipes import KnowledgeBaseSpec, StorageSpec
+from kbkit.runtime.config import Settings
 from kbkit.stores.chroma.address import ChromaAddress
 from kbkit.stores.chroma.server import ChromaServer
 from kbkit.stores.stores import StoresAddress

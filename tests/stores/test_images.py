@@ -7,9 +7,9 @@ import pytest
 import sqlalchemy as sa
 
 import kbkit
-from kbkit.config import Settings
 from kbkit.errors import WorkspaceError
 from kbkit.models import Image, SourceDocument
+from kbkit.runtime.config import Settings
 from kbkit.stores.catalog import reading
 from kbkit.stores.images import FolderImages
 

@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kbkit.stores.sqlite import transaction
-from kbkit.text import analyzer
+from kbkit.text.analysis import analyzer
 
 ENGLISH = analyzer("english")
 

@@ -14,8 +14,8 @@ from kbkit.retrieval.query import QueryVector
 from kbkit.stores.snapshots import codes, near_chunks
 from kbkit.stores.snapshots.segment_files import SegmentFiles
 from kbkit.stores.snapshots.segments import (
-    CardVectors,
     DocumentNumbers,
+    LaterCards,
     Segment,
     SegmentsVersion,
     joined,
@@ -92,7 +92,7 @@ def made(tmp_path, monkeypatch):
     later = np.arange(0, 2 * DOCUMENTS, 40, dtype=np.int32)
     behind = unit(len(later), 6)
     behind[::5] = 0.0
-    return replace(found, cards=(CardVectors(2, "cards", later, behind),))
+    return replace(found, cards=(LaterCards(2, "cards", later, behind),))
 
 
 def scored(found, vector, mask=None):

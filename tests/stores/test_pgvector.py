@@ -8,9 +8,9 @@ import pytest
 import sqlalchemy as sa
 
 import kbkit
-from kbkit.config import Settings
 from kbkit.errors import StoreUnreachableError
 from kbkit.models import SourceDocument
+from kbkit.runtime.config import Settings
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.postgres.vectors import PgVectorStore
 from kbkit.stores.stores import StoresAddress

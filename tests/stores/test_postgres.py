@@ -10,9 +10,9 @@ import pytest
 import sqlalchemy as sa
 
 import kbkit
-from kbkit.config import Settings
 from kbkit.errors import ConfigError, WorkspaceError, WorkspaceVersionError
 from kbkit.models import Mode, SourceDocument
+from kbkit.runtime.config import Settings
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.stores import StoresAddress
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import kbkit
-from kbkit.config import Settings
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Mode
 from kbkit.recipes import golden_questions, load_recipe
+from kbkit.runtime.config import Settings
 
 pytestmark = pytest.mark.local
 

@@ -27,7 +27,7 @@ from kbkit.stores.locks import FolderLocks
 from kbkit.stores.snapshots.making import make, merged
 from kbkit.stores.snapshots.snapshots import Snapshots
 from kbkit.stores.sqlite.database import SqliteDatabase
-from kbkit.text import analyzer
+from kbkit.text.analysis import analyzer
 
 NUMBERS = count()
 

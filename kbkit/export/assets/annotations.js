@@ -1,5 +1,5 @@
 // What annotations say of the chunks of an index, read when a filter asks for it: the twin of
-// kbkit/publishing/index_vectors.py.
+// kbkit/export/publishing/index_vectors.py.
 
 import { lastNotAbove, varints } from "./packing.js";
 import { subjectKey } from "./subjects.js";

@@ -1,5 +1,5 @@
 // The search index of one published knowledge base, read shard by shard: the twin of
-// kbkit/publishing/published_index.py, whose docstring says how candidates are come by.
+// kbkit/export/publishing/published_index.py, whose docstring says how candidates are come by.
 
 import { Documents } from "./documents.js";
 import { lastNotAbove, octets, varints } from "./packing.js";

@@ -1,5 +1,5 @@
 // Vectors of chunks or of cards, of which a query reads a few clusters: the twin of
-// kbkit/publishing/index_vectors.py.
+// kbkit/export/publishing/index_vectors.py.
 
 import { nibbles, octets, scaled, varints } from "./packing.js";
 import { byScore, dot } from "./ranking.js";

@@ -1,32 +1,26 @@
-"""The search index of a published knowledge base, read by browsers piece by piece.
+"""The search index of a published knowledge base, which browsers read in parts.
 
-`write_index` makes it of a snapshot and the query encoder; `kbkit.publishing.published_index`
-searches it in Python as ``assets/engine.js`` does in the browser.
+`write_index` writes it from a snapshot and the query encoder. ``assets/engine.js`` searches it in
+the
+browser, `kbkit.export.publishing.published_index` in Python.
 
-The index is a folder of *shards*. Each is a script with one call, ``kbkitShard({...})``, so that
-it can be fetched, and where nothing can be fetched (``file://``) be loaded as a script:
+The index is a folder of *shards*. Each is a script with one call, ``kbkitShard({...})``: browsers
+fetch it, or load it as a script under ``file://``.
 
-- ``core``: what every query needs of every chunk: lengths, documents, clusters; projection scales,
-  centroids of the clusters, stop words, what parts the terms of each shard from those before,
-  and how many chunks each shard of texts has.
-- ``t/N``: neighbouring terms: postings, and each one's rows of the query encoders for chunks and
-  for cards.
-- ``v/N``: the vectors of one cluster of chunks.
-- ``c/N``: the vectors of one cluster of cards.
-- ``e/N``: the same vectors of cards with all dimensions, in 8 bits, for browsers with the model.
-- ``m``: what these need to know besides: of those cards as the core has it of others, and what
-  turns the model's vectors into those of chunks, where it embedded them.
-- ``x/N``: texts of neighbouring chunks, for what is shown of hits.
-- ``a``: what filters by annotations need: the frames of each chunk, the commonest subjects, what
-  parts the subjects of each shard from those before.
-- ``s/N``: neighbouring subjects, and the chunks that speak of them.
+- ``core``: data that each query needs: lengths, documents and clusters of all chunks, projection
+  scales, centroids, stop words, the first term of each shard, the chunks of each text shard.
+- ``t/N``: terms in order: postings, and the rows of the query encoders for chunks and cards.
+- ``v/N`` and ``c/N``: vectors of one cluster of chunks, or of cards.
+- ``e/N``: vectors of cards with all dimensions, in 8 bits, for browsers with the model.
+- ``m``: scales of ``e``, and the map from the model's vectors to those of chunks.
+- ``x/N``: texts of chunks in order.
+- ``a``: statement types of each chunk, the most common subjects, the first subject of each shard.
+- ``s/N``: subjects in order, and their chunks.
 
-Terms, texts and subjects fill their shards up to a number of bytes: files cost the writer,
-copies and serves them, and bytes that it does not need cost a query.
+A shard of terms, texts or subjects holds a number of bytes: more files cost the writer and servers,
+more bytes cost each query. ``stem`` is a script with the stemmer of the language.
 
-Beside them ``stem`` is a script with the stemmer of the knowledge base's language.
-
-Binary columns are base64 of little endian numbers, *varints* base 128 with the low bits first.
+Binary columns are base64 of little endian numbers; *varints* are base 128, low bits first.
 """
 
 from kbkit.export.index.terms import (

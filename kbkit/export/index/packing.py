@@ -110,7 +110,7 @@ Matrix = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class VectorForm:
     """Sizes of quantized vectors.
 
     Attributes:
@@ -121,9 +121,9 @@ class Form:
     cluster: int
 
 
-CHUNKS = Form(dimensions=160, cluster=64)
+CHUNKS = VectorForm(dimensions=160, cluster=64)
 """For 256 dimensions: 128 lost up to 1 point of nDCG@10, 192 nothing."""
-CARDS = Form(dimensions=96, cluster=400)
+CARDS = VectorForm(dimensions=96, cluster=400)
 """For 384 dimensions. Clusters are large, since summaries are near a query mostly or not at all."""
 _SAMPLE = 20_000
 _ROUNDS = 10
@@ -135,13 +135,13 @@ _CLIPPED = 0.005
 
 @dataclass(frozen=True, slots=True)
 class QuantizedVectors:
-    """The vectors of chunks or of cards as an index has them.
+    """Quantized vectors of chunks or cards.
 
     Attributes:
-        projection: Turns a vector of the model into one of the index; shape
-            ``(model's dimensions, dimensions)``.
+        projection: From the model's dimensions to the index's; ``(model's dimensions,
+            dimensions)``.
         values: The vectors, in steps; shape ``(n, dimensions)``.
-        clusters: Which cluster each is in, shape ``(n,)``.
+        clusters: Cluster of each vector, shape ``(n,)``.
         centroids: Mean vector of each cluster, projected; shape ``(clusters, dimensions)``.
     """
 
@@ -153,12 +153,12 @@ class QuantizedVectors:
 
 
 def quantize(
-    vectors: Matrix, rows: Integers | None = None, form: Form = CHUNKS
+    vectors: Matrix, rows: Integers | None = None, form: VectorForm = CHUNKS
 ) -> QuantizedVectors:
     """Project, round and cluster vectors.
 
-    The projection is onto the principal axes through the origin, which keeps inner products as
-    well as a linear map to so few dimensions can (Eckart and Young, 1936).
+    Projects onto the principal axes through the origin, the linear map to so few dimensions that
+    keeps inner products best (Eckart and Young, 1936).
     """
     rows = np.arange(len(vectors)) if rows is None else rows
     sample = vectors[rows[:: max(1, len(rows) // _SAMPLE)]].astype(np.float64)
@@ -193,9 +193,9 @@ def _parts(number: int) -> Iterator[slice]:
 
 
 def _cluster(vectors: Matrix, size: int) -> NDArray[np.int64]:
-    """Clusters of about `size` near vectors, none above twice that, by k-means (Lloyd, 1982).
+    """Cluster vectors by k-means (Lloyd, 1982); no cluster has more than ``2 * size``.
 
-    Not that of scipy: to import it takes longer than the clusters of a thousand documents.
+    Importing scipy's k-means takes longer than clustering a thousand documents.
     """
     count = len(vectors) // size
     if count < 2:

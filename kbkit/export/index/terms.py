@@ -29,7 +29,7 @@ from kbkit.extras import missing
 from kbkit.models import Frame, SubjectKind
 from kbkit.recipes import RetrievalSpec
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
-from kbkit.text import Analyzer
+from kbkit.text.analysis import Analyzer
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,11 +367,10 @@ def check_stemmers() -> None:
 
 
 def stemmer_source(language: str, texts: Iterable[str]) -> str:
-    """JavaScript that sets ``globalThis.kbkitStemmers[language]`` to a function that stems a word.
+    """Return JavaScript that sets ``globalThis.kbkitStemmers[language]``, a stemmer.
 
-    It runs the same as a classic script (``<script src>``, ``importScripts``) and as a module that
-    is imported for what it does, and needs no ``eval``, so a Content-Security-Policy of
-    ``script-src 'self'`` allows it. The function is what the ``stem`` of `analyzer.js` takes.
+    It runs as a classic script and as a module, and without ``eval``: a Content-Security-Policy of
+    ``script-src 'self'`` allows it.
     """
     analyzer = Analyzer(language)  # checks the language
     if analyzer.language in _BY_TABLE:

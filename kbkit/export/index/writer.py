@@ -138,10 +138,10 @@ class IndexReport:
 
 
 def write_index(content: IndexContent, directory: Path, state: str = "") -> IndexReport:
-    """Write an index into the folder of an export, in place of the one before.
+    """Replace the index in an export's folder.
 
-    The folder's name says what it holds, so that browsers may cache its files; nothing is
-    written where nothing has changed.
+    The folder's name depends on the content, so that browsers may cache its files. An unchanged
+    index is not written.
     """
     top = directory / FOLDER
     with writing(top, "the search index"):

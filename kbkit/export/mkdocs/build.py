@@ -23,7 +23,7 @@ from kbkit.export.manifest import MANIFEST, write_file, writing
 from kbkit.models import KnowledgeBaseInfo
 from kbkit.models.values import plain
 from kbkit.recipes import SiteSpec, load_recipe
-from kbkit.web_server import serve_folder
+from kbkit.runtime.web_server import serve_folder
 
 CONFIG = "mkdocs.yml"
 DOCS = "docs"
@@ -66,10 +66,9 @@ def theme() -> dict[str, Any]:
 
 
 def write_project(folder: Path, info: KnowledgeBaseInfo, site: SiteSpec) -> Path:
-    """Write an MkDocs project around a knowledge base's pages.
+    """Write an MkDocs project around the pages in its folder ``docs``.
 
-    The pages belong into the folder ``docs`` of the project. A ``mkdocs.yml`` that somebody else
-    wrote or took over is left alone.
+    A ``mkdocs.yml`` that kbkit did not write is left alone.
     """
     config: dict[str, Any] = {
         # MkDocs puts both into its pages as they are: they are HTML
@@ -258,10 +257,9 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def add_name_parts(path: Path) -> None:
-    """Let the search find parts of names such as ``appendEvent``.
+    """Let the search find parts of names such as ``appendEvent``, in a field of their own.
 
-    The search's own means, a separator before capitals, would lose the whole: nobody would find
-    ``DataFrame`` by "dataframe". So the parts go to a field of their own.
+    The theme's separator before capitals would lose whole names such as ``DataFrame``.
     """
     if not path.exists():
         return
@@ -291,10 +289,9 @@ def take_entries(path: Path) -> list[dict[str, Any]]:
 
 
 def export_recipe(recipe: Path, workspace: Path, folder: Path) -> None:
-    """Export the knowledge base of a recipe into a folder named after it.
+    """Export the knowledge base of a recipe, in another process, into a folder named after it.
 
-    Another process does it: the export knows no workspace, and MkDocs need not hold what an
-    ingest loads.
+    The export does not import workspaces, and MkDocs does not keep in memory what an ingest loads.
     """
     target = folder / load_recipe(recipe).name
     done = run_python(

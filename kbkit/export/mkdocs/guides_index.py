@@ -1,7 +1,7 @@
 """A search index of a site's own guides, beside the exported pages.
 
-MkDocs has them in its own search index, section by section. They become one more knowledge base,
-with static vectors of sections, of the pages' cards, and of the words of queries.
+It is made of the sections in MkDocs' own search index, and becomes one more knowledge base, with
+static vectors of sections, cards and words.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kbkit.embedding.static import StaticEmbedder, word_encoder
 from kbkit.export.index import IndexContent, IndexedCards, IndexedChunk, IndexedDocument
 from kbkit.recipes import RetrievalSpec
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
-from kbkit.text import Analyzer, analyzer
+from kbkit.text.analysis import Analyzer, analyzer
 
 NAME = "pages"
 _LEAD, _CARD = 350, 600

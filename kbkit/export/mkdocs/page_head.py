@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.models import Layer, Weights, minilm_vocabulary, minilm_weights
+from kbkit.embedding.models import Layer, ModelWeights, minilm_vocabulary, minilm_weights
 from kbkit.errors import ExportError
 from kbkit.export.index.packing import encode_call, encode_shard
 from kbkit.export.pages.outline import GRAPH_DATA
@@ -73,8 +73,7 @@ def search_style() -> str:
 def bundle(entry: str) -> str:
     """Bundle a module with its imports as one classic script.
 
-    It sets ``kbkit`` to what the module exports, if it exports anything; the annotations, which
-    the engine loads, set ``kbkitAnnotations``.
+    Its exports become ``kbkit``, those of the annotations ``kbkitAnnotations``.
     """
     parts = [_as_function(name) for name in _dependencies(entry, [])]
     if _EXPORT.search(_read(f"{entry}.js")):
@@ -141,8 +140,8 @@ def theme_scripts(folders: Iterable[str | Path]) -> re.Pattern[str]:
 def content_security_policy(page: str, theirs: re.Pattern[str]) -> str:
     """Return a Content-Security-Policy that allows the site's own files only.
 
-    Scripts within the page are allowed by their hashes where the theme brings them: whatever else
-    stands there came with a value, and does not run.
+    Inline scripts of the theme are allowed by their hashes; others may come from a document and do
+    not run.
     """
     hashes = "".join(
         f" 'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
@@ -234,11 +233,11 @@ _NEIGHBORS = 60
 
 
 def graph_scripts(export: Path, address: Callable[[str], str | None]) -> dict[str, bytes]:
-    """The scripts that give the data of an export's graph to its page, by their names.
+    """Return the scripts with a graph's data for a site without a server, by name.
 
-    Where a site has no server, JSON cannot be fetched. The first has what is drawn; the others, in
-    a folder called like it, have the neighbours of what is not, and are read when somebody looks
-    for it.
+    The first has the drawn nodes. The others are in a folder named like it, have the neighbours
+    that
+    are not drawn, and are loaded on demand.
     """
     path = export / GRAPH_DATA
     try:
@@ -259,10 +258,11 @@ def graph_scripts(export: Path, address: Callable[[str], str | None]) -> dict[st
 
 
 def _neighborhoods(values: Mapping[str, Any]) -> list[list[Any]]:
-    """Entities that have neighbours which are not drawn, or are not drawn themselves, by name.
+    """Map entities that are not drawn, or have neighbours that are not, to rows.
 
-    A row has name, type, passages, documents, places, and of each neighbour the relation, whether
-    it points there, its weight, and the number of a node that is drawn, or name and type.
+    A row has name, type, passages, documents and places. Each neighbour follows with the relation,
+    its
+    direction and weight, and the number of its node, or its name and type.
     """
     nodes, undrawn = values["nodes"], values["undrawn"]
     brief = [[row[0], row[1], *row[5:8]] for row in nodes] + undrawn
@@ -307,7 +307,7 @@ def write_browser_model(folder: Path) -> str:
     return target.name
 
 
-def _files(weights: Weights) -> Iterator[tuple[str, bytes]]:
+def _files(weights: ModelWeights) -> Iterator[tuple[str, bytes]]:
     yield "LICENSE.txt", _LICENSE.read_bytes()
     yield "vocabulary.txt", "\n".join(minilm_vocabulary()).encode()
     norm = weights.norm

@@ -1,8 +1,7 @@
 """The MkDocs plugin that adds exported knowledge bases to a site (``plugins: [kbkit]``).
 
-It finds the exports under the documentation folder by their manifests, gives them a place in the
-navigation, and renders their pages, whose text is hostile, with `kbkit.markdown.rendering`.
-Pages that people write are left to MkDocs.
+It finds exports under the documentation folder by their manifests, adds them to the navigation, and
+renders their hostile text with `kbkit.text.markdown.rendering`. Other pages are left to MkDocs.
 """
 
 from __future__ import annotations

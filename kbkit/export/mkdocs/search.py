@@ -242,8 +242,9 @@ class SiteSearch:
     def write(self, site: Path, name: str, titles: Mapping[str, str], *, directories: bool) -> None:
         """Write the list of knowledge bases and other data of the scripts into a built site.
 
-        The sections of pages that people wrote leave the theme's index, which every page fetches,
-        for an index of ours; the theme's worker reads them only where ours cannot run.
+        Sections of other pages move from the theme's index, which every page fetches, to an index
+        of
+        kbkit. The theme's worker reads them only where kbkit's engine cannot run.
         """
         target = site / ASSETS
         write_page_list(target, titles)

@@ -1,9 +1,8 @@
 """The sidebar of exported pages: only the part of the tree that a page needs.
 
-A page has what stands around it: the sections above it with what is in them, and the documents
-beside it. What is in other sections is a file of its own for each, which a script reads when
-somebody unfolds the section; without scripts a section's name leads to its page. So a page does
-not grow with the number of documents, and theme and templates have nothing to do with most of them.
+A page has the sections above it with their entries, and the documents beside it. A script loads
+other sections when a reader unfolds them; without scripts their names lead to their pages. So the
+size of a page does not grow with the number of documents.
 """
 
 from __future__ import annotations

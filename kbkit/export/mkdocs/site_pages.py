@@ -23,8 +23,8 @@ from kbkit.export.mkdocs.page_head import description
 from kbkit.export.mkdocs.search import SiteSearch
 from kbkit.export.pages.charts import DOCUMENTS, FULL_TEXT
 from kbkit.export.pages.outline import GRAPH, HOME
-from kbkit.markdown import disarming, extensions, rendering
-from kbkit.markdown.rendering import Picture, Rendered, ResolvePage, dated, render
+from kbkit.text.markdown import disarming, extensions, rendering
+from kbkit.text.markdown.rendering import Picture, Rendered, ResolvePage, dated, render
 
 _DATABASE = "pages.sqlite"
 _LIBRARIES = ("kbkit", "markdown-it-py", "nh3", "pygments")

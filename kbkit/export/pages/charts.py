@@ -14,9 +14,9 @@ from kbkit.export.facts import SourceFacts
 from kbkit.export.pages.elements import address_link, breadcrumbs, front_matter, license_link
 from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, Outline
 from kbkit.export.pages.paths import relative
-from kbkit.markdown.disarming import escape
 from kbkit.models import KnowledgeBaseInfo, License, telling_types
 from kbkit.models.values import pluralize
+from kbkit.text.markdown.disarming import escape
 
 COLOURS = ("#1b9e77", "#66a61e", "#c8b400", "#e69100", "#d95f02", "#a0522d")
 """From green to brown; all are seen on white and on black."""

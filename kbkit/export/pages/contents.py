@@ -11,9 +11,9 @@ from functools import cache
 from urllib.parse import urljoin
 
 from kbkit.export.pages.paths import canonical, uri_parts
-from kbkit.markdown.plain_text import DESTINATION, inline_text
-from kbkit.markdown.structure import split_anchor
 from kbkit.models.values import plain
+from kbkit.text.markdown.plain_text import DESTINATION, inline_text
+from kbkit.text.markdown.structure import split_anchor
 
 _FRONT = ("index", "readme")
 _NAMES = (*_FRONT, "_sidebar", "summary", "contents", "toc", "docs", "documentation", "sitemap")
@@ -89,9 +89,9 @@ def contents_links(uri: str, text: str) -> tuple[ContentsLink, ...]:
 
 
 def _divided(links: list[ContentsLink], folder: str, text: str) -> list[ContentsLink]:
-    """Drop a heading that divides nothing: one of several, which nearly all pages are listed under.
+    """Drop a heading that lists nearly all pages, and so divides nothing.
 
-    Sphinx puts the contents of a manual at the end of its front page, below whatever stands last.
+    Sphinx puts the contents of a manual at the end of its front page, below the last heading.
     """
     inside = [link.trail[0] for link in links if link.trail and link.address.startswith(folder)]
     headings = sum(bool(line["hashes"]) for line in _LINE.finditer(text))
@@ -150,10 +150,10 @@ def _name(text: str) -> str:
 
 
 class ReadingOrder:
-    """The order in which a source reads.
+    """The reading order of a source.
 
-    Documents that say what follows them stand in that order; others as the contents pages of
-    their folder, or of one above it, name them.
+    Documents that name their next page follow that order; others the contents pages of their folder
+    or of one above it.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from kbkit.export.facts import Related
+from kbkit.export.facts import RelatedPassage
 from kbkit.export.pages.elements import (
     address_link,
     breadcrumbs,
@@ -16,12 +16,12 @@ from kbkit.export.pages.elements import (
     license_link,
     stars,
 )
-from kbkit.export.pages.outline import Entry, Outline
+from kbkit.export.pages.outline import Outline, OutlineEntry
 from kbkit.export.pages.paths import LinkMap, in_page, relative
-from kbkit.markdown.disarming import escape, prepare
-from kbkit.markdown.rendering import NEXT, PREVIOUS
 from kbkit.models import Document, DocumentType
 from kbkit.models.values import plain
+from kbkit.text.markdown.disarming import escape, prepare
+from kbkit.text.markdown.rendering import NEXT, PREVIOUS
 
 IMAGES = "images"
 """Folder of the pictures of documents."""
@@ -42,7 +42,7 @@ class PageLayout:
     files: str = ""
 
     @classmethod
-    def of(cls, entry: Entry, outline: Outline, links: LinkMap) -> PageLayout:
+    def of(cls, entry: OutlineEntry, outline: Outline, links: LinkMap) -> PageLayout:
         path = outline.paths[entry.uri]
         return cls(
             front_matter(_meta(entry, outline)),
@@ -74,7 +74,7 @@ def document_page(
     )
 
 
-def _meta(entry: Entry, outline: Outline) -> dict[str, Any]:
+def _meta(entry: OutlineEntry, outline: Outline) -> dict[str, Any]:
     meta: dict[str, Any] = {
         "title": html_title(entry.title),
         "source": entry.uri,
@@ -92,7 +92,7 @@ def _meta(entry: Entry, outline: Outline) -> dict[str, Any]:
     return meta
 
 
-def _byline(entry: Entry, outline: Outline, path: str) -> Iterator[str]:
+def _byline(entry: OutlineEntry, outline: Outline, path: str) -> Iterator[str]:
     yield f"Source: {address_link(entry.uri)}"
     if entry.document_type != DocumentType.OTHER:
         kind = escape(entry.document_type.replace("_", " "))
@@ -110,7 +110,7 @@ def _byline(entry: Entry, outline: Outline, path: str) -> Iterator[str]:
         yield f"[{label}]({relative(page, path)})" if page else label
 
 
-def _footer(entry: Entry, outline: Outline, links: LinkMap, path: str) -> str:
+def _footer(entry: OutlineEntry, outline: Outline, links: LinkMap, path: str) -> str:
     near = [
         line
         for related in outline.facts.related.get(entry.id, ())
@@ -123,7 +123,7 @@ def _footer(entry: Entry, outline: Outline, links: LinkMap, path: str) -> str:
     return "\n".join([*lines, _provenance(entry)])
 
 
-def _files(entry: Entry, outline: Outline, path: str) -> str:
+def _files(entry: OutlineEntry, outline: Outline, path: str) -> str:
     download = outline.facts.downloads.get(entry.id)
     if download is None:
         return ""
@@ -136,13 +136,13 @@ def _size(size: int) -> str:
     return f"{size:,} bytes" if size < 1_000 else f"{size / 1_000:,.1f} kB"
 
 
-def _provenance(entry: Entry) -> str:
+def _provenance(entry: OutlineEntry) -> str:
     license = license_link(entry.license) if entry.license else "not stated"
     credit = f" {escape(entry.license.attribution)}" if entry.license.attribution else ""
     return f"Source: {address_link(entry.uri)}. License: {license}.{credit}"
 
 
-def _related(related: Related, outline: Outline, links: LinkMap, path: str) -> str:
+def _related(related: RelatedPassage, outline: Outline, links: LinkMap, path: str) -> str:
     if related.uri not in outline.paths:
         return ""
     place = relative(outline.paths[related.uri], path)

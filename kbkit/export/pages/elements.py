@@ -13,9 +13,9 @@ import yaml
 from kbkit.export.pages.outline import HOME, Outline
 from kbkit.export.pages.paths import LinkMap, relative
 from kbkit.export.pages.sections import Section
-from kbkit.markdown.disarming import escape
 from kbkit.models import License
 from kbkit.models.values import plain
+from kbkit.text.markdown.disarming import escape
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _WIDTH = 1_000_000

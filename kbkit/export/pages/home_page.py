@@ -24,9 +24,9 @@ from kbkit.export.pages.outline import (
 )
 from kbkit.export.pages.paths import in_page, relative
 from kbkit.export.pages.sections import Section
-from kbkit.markdown.disarming import escape
 from kbkit.models import KnowledgeBaseInfo
 from kbkit.models.values import plain, pluralize
+from kbkit.text.markdown.disarming import escape
 
 QUESTIONS = 8
 """Maximum questions on the home page."""

@@ -9,8 +9,8 @@ from kbkit.export.pages.elements import breadcrumbs, front_matter, html_title
 from kbkit.export.pages.outline import BROWSE, Outline
 from kbkit.export.pages.paths import relative
 from kbkit.export.pages.sections import Section
-from kbkit.markdown.disarming import escape
 from kbkit.models.values import plain, pluralize
+from kbkit.text.markdown.disarming import escape
 
 PAGE_SIZE = 500
 """Maximum documents of a list page."""

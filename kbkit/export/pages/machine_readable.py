@@ -1,8 +1,7 @@
 """Files for programs: documents as JSON, and texts for language models.
 
-``documents.json`` and ``llms-full.txt`` lie among the pages. When a site is built,
-`publish_documents` adds the address of each page to the former and writes ``llms.txt``, since only
-then addresses are known.
+``documents.json`` and ``llms-full.txt`` are written with the pages. `publish_documents` adds the
+address of each page and writes ``llms.txt`` when a site is built.
 """
 
 from __future__ import annotations
@@ -92,8 +91,8 @@ def read_documents(directory: Path) -> dict[str, Any]:
 def full_text(path: Path, outline: Outline) -> Iterator[Callable[[Document], None]]:
     """Write all texts into a file, up to `FULL_TEXT_SIZE` characters.
 
-    Whole documents in order of URI; the first lines say how many are left out. A file that has
-    the same already is not touched.
+    Documents are whole and in order of URI; the first lines give the number of those left out. An
+    unchanged file is not touched.
     """
     room = FULL_TEXT_SIZE
     chosen: set[str] = set()

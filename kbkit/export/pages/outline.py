@@ -25,7 +25,7 @@ _CHANGES: dict[str, Change] = {"first": "first", "new": "new", "changed": "chang
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
+class TextRevision:
     """Since when a document has its current text.
 
     Attributes:
@@ -37,7 +37,7 @@ class Revision:
     digest: str
 
     @classmethod
-    def of(cls, document: Document, before: str | None, *, first: bool) -> Revision:
+    def of(cls, document: Document, before: str | None, *, first: bool) -> TextRevision:
         """Return a revision, based on the one of the export before."""
         digest = _digest(document)
         if before is None:
@@ -59,7 +59,9 @@ def _digest(document: Document) -> str:
     return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 
-def latest_changes(history: Mapping[str, Revision], number: int) -> list[tuple[str, Revision]]:
+def latest_changes(
+    history: Mapping[str, TextRevision], number: int
+) -> list[tuple[str, TextRevision]]:
     """The newest changes since the first export, the newest first."""
     changes = [(uri, revision) for uri, revision in history.items() if revision.change != "first"]
     return sorted(changes, key=lambda change: (change[1].day, change[0]), reverse=True)[:number]
@@ -76,7 +78,7 @@ TAG_PAGES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OutlineEntry:
     """A document without its text.
 
     Attributes:
@@ -93,7 +95,7 @@ class Entry:
     stale: bool
     day: str
     size: int
-    revision: Revision
+    revision: TextRevision
     license: License
     contents: tuple[ContentsLink, ...]
     navigation: Navigation
@@ -115,7 +117,7 @@ class Outline:
     """
 
     title: str
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, OutlineEntry]
     paths: Mapping[str, str]
     root: Section
     section_paths: Mapping[Key, str]
@@ -128,16 +130,16 @@ class Outline:
     def page_of(self, section: Section) -> str:
         return self.paths[section.page] if section.page else self.section_paths[section.key]
 
-    def history(self) -> dict[str, Revision]:
+    def history(self) -> dict[str, TextRevision]:
         return {uri: entry.revision for uri, entry in self.entries.items()}
 
 
-def read_entries(documents: Iterable[Document], before: Manifest) -> Iterator[Entry]:
+def read_entries(documents: Iterable[Document], before: Manifest) -> Iterator[OutlineEntry]:
     """Iterate over documents without their texts; those that are gone are left out."""
     first = not before.history  # an export that was killed has not yet written any
     for document in documents:
         if document.state is not DocumentState.GONE:
-            yield Entry(
+            yield OutlineEntry(
                 id=document.id,
                 uri=document.uri,
                 title=plain(document.title) or plain(document.uri),
@@ -147,7 +149,7 @@ def read_entries(documents: Iterable[Document], before: Manifest) -> Iterator[En
                 stale=document.state is not DocumentState.CURRENT,
                 day=document.fetched_at.date().isoformat(),
                 size=len(document.content),
-                revision=Revision.of(document, before.history.get(document.uri), first=first),
+                revision=TextRevision.of(document, before.history.get(document.uri), first=first),
                 license=License.of(document.metadata),
                 contents=contents_links(document.uri, document.content),
                 navigation=Navigation.of(document.metadata),
@@ -156,7 +158,7 @@ def read_entries(documents: Iterable[Document], before: Manifest) -> Iterator[En
 
 
 def make_outline(
-    title: str, found: Iterable[Entry], facts: Facts, before: Manifest, directory: Path
+    title: str, found: Iterable[OutlineEntry], facts: Facts, before: Manifest, directory: Path
 ) -> Outline:
     """Give every document a page and a place."""
     entries = {entry.uri: entry for entry in found}
@@ -201,7 +203,7 @@ def _neighbours(order: Sequence[str]) -> dict[str, tuple[str | None, str | None]
     return {uri: (before, following[uri]) for before, uri in pairwise(ends[:-1]) if uri is not None}
 
 
-def _tag_paths(found: Iterable[Entry]) -> dict[str, str]:
+def _tag_paths(found: Iterable[OutlineEntry]) -> dict[str, str]:
     counts = Counter(tag for entry in found for tag in entry.tags)
     ranked = sorted(counts, key=lambda tag: (-counts[tag], tag))[:TAG_PAGES]
     return {tag: f"tags/{natural_path((), tag)}-{digest(tag)}.md" for tag in sorted(ranked)}

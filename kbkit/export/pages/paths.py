@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from kbkit.markdown.plain_text import SAFE_SCHEMES
+from kbkit.text.markdown.plain_text import SAFE_SCHEMES
 
 PART_BYTES = 80
 """Longest file or folder name, in bytes without suffix."""
@@ -128,9 +128,9 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @lru_cache(maxsize=65_536)
 def canonical(uri: str) -> str:
-    """The form of a URI under which equal places are equal.
+    """Return the canonical form of a URI.
 
-    Its fragment is dropped, unless it is a route of scripts (``#/guide``), which is a page.
+    Its fragment is dropped unless it is a route of scripts (``#/guide``), which is a page.
     """
     try:
         split = urlsplit(uri)

@@ -1,8 +1,4 @@
-"""The tree of sections, from the source's own structure or its folders.
-
-It is the source's own tree as far as the source tells it: by the breadcrumbs of its pages and by
-what its contents pages list under which heading. Elsewhere it is that of the folders.
-"""
+"""The tree of sections, by breadcrumbs and contents pages of a source, or else by its folders."""
 
 from __future__ import annotations
 
@@ -82,11 +78,10 @@ def section_tree(
     navigation: Mapping[str, Navigation] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Section:
-    """Divide documents into sections.
+    """Divide documents into sections, in reading order and then by name.
 
-    Folders that hold nothing but one folder are skipped, so that a site under
-    ``https://host/en/latest/`` begins with what lies below it. Documents and sections stand in the
-    order in which the source reads, and then by their names.
+    Folders that hold one folder only are skipped: a site under ``https://host/en/latest/`` begins
+    with the folders below it.
     """
     found = sorted(set(uris), key=lambda uri: (natural_key(uri), uri))
     root = _Tree(found, contents or {}, navigation or {}, labels or {}).grow()
@@ -247,7 +242,7 @@ class _Tree:
     def _by_contents(self, uri: str, key: Key) -> Key:
         """Return a document's place on the contents page of a section.
 
-        A contents page further up tells as much of folders that have none of their own.
+        Folders without a contents page use that of a folder above.
         """
         holder, trail = self._listed.get(uri, (key, ()))
         above = key

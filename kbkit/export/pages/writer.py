@@ -29,15 +29,15 @@ from kbkit.export.pages.outline import (
     GRAPH,
     GRAPH_DATA,
     HOME,
-    Entry,
     Outline,
+    OutlineEntry,
     make_outline,
     read_entries,
 )
 from kbkit.export.pages.paths import LinkMap
 from kbkit.models import Document, DocumentState, ExportReport, KnowledgeBaseInfo, Progress
-from kbkit.progress import OnProgress
 from kbkit.recipes import SiteSpec
+from kbkit.runtime.progress import OnProgress
 
 _REVISION = 3
 """Goes up when the same document becomes another page."""
@@ -52,7 +52,7 @@ class PageFingerprints:
         self._common = _digest(f"{version('kbkit')} {_REVISION} {links}".encode())
         self.current: dict[str, str] = {}
 
-    def of_sources(self, entry: Entry, layout: PageLayout) -> str:
+    def of_sources(self, entry: OutlineEntry, layout: PageLayout) -> str:
         parts = (
             self._common,
             entry.revision.digest,
@@ -101,10 +101,11 @@ def export_pages(
     facts: Facts | None = None,
     images: ReadImage = lambda _: None,
 ) -> ExportReport:
-    """Write one Markdown page a document and pages that lead to them into a folder.
+    """Write one Markdown page per document, and list pages, into a folder.
 
-    Pages that are as they should be are not touched, pages of documents that are no more are
-    removed, and files that no export wrote are left alone.
+    Unchanged pages are not touched, pages of deleted documents are removed, and files that no
+    export
+    wrote are left alone.
     """
     start = time.perf_counter()
     with writing(directory, "the pages"):

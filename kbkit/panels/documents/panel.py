@@ -10,11 +10,9 @@ import ipywidgets as widgets
 import traitlets
 from traitlets import Bunch
 
-from kbkit.config import Settings
 from kbkit.export.pages.paths import uri_parts
 from kbkit.export.pages.sections import natural_key
 from kbkit.knowledge_base import handle_of
-from kbkit.markdown.structure import passage_ends
 from kbkit.models import Document, DocumentState, Hit
 from kbkit.models.values import pluralize
 from kbkit.panels.controls import KnowledgeBaseSelector, button, control, row
@@ -24,6 +22,8 @@ from kbkit.panels.homes import AnyTarget
 from kbkit.panels.panel import Panel, View
 from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
 from kbkit.panels.updates import Topic
+from kbkit.runtime.config import Settings
+from kbkit.text.markdown.structure import passage_ends
 
 MAX_FOUND = 300
 """Documents that a filter shows."""

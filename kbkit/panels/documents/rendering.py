@@ -13,11 +13,11 @@ from html import escape, unescape
 from urllib.parse import urljoin, urlsplit
 
 from kbkit.export.pages.paths import LinkMap
-from kbkit.markdown.disarming import prepare
-from kbkit.markdown.rendering import render as render_markdown
 from kbkit.models import Chunk, Document
 from kbkit.panels.render import PATH_LENGTH, plain
 from kbkit.panels.text_rendering import MAX_LENGTH
+from kbkit.text.markdown.disarming import prepare
+from kbkit.text.markdown.rendering import render as render_markdown
 
 _HREF = re.compile(r'<a href="([^"]+)"')
 _DOCUMENT = "#document-"

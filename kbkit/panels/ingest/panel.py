@@ -163,7 +163,7 @@ def summary(report: IngestReport, seconds: float) -> str:
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
-    from kbkit.progress import OnProgress
+    from kbkit.runtime.progress import OnProgress
 
     Ingest = Callable[[KnowledgeBase, OnProgress, Callable[[], bool]], IngestReport]
 

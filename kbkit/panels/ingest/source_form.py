@@ -20,7 +20,7 @@ from kbkit.recipes.base import meanings
 
 if TYPE_CHECKING:
     from kbkit.panels.homes import AnyBase
-    from kbkit.progress import OnProgress
+    from kbkit.runtime.progress import OnProgress
 
 
 _PLACES = ("url", "path", "name", "base_url")

@@ -9,7 +9,6 @@ import ipywidgets as widgets
 import traitlets
 from traitlets import Bunch, Unicode
 
-from kbkit.config import Settings
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Hit, Hits, Mode
 from kbkit.models.values import pluralize
@@ -20,6 +19,7 @@ from kbkit.panels.panel import Panel
 from kbkit.panels.search.filters import FilterBox
 from kbkit.panels.search.results import Breadcrumb, Results, ResultSet
 from kbkit.panels.updates import Debouncer, Topic
+from kbkit.runtime.config import Settings
 
 if TYPE_CHECKING:
     pass

@@ -19,7 +19,7 @@ from kbkit.models.reports import fold_query
 from kbkit.models.values import pluralize
 from kbkit.panels import render
 from kbkit.panels.panel import Handler, Panel, View
-from kbkit.text import Analyzer, analyzer
+from kbkit.text.analysis import Analyzer, analyzer
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase

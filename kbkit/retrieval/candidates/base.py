@@ -184,11 +184,10 @@ class Corpus(Protocol):
 
 
 def cosines(vectors: Matrix, vector: Vector) -> NDArray[np.float32]:
-    """Cosines of unit vectors and a query's, shape ``(len(vectors),)``.
+    """Return cosines of unit vectors and a query's, shape ``(len(vectors),)``.
 
-    BLAS would hand so small a product to all cores, whose threads then wait for more with the
-    processor in hand: where the cores have other work, a scan of 20,000 took 12 ms rather than 2.4.
-    Unlike BLAS, it also gives the same for the same vector whatever else is a candidate.
+    Without BLAS, which spreads so small a product over all cores: beside other work, a scan of
+    20,000 took 12 ms instead of 2.4. A vector's cosine also does not depend on other candidates.
     """
     if not len(vectors):  # of a knowledge base without chunks, whose vectors have no length either
         return np.zeros(0, np.float32)
@@ -206,11 +205,11 @@ def top_indices(scores: NDArray[np.floating[Any]], most: int) -> Rows:
 
 
 def lowest_of_best(scores: NDArray[np.floating[Any]], most: int) -> Any:
-    """The lowest of so many highest scores; the lowest of all where there are no more.
+    """Return the lowest of the `n` highest scores, or of all if there are fewer.
 
-    Groups of scores are compared first: as many of them as are wanted have one that is no less
-    than the lowest of their best, so what is less need not be sorted. Of a million, that takes a
-    tenth of the time.
+    Maxima of groups come first: the lowest of the n best maxima is a lower bound, so scores below
+    it
+    need no sorting. Of a million scores that takes a tenth of the time.
     """
     groups = len(scores) // _GROUP
     if 0 < most < groups:
@@ -226,7 +225,7 @@ def merge_candidates(
     """Merge the candidates of both retrievers: the ``size`` best of either, then the rest.
 
     The rest alternates, so that a longer list begins like a shorter one. ``others`` are among the
-    best. A retriever may name a chunk again.
+    best. Duplicates are allowed.
     """
     first, second = (list(dict.fromkeys(rows.tolist())) for rows in (dense, found))
     more = () if others is None else others.tolist()

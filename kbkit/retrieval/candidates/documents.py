@@ -42,7 +42,7 @@ _MAX_ASKED = 5_000
 """Documents that codes are asked for where filters let few of them through."""
 
 
-class Documents(Protocol):
+class ChunkDocuments(Protocol):
     """Documents of the chunks in a `ChunkTable`."""
 
     @property
@@ -124,7 +124,9 @@ class DocumentScores:
     exact: Callable[[Rows], NDArray[np.float32]] | None = None
 
     @classmethod
-    def of_words(cls, documents: Documents, postings: Mapping[str, Postings]) -> DocumentScores:
+    def of_words(
+        cls, documents: ChunkDocuments, postings: Mapping[str, Postings]
+    ) -> DocumentScores:
         number, lengths = len(documents.sizes), documents.document_lengths
         held = int(np.count_nonzero(lengths))
         average = float(lengths.sum()) / held if held else 0.0
@@ -148,7 +150,7 @@ class DocumentScores:
 
     def best_rows(
         self,
-        documents: Documents,
+        documents: ChunkDocuments,
         dense: Callable[[Rows], NDArray[np.floating[Any]]],
         lexical: Callable[[Rows], NDArray[np.float32]],
         most: float,
@@ -172,7 +174,7 @@ class DocumentScores:
         return np.asarray(rows[order[first]], np.int64)
 
     def of_candidates(
-        self, documents: Documents, owners: NDArray[np.integer[Any]]
+        self, documents: ChunkDocuments, owners: NDArray[np.integer[Any]]
     ) -> WholeDocuments:
         # not np.unique, which has a process import 40 ms of numpy.ma for its first search
         chosen = np.array(sorted(set(owners.tolist())), owners.dtype)
@@ -197,7 +199,7 @@ def _score(vector: Vector, vectors: Matrix) -> NDArray[np.float32]:
     return cosines(vectors, vector)
 
 
-def _open(documents: Documents, mask: Mask | None) -> NDArray[np.bool_]:
+def _open(documents: ChunkDocuments, mask: Mask | None) -> NDArray[np.bool_]:
     """Return documents with a chunk in a mask; the last result is cached."""
     if mask is None:
         return documents.sizes > 0
@@ -225,7 +227,10 @@ def _near(cards: NearCards, chunks: ChunkTable, vector: Vector, mask: Mask | Non
 
 
 def _per_document(
-    documents: Documents, term: str, rows: NDArray[np.integer[Any]], times: NDArray[np.integer[Any]]
+    documents: ChunkDocuments,
+    term: str,
+    rows: NDArray[np.integer[Any]],
+    times: NDArray[np.integer[Any]],
 ) -> Postings:
     if len(rows) < _FREQUENT:
         return _added_up(documents.owners[rows], times, len(documents.sizes))
@@ -256,7 +261,7 @@ def _added_up(
     return there, counts[there]
 
 
-def _rows_of(documents: Documents, chosen: Rows) -> Rows:
+def _rows_of(documents: ChunkDocuments, chosen: Rows) -> Rows:
     held: Postings | None = documents.kept.get("rows")
     if held is None:
         order = np.argsort(documents.owners, kind="stable").astype(np.int32)

@@ -66,10 +66,10 @@ def graph_scores(
 ) -> GraphScores:
     """Score chunks by the relations between entities and between documents.
 
-    The entities that the query names are linked, rare ones counting more, and what their strongest
-    relations lead to: their chunks are scored. The documents that answer best are where a walk
-    over links begins: what many of them link to, or what links to many of them, is likely to be
-    about the question too.
+    Links the entities of the query, weighted by rarity, follows their strongest relations, and
+    scores
+    the chunks of the entities reached. From the best documents, a walk over links raises documents
+    that many of them link to, or that link to many of them.
     """
     reached: dict[str, float] = {}
     for which in np.argsort(-starts, kind="stable")[:_STARTS].tolist():

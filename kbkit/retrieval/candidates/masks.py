@@ -29,11 +29,11 @@ _KEPT = 32
 
 @dataclass(slots=True)
 class FilterMasks:
-    """The masks of one knowledge base's filters, made once for as long as they hold.
+    """The filter masks of one knowledge base, cached while they are valid.
 
-    What chunks and documents are changes with the version of the knowledge base. When a document
-    was looked at, what people rate and what annotations say may change beside it, so masks of
-    those hold until anybody commits anything.
+    Masks of chunks and documents are valid for a version of the knowledge base. Those of fetch
+    times,
+    ratings and annotations are valid until the next commit.
     """
 
     _made: OrderedDict[tuple[int, int, Filters], Mask] = field(default_factory=OrderedDict)

@@ -17,8 +17,8 @@ from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots import near_chunks
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.segments import SearchedSnapshot, SegmentedSnapshot
-from kbkit.stores.vector_index import Answer, VectorIndex
-from kbkit.text import analyzer
+from kbkit.stores.vector_index import NearestIds, VectorIndex
+from kbkit.text.analysis import analyzer
 
 _SCAN_LIMIT = 8_000_000
 """Numbers that a scan reads in less time than Chroma takes to answer: 31,000 vectors of 256.
@@ -90,7 +90,7 @@ class SnapshotCorpus:
             dense = np.concatenate([dense, self._scanned(most, mask)])
         return dense
 
-    def named(self, answer: Answer, most: int) -> Rows:
+    def named(self, answer: NearestIds, most: int) -> Rows:
         """Return the nearest of Chroma's chunks and those it does not know.
 
         None where Chroma named too few, as when another process has deleted what it names.
@@ -125,10 +125,10 @@ class SnapshotCorpus:
         return rows[top_indices(self.cosines(rows), most)]
 
     def _scanned(self, most: int, mask: Mask | None) -> Rows:
-        """The nearest chunks by a full scan.
+        """Return the nearest chunks by a full scan.
 
-        The way for few vectors, until Chroma is open, and for filters, which make Chroma many
-        times slower.
+        Used for few vectors, until Chroma is open, and for filters, with which Chroma is many times
+        slower.
         """
         if mask is None:
             return top_indices(self._all_cosines(), most)

@@ -1,9 +1,8 @@
 """Retrieve by words: BM25 of chunks, with pruning.
 
-Rare terms come first. As soon as the best chunks found score more than all remaining terms could
-bring, chunks without a rarer term are out of the question, and frequent terms are looked up in the
-few that are left: MaxScore, of Turtle and Flood, "Query Evaluation: Strategies and Optimizations"
-(1995). What is found is what scoring all chunks would find, to the last digit.
+Rare terms come first. When the best chunks score more than the remaining terms could add, frequent
+terms are looked up in the remaining chunks only: MaxScore, of Turtle and Flood, "Query Evaluation:
+Strategies and Optimizations" (1995). The result equals that of scoring all chunks.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from kbkit.retrieval.candidates.documents import (
 )
 from kbkit.retrieval.candidates.graph import document_starts, graph_scores
 from kbkit.stores.snapshots.chunk_table import ChunkTable
-from kbkit.text import analyzer
+from kbkit.text.analysis import analyzer
 
 _SLACK = 1e-4
 """Share of a sum by which rounding may be wrong, and more."""

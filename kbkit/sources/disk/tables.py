@@ -16,9 +16,9 @@ from kbkit.extras import extra
 from kbkit.models import DocumentState, DocumentType, License, SourceDocument
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
 from kbkit.models.values import valid_values
-from kbkit.processes import Workers
 from kbkit.recipes import JsonlSource, ParquetSource
 from kbkit.regular_files import open_file
+from kbkit.runtime.processes import Workers
 from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent, published_uri
 from kbkit.sources.front_matter import detect
 

@@ -23,7 +23,7 @@ class UnreadableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """A document inside a file.
 
     Attributes:

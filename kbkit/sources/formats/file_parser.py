@@ -6,9 +6,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from kbkit.engine import Engine, LocalEngine, Pool
 from kbkit.errors import MissingExtraError
-from kbkit.sources.formats import NEED_PROCESS, Part, UnreadableError, format_of, parse
+from kbkit.runtime.engine import Engine, LocalEngine, WorkerPool
+from kbkit.sources.formats import NEED_PROCESS, FilePart, UnreadableError, format_of, parse
 
 FILE_SECONDS = 120.0
 """Longest that one file may take to read."""
@@ -25,7 +25,7 @@ class ParsedFile:
         failed: Reading failed, which says nothing about the content.
     """
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[FilePart, ...] = ()
     reason: str = ""
     failed: bool = False
 
@@ -60,7 +60,7 @@ class FileParser:
     def __init__(self, count: int | None = None, engine: Engine | None = None) -> None:
         self._count = count
         self._engine = engine or LocalEngine()
-        self._workers: Pool | None = None
+        self._workers: WorkerPool | None = None
         self._possible = True
 
     def submit(self, name: str, data: bytes) -> Future[ParsedFile]:
@@ -75,7 +75,7 @@ class FileParser:
         workers = self._start() if needed else None
         return (workers or self._engine.pool()).submit(task)
 
-    def _start(self) -> Pool | None:
+    def _start(self) -> WorkerPool | None:
         if self._workers is None and self._possible:
             try:
                 self._workers = self._engine.child_processes(

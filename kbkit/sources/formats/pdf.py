@@ -19,10 +19,16 @@ from statistics import median
 from typing import Any
 
 from kbkit.extras import extra
-from kbkit.markdown.writing import escape, guard
 from kbkit.models import License
-from kbkit.sources.formats.base import MAX_CHARACTERS, PAGE_BREAK, Part, UnreadableError, one_line
+from kbkit.sources.formats.base import (
+    MAX_CHARACTERS,
+    PAGE_BREAK,
+    FilePart,
+    UnreadableError,
+    one_line,
+)
 from kbkit.sources.html.metadata import rights_license
+from kbkit.text.markdown.writing import escape, guard
 
 _BEGIN, _END = b"<x:xmpmeta", b"</x:xmpmeta>"
 _XMP_MAX_LENGTH = 200_000
@@ -211,7 +217,7 @@ _BOLD_NAME = re.compile(r"bold|black|heavy|(?<![a-z])bd(?![a-z])", re.IGNORECASE
 _NO_TITLE = re.compile(r"^(?:untitled|microsoft word|.*\.(?:docx?|pdf|tex|dvi|indd|qxd)$)", re.I)
 
 
-def read(data: bytes, name: str) -> list[Part]:
+def read(data: bytes, name: str) -> list[FilePart]:
     with extra("office", "pypdfium2", "Reading PDF"):
         import pypdfium2
 
@@ -233,7 +239,7 @@ def read(data: bytes, name: str) -> list[Part]:
         document.close()
 
 
-def _read(document: Any, name: str) -> Part:
+def _read(document: Any, name: str) -> FilePart:
     count = len(document)
     if count > _MAX_PAGES:
         raise UnreadableError(f"more than {_MAX_PAGES:,} pages")
@@ -267,7 +273,7 @@ def _read(document: Any, name: str) -> Part:
     end = "\n" if count > 1 else PAGE_BREAK  # or nothing would tell that it is page 1
     if bad:
         metadata["unreadable_pages"] = bad
-    return Part(title, PAGE_BREAK.join(out) + end, metadata=metadata)
+    return FilePart(title, PAGE_BREAK.join(out) + end, metadata=metadata)
 
 
 def _license(document: Any) -> License:

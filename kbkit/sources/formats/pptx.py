@@ -8,11 +8,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kbkit.extras import extra
-from kbkit.markdown.writing import escape, guard, quote
 from kbkit.sources.formats.archive import is_media, office
-from kbkit.sources.formats.base import PAGE_BREAK, Part, UnreadableError, one_line
+from kbkit.sources.formats.base import PAGE_BREAK, FilePart, UnreadableError, one_line
 from kbkit.sources.formats.docx import license, properties
 from kbkit.sources.html.tables import pipe_table
+from kbkit.text.markdown.writing import escape, guard, quote
 
 _MAX_SLIDES = 5_000
 _MAX_SHAPES = 100_000
@@ -20,7 +20,7 @@ _MAX_CELLS = 50_000
 _DEEPEST = 20
 
 
-def read(data: bytes, name: str) -> list[Part]:
+def read(data: bytes, name: str) -> list[FilePart]:
     """Read a presentation; form feeds part the slides."""
     with extra("office", "python-pptx", "Reading PPTX"):
         from pptx import Presentation
@@ -49,7 +49,7 @@ def read(data: bytes, name: str) -> list[Part]:
     metadata |= license(safe).to_metadata()
     end = "\n" if len(out) > 1 else PAGE_BREAK  # or nothing would tell that it is slide 1
     content = PAGE_BREAK.join(out) + end if any(out) else ""
-    return [Part(title, content, metadata=metadata)]
+    return [FilePart(title, content, metadata=metadata)]
 
 
 def _slide(slide: Any) -> tuple[str, list[str]]:

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kbkit.markdown.writing import escape
 from kbkit.models import DocumentType, License
 from kbkit.models.documents import Navigation
 from kbkit.models.values import plain
@@ -56,6 +55,7 @@ from kbkit.sources.html.regions import (
     word_counts,
 )
 from kbkit.sources.html.writer import MarkdownWriter
+from kbkit.text.markdown.writing import escape
 
 # what generators and editors write where an author wrote nothing
 _PLACEHOLDER = re.compile(r"<?(?:no title|untitled(?: document| page)?)>?(?=$|\s+[—–|·•»-])", re.I)

@@ -11,11 +11,11 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
-from kbkit.config import Settings
 from kbkit.errors import SourceError
 from kbkit.models import Progress
 from kbkit.models.ingest_report import POOR, poor_site
-from kbkit.progress import OnProgress
+from kbkit.runtime.config import Settings
+from kbkit.runtime.progress import OnProgress
 from kbkit.sources.base import Outcome
 from kbkit.sources.decode import decode
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from kbkit.markdown.writing import (
+from kbkit.sources.html.dom import BLOCKS, Element, classes, normalized_text
+from kbkit.text.markdown.writing import (
     BREAK,
     SPACE,
     code_span,
@@ -15,7 +16,6 @@ from kbkit.markdown.writing import (
     marked,
     safe_url,
 )
-from kbkit.sources.html.dom import BLOCKS, Element, classes, normalized_text
 
 _SEPARATORS = frozenset({"sep", "separator", "divider"})  # drawn by the style sheet
 _EMPHASIS = {"em": "*", "i": "*", "cite": "*", "var": "*", "dfn": "*", "strong": "**", "b": "**"}

@@ -18,8 +18,8 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kbkit.engine import Engine, LocalEngine, Pool
-from kbkit.processes import Workers
+from kbkit.runtime.engine import Engine, LocalEngine, WorkerPool
+from kbkit.runtime.processes import Workers
 from kbkit.sources.decode import binary_kind, decoded
 from kbkit.sources.html.regions import LEARNED_FROM, Region, SiteTemplate
 
@@ -36,7 +36,7 @@ PAGE_SECONDS = 60.0  # longest that one page may take to read
 
 @dataclass(frozen=True, slots=True)
 class ExtractTask:
-    """A page to read; a `kbkit.processes.Task`.
+    """A page to read; a `kbkit.runtime.processes.WorkerTask`.
 
     Attributes:
         charset: From the Content-Type header, or ``""``.
@@ -172,7 +172,7 @@ class SiteExtractor:
         self._surveys: list[frozenset[int]] = []
         self._common: frozenset[int] = frozenset()
         self._processes = processes
-        self._workers: Pool | None = None
+        self._workers: WorkerPool | None = None
         self._may_start = processes is None or processes > 1
         self._expected = expected
         self._waiting: deque[_Page] = deque()  # those that can be read
@@ -189,7 +189,6 @@ class SiteExtractor:
         self._ready: deque[Extraction] = deque()
 
     def close(self) -> None:
-        """End the worker processes."""
         if self._workers is not None:
             self._workers.close()
             self._workers = None
@@ -290,7 +289,7 @@ class SiteExtractor:
             return
         self._workers = workers
 
-    def _feed(self, workers: Pool) -> None:
+    def _feed(self, workers: WorkerPool) -> None:
         # few ahead, so that what the first pages teach serves the next
         while self._waiting and self._running < workers.count * 2:
             item = self._waiting.popleft()

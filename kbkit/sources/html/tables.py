@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from kbkit.markdown.writing import KINDS, bold, indent
 from kbkit.sources.html.code import code_text
 from kbkit.sources.html.dom import HEADINGS, Element, classes, drop_tree, normalized_text
+from kbkit.text.markdown.writing import KINDS, bold, indent
 
 _ESCAPED = re.compile(r"\\.|\|")
 _MAX_COLUMNS = 200

@@ -10,20 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from kbkit.markdown.blocks import without_text_anchor
-from kbkit.markdown.writing import (
-    bold,
-    code_span,
-    emphasised,
-    escape,
-    fence,
-    folded,
-    formula,
-    guard,
-    indent,
-    quote,
-    title_of,
-)
 from kbkit.sources.html.code import broken_code, code_text, language, lines_of_code, pops_up
 from kbkit.sources.html.dom import (
     BLOCKS,
@@ -57,6 +43,20 @@ from kbkit.sources.html.tables import (
     pipe_table,
     table_cells,
     write_terms,
+)
+from kbkit.text.markdown.blocks import without_text_anchor
+from kbkit.text.markdown.writing import (
+    bold,
+    code_span,
+    emphasised,
+    escape,
+    fence,
+    folded,
+    formula,
+    guard,
+    indent,
+    quote,
+    title_of,
 )
 
 _MARK = re.compile(r"^-(?=   )", re.MULTILINE)

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from textwrap import dedent
 
-from kbkit.markdown.extensions import note_anchor
-from kbkit.markdown.structure import split_anchor
-from kbkit.markdown.writing import KINDS, fence, title_of
 from kbkit.sources.markdown.inline import formula_block, formula_lines
 from kbkit.sources.markdown.lines import (
     TERM,
@@ -27,6 +24,9 @@ from kbkit.sources.markdown.lines import (
     toctree,
     width_of,
 )
+from kbkit.text.markdown.extensions import note_anchor
+from kbkit.text.markdown.structure import split_anchor
+from kbkit.text.markdown.writing import KINDS, fence, title_of
 
 _MODULE = re.compile(
     r"(?:import[ \t{*'\"].*|export[ \t]+(?:const|default|let|var|function|async|\{).*)$"

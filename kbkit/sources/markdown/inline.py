@@ -8,10 +8,10 @@ from functools import cache
 from html import unescape
 from typing import TYPE_CHECKING, NamedTuple
 
-from kbkit.markdown.blocks import Block, Kind, blocks, text_anchor
-from kbkit.markdown.extensions import note_anchor
-from kbkit.markdown.structure import PAGE_MARK, split_anchor
-from kbkit.markdown.writing import code_span, safe_url
+from kbkit.text.markdown.blocks import Block, Kind, blocks, text_anchor
+from kbkit.text.markdown.extensions import note_anchor
+from kbkit.text.markdown.structure import PAGE_MARK, split_anchor
+from kbkit.text.markdown.writing import code_span, safe_url
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -6,7 +6,7 @@ import csv
 import re
 from itertools import zip_longest
 
-from kbkit.markdown.writing import admonition, indent
+from kbkit.text.markdown.writing import admonition, indent
 
 _OPTION = re.compile(r"[ \t]*:(?P<name>[\w-]+):[ \t]*(?P<value>.*)$")
 _YAML_OPTION = re.compile(r"[ \t]{4,}[\w-]+:(?:[ \t]|$)")

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from kbkit.markdown.writing import code_span, escape
 from kbkit.sources.openapi.references import Node, References, inline_markdown
+from kbkit.text.markdown.writing import code_span, escape
 
 _LINES = 300  # of one schema; what is deeper stands in the schema's own document
 _DEEP = 4

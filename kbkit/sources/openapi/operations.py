@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from kbkit.markdown.writing import code_span, escape, fence
 from kbkit.sources.openapi.jsonschema import Schemas
 from kbkit.sources.openapi.references import (
     Node,
@@ -19,6 +18,7 @@ from kbkit.sources.openapi.references import (
     inline_markdown,
     table_cell,
 )
+from kbkit.text.markdown.writing import code_span, escape, fence
 
 
 class Security:
@@ -158,7 +158,6 @@ class Operations:
         self._servers = servers
 
     def found(self) -> Iterator[Operation]:
-        """Iterate over all operations in order, webhooks last."""
         for section in ("paths", "webhooks"):
             for path, part in self._root.get(section).items():
                 if path.startswith("x-"):
@@ -186,7 +185,6 @@ class Operations:
         )
 
     def page(self, operation: Operation) -> str:
-        """Write one endpoint as Markdown."""
         node = operation.node
         call = f"{operation.method.upper()} {operation.path}"
         blocks = [f"# {escape(operation.title)}", fence(call, "http")]

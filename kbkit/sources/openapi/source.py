@@ -13,8 +13,6 @@ from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 from kbkit.errors import SourceError
-from kbkit.markdown.plain_text import plain_text
-from kbkit.markdown.writing import code_span, escape, fence
 from kbkit.models import DocumentType, License, SourceDocument
 from kbkit.recipes import OpenApiSource
 from kbkit.regular_files import bytes_of
@@ -27,6 +25,8 @@ from kbkit.sources.openapi.references import Node, References, block_markdown, i
 from kbkit.sources.web.fetch import Fetcher
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import canonical
+from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.writing import code_span, escape, fence
 
 _MAX_BYTES = 50_000_000
 
@@ -55,7 +55,7 @@ class OpenApiReader:
             raise SourceError(f"{uri}: {error}") from None
         if reason := version_problem(values):
             raise SourceError(f"{uri}: {reason}")
-        found = Description(values, uri, path)
+        found = ApiDescription(values, uri, path)
         for made, document in enumerate(found.documents()):
             if context.stop() or made >= self._spec.limit:
                 return
@@ -135,10 +135,10 @@ def version_problem(values: Any) -> str:
 def documents(values: Any, base_uri: str, *, path: Path | None = None) -> Iterator[SourceDocument]:
     if reason := version_problem(values):
         raise SourceError(f"{base_uri}: {reason}")
-    yield from Description(values, base_uri, path).documents()
+    yield from ApiDescription(values, base_uri, path).documents()
 
 
-class Description:
+class ApiDescription:
     """One OpenAPI description."""
 
     def __init__(self, values: dict[str, Any], uri: str, path: Path | None = None) -> None:

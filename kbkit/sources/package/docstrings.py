@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kbkit.markdown.writing import code_span, fence, indent, quote
+from kbkit.text.markdown.writing import code_span, fence, indent, quote
 
 _ROLE = re.compile(r":(?:[a-z]+:)*[a-z]+:`(?:~|!|\.)?([^`<]+?)(?:\s*<[^`>]*>)?`")
 _MATH = re.compile(r":math:`([^`]+)`")

@@ -230,7 +230,7 @@ _TESTS = frozenset({"tests", "test", "testing_data", "conftest", "_tests", "_tes
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PublicObject:
     """A public object: the path that users write, and griffe's object.
 
     Attributes:
@@ -275,14 +275,14 @@ def load_package(name: str) -> Any:
     return root
 
 
-def public_objects(root: Any, path: str) -> list[Entry]:
-    best: dict[str, Entry] = {}
-    waiting = [Entry(path, root)]
+def public_objects(root: Any, path: str) -> list[PublicObject]:
+    best: dict[str, PublicObject] = {}
+    waiting = [PublicObject(path, root)]
     while waiting:
         module = waiting.pop()
         best.setdefault(module.item.path, module)
         for name, item in public_members(module.item):
-            entry = Entry(f"{module.path}.{name}", item)
+            entry = PublicObject(f"{module.path}.{name}", item)
             known = best.get(item.path)
             if known is None or path_rank(entry.path) < path_rank(known.path):
                 best[item.path] = entry

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from kbkit.errors import SourceError
-from kbkit.processes import Workers
+from kbkit.runtime.processes import Workers
 from kbkit.sources.package.introspection import (
-    Entry,
     Introspection,
     Member,
+    PublicObject,
     bases_of,
     path_rank,
     target_of,
@@ -26,7 +26,7 @@ FILE = "file"
 _EXTRA = "kbkit"
 
 
-def with_introspection(root: Any, entries: Sequence[Entry]) -> list[Entry]:
+def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[PublicObject]:
     """Import a package in another process, and add members that its source lacks.
 
     Objects that lack a docstring there get theirs; missing ones are made, in the tree too. An
@@ -37,7 +37,7 @@ def with_introspection(root: Any, entries: Sequence[Entry]) -> list[Entry]:
     found = _once_each(_introspect(package, {path: e.item.path for path, e in holders.items()}))
     known = {entry.item.path for entry in entries}
     accessors: dict[str, list[tuple[str, Member]]] = defaultdict(list)
-    made: dict[str, Entry] = {}
+    made: dict[str, PublicObject] = {}
     for path, members in found.items():
         item = holders[path].item
         if item.is_class:
@@ -52,10 +52,10 @@ def with_introspection(root: Any, entries: Sequence[Entry]) -> list[Entry]:
                 _describe(there, member)
                 continue
             place = f"{path}.{member.name}"
-            made.setdefault(member.origin, Entry(place, _object(root, member, item)))
+            made.setdefault(member.origin, PublicObject(place, _object(root, member, item)))
     for places in accessors.values():
         place, member = _most_named(places)
-        made[f"{member.origin}()"] = Entry(place, _object(root, member, root), accessor=True)
+        made[f"{member.origin}()"] = PublicObject(place, _object(root, member, root), accessor=True)
     return sorted([*entries, *made.values()], key=lambda entry: entry.path)
 
 

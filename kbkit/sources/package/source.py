@@ -15,15 +15,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kbkit.globs import matches
-from kbkit.markdown.plain_text import plain_text
-from kbkit.markdown.writing import code_span, escape, fence
 from kbkit.models import DocumentType, License, SourceDocument
 from kbkit.models.licenses import known_name
 from kbkit.recipes import PackageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.package.docstrings import signature, summary, to_markdown
 from kbkit.sources.package.introspection import (
-    Entry,
+    PublicObject,
     bases_of,
     is_exported,
     load_package,
@@ -32,6 +30,8 @@ from kbkit.sources.package.introspection import (
     target_of,
 )
 from kbkit.sources.package.merging import source_file, with_introspection
+from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.writing import code_span, escape, fence
 
 _FORGES = re.compile(r"(?:^|\.)(?:github\.com|gitlab\.[a-z.]+|codeberg\.org|bitbucket\.org)$")
 _NOTICE = re.compile(r"(?:copyright|\(c\)|©).*\d", re.IGNORECASE)
@@ -39,7 +39,7 @@ _NAMES = ("source", "sourcecode", "repository", "code", "github", "gitlab", "hom
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class CodeOrigin:
     """Origin of a package; each part may be ``""``.
 
     Attributes:
@@ -67,7 +67,7 @@ class Origin:
         return self.repository
 
 
-def origin_of(name: str) -> Origin:
+def origin_of(name: str) -> CodeOrigin:
     top = name.partition(".")[0]
     for distribution in metadata.packages_distributions().get(top, [top]):
         try:
@@ -75,14 +75,14 @@ def origin_of(name: str) -> Origin:
         except metadata.PackageNotFoundError:
             continue
         repository, commit = _installed_from(found)
-        return Origin(
+        return CodeOrigin(
             distribution,
             found.version or "",
             repository or _declared(found),
             commit,
             _license(found),
         )
-    return Origin()
+    return CodeOrigin()
 
 
 def _installed_from(found: metadata.Distribution) -> tuple[str, str]:
@@ -185,7 +185,7 @@ class PackageReader:
                 made += 1
                 yield SourceEvent(document.uri, Outcome.FETCHED, document)
 
-    def _documents(self, entry: Entry, origin: Origin) -> Iterator[SourceDocument]:
+    def _documents(self, entry: PublicObject, origin: CodeOrigin) -> Iterator[SourceDocument]:
         item = entry.item
         if item.is_module:
             text = _module_page(entry)
@@ -201,7 +201,7 @@ class PackageReader:
         if text:
             yield self._document(entry.path, item, text, origin)
 
-    def _document(self, path: str, item: Any, text: str, origin: Origin) -> SourceDocument:
+    def _document(self, path: str, item: Any, text: str, origin: CodeOrigin) -> SourceDocument:
         metadata = {"kind": item.kind.value, "file": _file(item)}
         if item.lineno:
             metadata["line"] = item.lineno
@@ -242,7 +242,7 @@ def _has_own_page(method: Any) -> bool:
     return len(method.docstring.value) >= _OWN_PAGE
 
 
-def _module_page(entry: Entry) -> str:
+def _module_page(entry: PublicObject) -> str:
     item = entry.item
     members = list(public_members(item))
     if not item.docstring and not members:
@@ -262,7 +262,7 @@ def _module_page(entry: Entry) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _class_page(entry: Entry, methods: list[tuple[str, Any]]) -> str:
+def _class_page(entry: PublicObject, methods: list[tuple[str, Any]]) -> str:
     item = entry.item
     if not item.docstring and not methods:
         return ""
@@ -364,7 +364,7 @@ def _inherited(item: Any) -> list[str]:
     return lines
 
 
-def _source_line(metadata: dict[str, Any], origin: Origin) -> str:
+def _source_line(metadata: dict[str, Any], origin: CodeOrigin) -> str:
     place = code_span(metadata["file"]) if metadata["file"] else "compiled code"
     if "line" in metadata:
         place += f", line {metadata['line']}"

@@ -221,7 +221,6 @@ class GuardedBackend(httpcore.NetworkBackend):
         raise ForbiddenAddressError(f"unix socket {path}: refused")
 
     def sleep(self, seconds: float) -> None:
-        """Wait (part of the backend's protocol)."""
         time.sleep(seconds)
 
 

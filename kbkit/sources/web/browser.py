@@ -116,7 +116,7 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedPage:
     """A page as its scripts made it.
 
     Attributes:
@@ -193,7 +193,7 @@ class Browser:
         *,
         limit: int,
         seconds: float,
-    ) -> Rendered:
+    ) -> RenderedPage:
         """Render a page, wait until it is stable, and read it."""
         for attempt in (0, 1):
             visit = _Visit(url, html, fetch, limit, seconds)
@@ -240,7 +240,7 @@ class Browser:
             task.cancel()
         await _soon(asyncio.gather(*rest, return_exceptions=True))
 
-    async def _render(self, visit: _Visit) -> Rendered:
+    async def _render(self, visit: _Visit) -> RenderedPage:
         from playwright.async_api import Error
 
         chromium = await self._running()
@@ -263,7 +263,7 @@ class Browser:
                 self._chromium = None
                 await _soon(chromium.close())
 
-    async def _show(self, context: Any, visit: _Visit) -> Rendered:
+    async def _show(self, context: Any, visit: _Visit) -> RenderedPage:
         page = await context.new_page()
         broken: asyncio.Future[None] = self._loop.create_future()
 
@@ -298,7 +298,7 @@ class Browser:
             with suppress(asyncio.CancelledError, Exception):
                 await reading
 
-    async def _read(self, context: Any, page: Any, visit: _Visit) -> Rendered:
+    async def _read(self, context: Any, page: Any, visit: _Visit) -> RenderedPage:
         await page.goto(visit.url, wait_until="commit", timeout=visit.seconds * 1000)
         world = IsolatedWorld(await context.new_cdp_session(page))
         await self._settle(world, visit)
@@ -307,7 +307,7 @@ class Browser:
         found = await world.call(SERIALIZE, visit.limit)
         if not isinstance(found, list):
             raise RenderError(f"larger than {visit.limit / 1e6:g} MB when it is shown")
-        return Rendered(found[0], frozenset(found[1]), visit.leads)
+        return RenderedPage(found[0], frozenset(found[1]), visit.leads)
 
     async def _settle(self, world: IsolatedWorld, visit: _Visit) -> None:
         """Wait until a page neither changes nor waits for anything, or its time is over."""

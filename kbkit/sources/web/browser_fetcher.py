@@ -22,7 +22,7 @@ from kbkit.sources.html.articles import is_shell
 from kbkit.sources.html.dom import parse
 from kbkit.sources.images import MAX_BYTES, image_addresses, kept_image
 from kbkit.sources.web import page_world
-from kbkit.sources.web.browser import Browser, Rendered, Resource
+from kbkit.sources.web.browser import Browser, RenderedPage, Resource
 from kbkit.sources.web.downloads import PageFetcher, RateLimiter
 from kbkit.sources.web.fetch import Fetcher, Response
 from kbkit.sources.web.page_world import RenderError
@@ -114,7 +114,7 @@ class BrowserFetcher:
             return replace(shell, outcome=Outcome.FAILED, reason=str(error), body=b"")
         return self._shown(shell, address, page)
 
-    def _shown(self, shell: Response, address: str, page: Rendered) -> Response:
+    def _shown(self, shell: Response, address: str, page: RenderedPage) -> Response:
         routed = "#/" in page.html or "#!/" in page.html or "#" in shell.url
         first = self._lines.setdefault(address, page.lines) if routed else page.lines
         apart = len(page.lines - first) > _SAME * len(page.lines)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
-from kbkit.engine import Pool
+from kbkit.runtime.engine import WorkerPool
 from kbkit.sources.base import Outcome
 from kbkit.sources.web.addresses import Private
 from kbkit.sources.web.fetch import Fetcher, Response
@@ -31,7 +31,7 @@ class FetchOptions:
 
 @dataclass(frozen=True, slots=True)
 class RequestTask:
-    """One request; a `kbkit.processes.Task`."""
+    """One request; a `kbkit.runtime.processes.WorkerTask`."""
 
     options: FetchOptions
     url: str
@@ -53,7 +53,7 @@ class RequestTask:
 class ClusterFetcher(Fetcher):
     """A `Fetcher` whose requests the workers of a cluster make; cookies are each worker's own."""
 
-    def __init__(self, pool: Pool, options: FetchOptions, stop: Callable[[], bool]) -> None:
+    def __init__(self, pool: WorkerPool, options: FetchOptions, stop: Callable[[], bool]) -> None:
         super().__init__(**asdict(options), stop=stop)
         self._pool = pool
         self._options = options

@@ -22,7 +22,7 @@ from kbkit.sources.web.downloads import Downloads, PageRequest, RateLimiter
 from kbkit.sources.web.fetch import Response
 from kbkit.sources.web.page_world import Validators
 from kbkit.sources.web.robots import Robots, directives, read_sitemaps
-from kbkit.sources.web.urls import Refusals, Scope, canonical, index_alias, origin
+from kbkit.sources.web.urls import CrawlScope, Refusals, canonical, index_alias, origin
 
 
 class Canonicals:
@@ -82,7 +82,7 @@ class CrawlRun:
         self._stop = context.stop
         rendered = page_world.rendered(spec, context)
         self._start = canonical(spec.url, routes=rendered)
-        self._scope = Scope(
+        self._scope = CrawlScope(
             self._start or spec.url, spec.include, spec.exclude, spec.queries, rendered
         )
         self._validators = Validators(spec)
@@ -115,7 +115,6 @@ class CrawlRun:
         self._dead = ""
 
     def close(self) -> None:
-        """Release threads, processes and connections."""
         self._downloads.close()
         self._reader.close()
         self._pages.close()

@@ -49,13 +49,9 @@ class PageFetcher(Protocol):
         etag: str = "",
         last_modified: str = "",
         check: Callable[[str], Response | None] | None = None,
-    ) -> Response:
-        """Fetch one address; see `Fetcher.get`."""
-        ...
+    ) -> Response: ...
 
-    def close(self) -> None:
-        """Release connections and processes."""
-        ...
+    def close(self) -> None: ...
 
 
 class RateLimiter:

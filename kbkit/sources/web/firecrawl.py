@@ -27,7 +27,7 @@ from kbkit.sources.html.extract import ExtractedPage, extract
 from kbkit.sources.web import page_world
 from kbkit.sources.web.addresses import resolve
 from kbkit.sources.web.fetch import pause, refused_url
-from kbkit.sources.web.urls import Scope, canonical
+from kbkit.sources.web.urls import CrawlScope, canonical
 
 _CLOUD = "https://api.firecrawl.dev"
 _FORMATS = ["rawHtml", "markdown"]
@@ -68,7 +68,7 @@ class FirecrawlCrawler:
         if spec.delay:
             options["delay"] = max(1, round(spec.delay))
         job = self._ask(lambda: client.start_crawl(start, **options))
-        scope = Scope(start, include, exclude)
+        scope = CrawlScope(start, include, exclude)
         done = False
         try:
             made = 0
@@ -143,7 +143,7 @@ class FirecrawlCrawler:
                 raise SourceError(f"Firecrawl: the crawl did not end within {_MAX_LENGTH:.0f} s")
             pause(self._poll, self._context.stop)
 
-    def _event(self, item: Any, asked: str, scope: Scope | None) -> SourceEvent:
+    def _event(self, item: Any, asked: str, scope: CrawlScope | None) -> SourceEvent:
         about = item.metadata_typed
         url = canonical(str(about.url or about.source_url or ("" if scope else asked)))
         if scope is not None and url and asked == canonical(str(about.source_url or "")):

@@ -77,7 +77,6 @@ class PageReader:
         self._spec = spec
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
-        """Read the page; yields one event."""
         event = open_crawler(self._spec, context).page(self._spec.url)
         yield from illustrated(iter([event]), self._spec, context)
 
@@ -90,7 +89,6 @@ class LocalCrawler:
         self._context = context
 
     def crawl(self, url: str, limit: int) -> Iterator[SourceEvent]:
-        """Crawl within the bounds of the recipe and the limit."""
         spec = self._spec
         if isinstance(spec, CrawlSource):
             spec = spec.model_copy(update={"url": url, "limit": limit})

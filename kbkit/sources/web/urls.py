@@ -137,7 +137,7 @@ def index_alias(url: str) -> str:
 
 
 @dataclass(slots=True)
-class Scope:
+class CrawlScope:
     """Addresses of a crawl: same origin, at or below the start's folder.
 
     With ``routes``, those of a page's scripts (``#/guide``) are addresses of their own.

@@ -99,7 +99,6 @@ def _rows_of(
 
 
 def _condition(table: Table, kb_ids: Sequence[str]) -> sa.ColumnElement[bool] | None:
-    """Return the condition for the rows of knowledge bases; ``None`` for shared tables."""
     if table is knowledge_bases:
         return table.c.id.in_(kb_ids)
     if table is ratings:  # those of entries are in their folders

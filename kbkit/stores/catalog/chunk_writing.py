@@ -28,7 +28,7 @@ class NewChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ChunkDifference:
     """Difference between a document's new and stored chunks; `kept` maps ids to ``seq``."""
 
     added: list[NewChunk]
@@ -51,7 +51,7 @@ def staying(transaction: Transaction, new_chunks: Sequence[NewChunk]) -> set[str
 
 def difference(
     transaction: Transaction, kb_id: str, document_id: str, new_chunks: Sequence[NewChunk]
-) -> Difference:
+) -> ChunkDifference:
     """Remove chunks that are gone, and map those that stay."""
     old = {
         row.id: row
@@ -90,7 +90,7 @@ def difference(
             .values({name: sa.bindparam(f"new_{name}") for name in _PLACE}),
             moved,
         )
-    return Difference(added, kept, len(old))
+    return ChunkDifference(added, kept, len(old))
 
 
 _PLACE = ("position", "start", "end", "anchor", "page")

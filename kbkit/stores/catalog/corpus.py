@@ -132,7 +132,6 @@ def vectors_of(
 def vectors_by_id(
     transaction: Transaction, kb_id: str, dimensions: int, ids: Sequence[str]
 ) -> NDArray[np.float32]:
-    """The vectors of chunks that are there, shape ``(len(ids), dimensions)``."""
     seqs: dict[str, int] = {}
     for part in in_parts(ids):
         asked = sa.select(chunks.c.id, chunks.c.seq).where(
@@ -151,7 +150,7 @@ def corpus_size(transaction: Transaction, kb_id: str) -> tuple[int, int]:
     return row[0], int(row[1])
 
 
-class IndexedChunk(NamedTuple):
+class ChunkTerms(NamedTuple):
     """A chunk as the search index holds it."""
 
     seq: int
@@ -166,7 +165,7 @@ class IndexedChunk(NamedTuple):
 
 def iter_indexed(
     transaction: Transaction, kb_id: str, *, after: int = 0, until: int = LAST
-) -> Iterator[IndexedChunk]:
+) -> Iterator[ChunkTerms]:
     """Iterate over chunks by ``seq``, after one and up to another, as they are needed."""
     query = (
         sa.select(
@@ -184,7 +183,7 @@ def iter_indexed(
         .where(chunks.c.kb_id == kb_id, chunks.c.seq > after, chunks.c.seq <= until)
         .order_by(chunks.c.seq)
     )
-    return map(IndexedChunk._make, transaction.execute(query).yield_per(_ROWS_AT_ONCE))
+    return map(ChunkTerms._make, transaction.execute(query).yield_per(_ROWS_AT_ONCE))
 
 
 def chunk_seqs(

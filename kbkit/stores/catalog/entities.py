@@ -68,7 +68,6 @@ def get(transaction: Transaction, entity_id: str) -> Entity:
 
 
 def of(transaction: Transaction, ids: Sequence[str], *, counted: bool = True) -> list[Entity]:
-    """Return entities by id, in that order; missing ones are left out."""
     rows = {
         row.id: row
         for part in in_parts(ids)

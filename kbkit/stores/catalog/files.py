@@ -53,7 +53,7 @@ class MissingNote(NamedTuple):
     sources: Sequence[str]
 
 
-class Page(NamedTuple):
+class PageRow(NamedTuple):
     """A document of a knowledge base as a file that shows it."""
 
     uri: str
@@ -221,7 +221,6 @@ def links(transaction: Transaction, path: str) -> list[Link]:
 
 
 def missing(transaction: Transaction) -> list[MissingNote]:
-    """List link targets that do not exist, each once."""
     query = sa.select(file_links).where(file_links.c.leads_to == "")
     found: dict[str, list[Any]] = {}
     for row in transaction.execute(query.order_by(file_links.c.path, file_links.c.target)):
@@ -263,14 +262,14 @@ def chunks_with(
     return list(transaction.execute(query.limit(limit)).scalars())
 
 
-def pages(transaction: Transaction, kb_id: str) -> list[Page]:
+def pages(transaction: Transaction, kb_id: str) -> list[PageRow]:
     """The documents of a knowledge base, not gone, in order of URI."""
     size = byte_length(documents.c.content)
     columns = (documents.c.uri, size, documents.c.fetched_at, documents.c.content_hash)
     query = sa.select(*columns).where(
         documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
     )
-    return [Page(*row) for row in transaction.execute(query.order_by(documents.c.uri))]
+    return [PageRow(*row) for row in transaction.execute(query.order_by(documents.c.uri))]
 
 
 def _remove(transaction: Transaction, table: sa.Table, paths: Sequence[str]) -> None:

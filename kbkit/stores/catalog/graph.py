@@ -32,7 +32,7 @@ _NONE_YET = -1
 """Version without relations."""
 
 
-class Fact(NamedTuple):
+class ChunkRelation(NamedTuple):
     """A relation that a chunk supports; `source_kind` is a `kbkit.models.TargetKind`."""
 
     seq: int
@@ -117,7 +117,6 @@ def entity_names(transaction: Transaction) -> dict[str, str]:
 
 
 def given_names(transaction: Transaction, kb_id: str) -> list[DefinedName]:
-    """The names that documents of a knowledge base give, in order."""
     table = document_names.c
     query = sa.select(
         table.document_id, table.name, table.type, table.defines, table.anchor, table.confirmed
@@ -207,7 +206,7 @@ def forget_built(transaction: Transaction, kb_id: str) -> None:
     transaction.execute(built_graphs.delete().where(built_graphs.c.kb_id == kb_id))
 
 
-class NamedEntity(NamedTuple):
+class CountedEntity(NamedTuple):
     """An entity and the number of its mentions."""
 
     id: str
@@ -238,7 +237,7 @@ class BadQuery(NamedTuple):
 
 def named_entities(
     transaction: Transaction, kb_ids: Collection[str]
-) -> tuple[list[NamedEntity], Mapping[str, set[str]]]:
+) -> tuple[list[CountedEntity], Mapping[str, set[str]]]:
     """List entities of knowledge bases and those made by hand, with their counts."""
     related = (
         sa.select(
@@ -274,7 +273,7 @@ def named_entities(
             in_chunks[canonical] += count
             in_documents.setdefault(canonical, set()).add(document_id)
     found = [
-        NamedEntity(
+        CountedEntity(
             row.id,
             row.name,
             row.type or "",

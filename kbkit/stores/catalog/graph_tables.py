@@ -42,7 +42,7 @@ class EntityRow(NamedTuple):
     chunks: int
 
 
-class Related(NamedTuple):
+class RelationRow(NamedTuple):
     """A relation between two entities, by their rows."""
 
     id: int
@@ -68,15 +68,15 @@ class GraphTable:
     signature: Signature
     entities: Sequence[EntityRow]
     rows: Mapping[str, int]
-    relations: Sequence[Related]
+    relations: Sequence[RelationRow]
     definitions: Mapping[int, Sequence[int]]
     links: Sequence[tuple[str, str, float]]
     naming: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     @cached_property
-    def related(self) -> Mapping[int, Sequence[Related]]:
+    def related(self) -> Mapping[int, Sequence[RelationRow]]:
         """The relations of each entity that has any, by its row, the strongest first."""
-        found: dict[int, list[Related]] = {}
+        found: dict[int, list[RelationRow]] = {}
         for relation in self.relations:
             for end in {relation.source, relation.target}:
                 found.setdefault(end, []).append(relation)
@@ -172,7 +172,7 @@ def read(transaction: Transaction, kb_id: str) -> GraphTable:
         entities=listed,
         rows=rows | {each: rows[root] for each, root in aliases.items() if root in rows},
         relations=[
-            Related(edge.id, rows[edge.source_id], edge.name, rows[edge.target_id], edge.weight)
+            RelationRow(edge.id, rows[edge.source_id], edge.name, rows[edge.target_id], edge.weight)
             for edge in edges
             if edge.source_id in rows and edge.target_id in rows
         ],

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from kbkit.models import SubjectKind
 from kbkit.stores.catalog.database import Transaction, in_parts
-from kbkit.stores.catalog.graph import CO_OCCURS, Fact
+from kbkit.stores.catalog.graph import CO_OCCURS, ChunkRelation
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
     entities,
@@ -41,7 +41,7 @@ _Number = TypeVar("_Number", float, sa.ColumnElement[float])
 
 
 def put(
-    transaction: Transaction, kb_id: str, read: Mapping[int, str], facts: Iterable[Fact]
+    transaction: Transaction, kb_id: str, read: Mapping[int, str], facts: Iterable[ChunkRelation]
 ) -> None:
     there = _there(transaction, chunks.c.seq, read)
     for part in in_parts(sorted(read)):
@@ -61,8 +61,8 @@ def put(
 
 
 def co_occurrence_changes(
-    transaction: Transaction, kb_id: str, facts: Sequence[Fact]
-) -> tuple[list[Evidence], list[Fact]]:
+    transaction: Transaction, kb_id: str, facts: Sequence[ChunkRelation]
+) -> tuple[list[Evidence], list[ChunkRelation]]:
     query = (
         sa.select(
             relation_evidence.c.relation_id,
@@ -96,7 +96,7 @@ def drop_evidence(transaction: Transaction, gone: Sequence[Evidence]) -> None:
     )
 
 
-def add_evidence(transaction: Transaction, facts: Sequence[Fact]) -> None:
+def add_evidence(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
     """Store evidence for relations; evidence of chunks that are gone is skipped."""
     there = _there(transaction, chunks.c.seq, {fact.seq for fact in facts})
     _add(transaction, [fact for fact in facts if fact.seq in there])
@@ -306,7 +306,7 @@ def _defined_elsewhere(transaction: Transaction, kb_id: str, ids: Sequence[str] 
     return set(transaction.execute(query).scalars())
 
 
-def _add(transaction: Transaction, facts: Sequence[Fact]) -> None:
+def _add(transaction: Transaction, facts: Sequence[ChunkRelation]) -> None:
     """Keep evidence of relations, made where they are missing; that of one chunk adds up."""
     weights: dict[tuple[tuple[str, ...], int], float] = {}
     for fact in facts:

@@ -23,7 +23,7 @@ from kbkit.stores.catalog.knowledge_bases import BUILT_IN, MAX_DIMENSIONS, Knowl
 from kbkit.stores.catalog.schema import chunks, documents, metadata, rating_totals, ratings, vectors
 from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
 from kbkit.stores.catalog.workspace_schema import jobs, tokens
-from kbkit.text import analyzer
+from kbkit.text.analysis import analyzer
 
 
 class OddRow(NamedTuple):

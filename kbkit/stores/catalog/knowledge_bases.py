@@ -32,7 +32,7 @@ from kbkit.stores.catalog.schema import (
     outbox,
     sources,
 )
-from kbkit.text import REVISION
+from kbkit.text.analysis import REVISION
 
 MAX_DIMENSIONS = 100_000
 """Maximum dimensions; a damaged catalog may contain any number."""

@@ -62,7 +62,6 @@ def waiting(transaction: Transaction, kb_id: str) -> set[str]:
 def oldest(
     transaction: Transaction, kb_id: str, limit: int, *, payloads: bool
 ) -> list[OutboxEntry]:
-    """The oldest entries, in order."""
     columns: list[sa.ColumnElement[Any]] = [
         outbox.c.id,
         outbox.c.chunk_id,

@@ -102,7 +102,6 @@ def save(
     report: Mapping[str, Any],
     target: EncoderTarget = "chunks",
 ) -> None:
-    """Keep the encoder of a knowledge base, in place of the one before."""
     joined = " ".join(terms)
     if len(joined.split(" ")) != len(vectors) or len(terms) != len(vectors):
         raise WorkspaceError(

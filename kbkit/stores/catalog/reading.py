@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import sqlalchemy as sa
 
 from kbkit.errors import NotFoundError
-from kbkit.markdown.structure import passage_ends
 from kbkit.models import (
     Chunk,
     Document,
@@ -28,6 +27,7 @@ from kbkit.stores.catalog.database import Transaction, in_parts
 from kbkit.stores.catalog.knowledge_schema import annotation_subjects, subjects
 from kbkit.stores.catalog.schema import chunks, deleted_documents, documents, knowledge_bases
 from kbkit.stores.catalog.workspace_schema import entries
+from kbkit.text.markdown.structure import passage_ends
 
 DOCUMENT_COLUMNS = [
     documents.c[name]
@@ -90,7 +90,6 @@ def image_names(transaction: Transaction) -> set[str]:
 def iter_documents(
     transaction: Transaction, kb_id: str, *, gone: bool = True
 ) -> Iterator[Document]:
-    """Iterate over documents by URI, as they are needed."""
     query = sa.select(*DOCUMENT_COLUMNS).where(documents.c.kb_id == kb_id)
     if not gone:
         query = query.where(documents.c.state != DocumentState.GONE.value)
@@ -177,7 +176,6 @@ def iter_chunks(
     after: tuple[str, int] = ("", -1),
     limit: int | None = None,
 ) -> Iterator[Chunk]:
-    """Chunks of a knowledge base or of one document, in document order."""
     query = (
         sa.select(*_CHUNK_COLUMNS)
         .join(documents, documents.c.id == chunks.c.document_id)

@@ -177,7 +177,6 @@ def end_run(transaction: Transaction, run_id: int, report: Mapping[str, Any]) ->
 def history(
     transaction: Transaction, kb_id: str
 ) -> list[tuple[str, datetime, datetime | None, Mapping[str, Any]]]:
-    """The runs of a knowledge base, the last first."""
     query = sa.select(runs.c.source_id, runs.c.started_at, runs.c.finished_at, runs.c.report)
     rows = transaction.execute(query.where(runs.c.kb_id == kb_id).order_by(runs.c.id.desc()))
     return [(row.source_id, row.started_at, row.finished_at, row.report or {}) for row in rows]
@@ -251,7 +250,6 @@ class RunMemory:
         return self._visits(pages.c.run_id == self._run_id)
 
     def page(self, url: str) -> PageRecord | None:
-        """The last visit of a page."""
         return next(iter(self._visits(pages.c.url == url)), None)
 
     def known(self) -> Iterable[PageRecord]:

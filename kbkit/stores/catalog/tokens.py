@@ -19,7 +19,6 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def add(transaction: Transaction, info: TokenInfo, digest: str) -> None:
-    """Enter a token."""
     if transaction.execute(sa.select(tokens.c.id).where(tokens.c.name == info.name)).first():
         raise ConflictError(
             f"a token named {info.name!r} exists; choose another name, or revoke it first"
@@ -38,7 +37,6 @@ def add(transaction: Transaction, info: TokenInfo, digest: str) -> None:
 
 
 def find(transaction: Transaction, token_id: str) -> tuple[TokenInfo, str] | None:
-    """A token by its id, with its digest."""
     row = transaction.execute(sa.select(tokens).where(tokens.c.id == token_id)).first()
     return None if row is None else (_info(row), row.digest)
 
@@ -48,7 +46,6 @@ def listed(transaction: Transaction) -> list[TokenInfo]:
 
 
 def delete(transaction: Transaction, name: str) -> TokenInfo:
-    """Delete a token by name or id."""
     # the rest of a row may be damaged, and it can be taken away all the same
     query = sa.select(tokens.c.id, tokens.c.name, tokens.c.scope)
     row = transaction.execute(
@@ -66,7 +63,6 @@ def delete(transaction: Transaction, name: str) -> TokenInfo:
 
 
 def note_uses(transaction: Transaction, used: Mapping[str, datetime]) -> None:
-    """Keep when tokens were used, by their ids."""
     for token_id, at in used.items():
         transaction.execute(tokens.update().where(tokens.c.id == token_id).values(used_at=at))
 

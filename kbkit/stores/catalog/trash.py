@@ -88,7 +88,6 @@ def owners(
 
 
 def listed(transaction: Transaction, kb_id: str) -> list[DeletedDocument]:
-    """The deleted documents of a knowledge base that can be brought back, the last first."""
     columns = deleted_documents.c
     rows = transaction.execute(
         sa.select(columns.id, columns.uri, columns.title, columns.document_type, columns.deleted_at)
@@ -146,7 +145,6 @@ def put_knowledge_base(transaction: Transaction, row: KnowledgeBaseRow) -> None:
 
 
 def knowledge_bases_in_trash(transaction: Transaction) -> list[DeletedKnowledgeBase]:
-    """The deleted knowledge bases, the last first."""
     columns = knowledge_bases.c
     count = (
         sa.select(sa.func.count())

@@ -29,7 +29,7 @@ from kbkit.stores.catalog.schema import chunks, documents
 
 
 @dataclass(frozen=True, slots=True)
-class NewDocument:
+class DocumentToStore:
     """A document to store; `labels` by a person are part of its type and tags."""
 
     document: Document
@@ -104,7 +104,10 @@ def _labels(row: Any) -> Labels:
 
 
 def replace_documents(
-    transaction: Transaction, kb_id: str, new: Sequence[NewDocument], packed: Mapping[str, bytes]
+    transaction: Transaction,
+    kb_id: str,
+    new: Sequence[DocumentToStore],
+    packed: Mapping[str, bytes],
 ) -> ChunkChanges:
     """Store documents and chunks, replacing earlier versions.
 
@@ -165,7 +168,7 @@ def _forget_derived(transaction: Transaction, document_ids: Sequence[str]) -> No
     chunk_annotations.remove_of_documents(transaction, document_ids)
 
 
-def _values(kb_id: str, new: NewDocument) -> dict[str, Any]:
+def _values(kb_id: str, new: DocumentToStore) -> dict[str, Any]:
     document = new.document
     return {
         "id": document.id,
@@ -223,7 +226,7 @@ def touch_documents(
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class DocumentDescription:
     """Description of a stored document; `content_hash` is that of the text it describes."""
 
     content_hash: str
@@ -232,7 +235,7 @@ class Description:
 
 
 def describe_documents(
-    transaction: Transaction, kb_id: str, found: Mapping[str, Description]
+    transaction: Transaction, kb_id: str, found: Mapping[str, DocumentDescription]
 ) -> None:
     """Update descriptions, except for documents that changed meanwhile.
 

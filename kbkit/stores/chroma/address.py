@@ -46,7 +46,6 @@ class ChromaAddress:
 
     @classmethod
     def parse(cls, url: str, token: str = "") -> ChromaAddress:
-        """Read an address."""
         try:
             parts = urlsplit(url)
             usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

@@ -89,7 +89,6 @@ class ChromaCollections(ABC):
             self._collections[name] = self._made(name)
 
     def drop(self, name: str) -> None:
-        """Delete a collection; does nothing if there is none."""
         self._collections.pop(name, None)
         with self._changing(name):
             self._dropped(name)
@@ -131,13 +130,11 @@ class ChromaCollections(ABC):
                 )
 
     def delete(self, name: str, ids: Sequence[str]) -> None:
-        """Delete vectors; ids that are not there are passed over."""
         with self._changing(name):
             for part in self._parts(len(ids)):
                 self._collection(name).delete(ids=list(ids[part]))
 
     def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
-        """Ids of the ``k`` vectors nearest to a unit vector, nearest first; fewer if there are."""
         with self._explained():
             result = self._collection(name).query(
                 query_embeddings=query[None, :], n_results=k, include=[]

@@ -40,7 +40,6 @@ class ChromaServer(ChromaCollections):
         self._connection: ChromaConnection | None = None
 
     def close(self) -> None:
-        """Close the connection; the next call opens one again."""
         self._collections.clear()
         if self._connection is not None:
             self._connection.close()
@@ -56,7 +55,6 @@ class ChromaServer(ChromaCollections):
         """Do nothing: the server takes care of it."""
 
     def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
-        """Ids of the ``k`` vectors nearest to a unit vector, nearest first; 300 at most."""
         return super().nearest(name, query, min(k, _RESULTS))
 
     def _connected(self) -> ChromaConnection:

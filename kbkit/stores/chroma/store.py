@@ -58,7 +58,6 @@ class ChromaStore(ChromaCollections):
             return found
 
     def close(self) -> None:
-        """Close the client; the next call opens one again."""
         with suppress(OSError):
             self._keep()
         if self._client is not None:

@@ -42,7 +42,6 @@ class PostgresDatabase:
     """
 
     def __init__(self, url: str, *, to_fill: bool = False) -> None:
-        """Open the catalog, making or migrating it where needed."""
         parsed = _parsed(url)
         self.address = without_password(url)
         self._place = parsed.render_as_string(hide_password=True)
@@ -134,7 +133,6 @@ class PostgresDatabase:
         self._engine.dispose()
 
     def changes(self) -> int:
-        """Return a number that differs after every commit, in one round trip."""
         with explained(self._place), self._watching:
             if self._watcher is not None:
                 try:
@@ -153,13 +151,11 @@ class PostgresDatabase:
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """A transaction that only reads."""
         with explained(self._place), self._reading.connect() as connection, connection.begin():
             yield PostgresTransaction(connection)
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """A transaction that writes: all of it is kept, or nothing."""
         with explained(self._place), self._writing.connect() as connection, connection.begin():
             connection.execute(_LOCK, {"number": self._write_lock})
             yield PostgresTransaction(connection)

@@ -33,7 +33,6 @@ class PostgresImages:
             return list(connection.execute(statement, values).scalars())
 
     def add(self, image: Image) -> None:
-        """Keep a picture, whole or not at all; see `ImageStore.add`."""
         known = {"name": require_name(image.name)}
         if not self._execute(_TOUCH, **known):
             self._execute(_ADD, **known, data=image.data)
@@ -46,7 +45,6 @@ class PostgresImages:
         return float(self._execute(_NOW)[0])
 
     def sweep(self, used: Collection[str], before: float) -> tuple[int, int]:
-        """Remove unused pictures; see `ImageStore.sweep`."""
         sizes = self._execute(_SWEEP, used=list(used), before=before)
         return len(sizes), sum(sizes)
 
@@ -91,7 +89,6 @@ class PostgresLocks(Locks):
 
     @contextmanager
     def hold(self, name: str, *, wait: float, task: str = "", poll: float = 0.05) -> Iterator[None]:
-        """Hold a lock."""
         number = {"number": lock_number(self._schema, name)}
         deadline = time.monotonic() + wait
         with explained(self._place):

@@ -62,7 +62,6 @@ class TextSearchIndex:
             )
 
     def remove(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
-        """Remove chunks from the index; ``rows`` must equal what was added."""
         if rows:
             self._connection.exec_driver_sql(
                 f"DELETE FROM {_table(kb_id)} WHERE seq = ANY(%s)",  # noqa: S608 - own name
@@ -70,7 +69,6 @@ class TextSearchIndex:
             )
 
     def postings(self, kb_id: str, terms: Iterable[str]) -> dict[str, Postings]:
-        """Map each term to its postings; absent terms are left out."""
         wanted = {_lexeme(term): term for term in terms if term and "\0" not in term}
         if not wanted:
             return {}
@@ -115,7 +113,6 @@ class PostgresTransaction(Transaction):
         return first
 
     def last_number(self, column: sa.Column[Any]) -> int:
-        """The greatest number that rows of a table ever had in a numbered column; 0 for none."""
         greatest = sa.select(sa.func.max(column)).scalar_subquery()
         last = sa.func.pg_sequence_last_value(sa.cast(_sequence(column), REGCLASS))
         query = sa.select(sa.func.greatest(last, greatest, 0))
@@ -127,7 +124,6 @@ class PostgresTransaction(Transaction):
             self.execute(sa.select(sa.func.setval(_sequence(column), last)))
 
     def is_in(self, column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:
-        """Pass all values as one bound parameter: the statement is compiled once."""
         return column == sa.any_(sa.literal(list(values), ARRAY(sa.Text)))
 
 

@@ -69,7 +69,6 @@ class PgVectorStore:
             connection.exec_driver_sql(f"COMMENT ON TABLE {table} IS '{literal}'")
 
     def drop(self, name: str) -> None:
-        """Delete a collection; does nothing if there is none."""
         with self._begun() as connection:
             connection.exec_driver_sql(f"DROP TABLE IF EXISTS {_table(name)}")
         self._with_graph.discard(name)
@@ -129,13 +128,11 @@ class PgVectorStore:
         self._with_graph.add(name)
 
     def delete(self, name: str, ids: Sequence[str]) -> None:
-        """Delete vectors; ids that are not there are passed over."""
         statement = f"DELETE FROM {_table(name)} WHERE id = ANY(%s)"  # noqa: S608 - own name
         with self._begun() as connection:
             connection.exec_driver_sql(statement, (list(ids),))
 
     def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
-        """Ids of the ``k`` vectors nearest to a unit vector, nearest first; fewer if there are."""
         looked_at = min(max(2 * k, _MIN_LOOKED_AT), _MAX_LOOKED_AT)
         statement = (
             f"SELECT id FROM {_table(name)}"  # noqa: S608 - own name

@@ -12,8 +12,8 @@ from kbkit.stores.catalog.database import Transaction, unpack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots.making import make, related
 from kbkit.stores.snapshots.segments import (
-    CardVectors,
     DocumentNumbers,
+    LaterCards,
     Segment,
     SegmentedSnapshot,
     SegmentsVersion,
@@ -132,7 +132,7 @@ def _cards(
     row: KnowledgeBaseRow,
     held: SegmentedSnapshot,
     found: SegmentedSnapshot,
-) -> tuple[CardVectors, ...]:
+) -> tuple[LaterCards, ...]:
     if held.cards_version == row.cards_version:
         return held.cards
     same = held.card_embedder == row.card_embedder
@@ -149,7 +149,7 @@ def _cards(
     if not vectors.shape[1]:  # none of them has a vector now
         width = max((part.vectors.shape[1] for part in found.card_parts()), default=0)
         vectors = np.zeros((len(there), width), np.float32)
-    newest = CardVectors(
+    newest = LaterCards(
         row.cards_version, row.card_embedder, np.array(list(numbers.values()), np.int32), vectors
     )
     return (*held.cards, newest) if same else (newest,)

@@ -19,7 +19,7 @@ from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.snapshots.chunk_table import card_columns
 from kbkit.stores.snapshots.segments import Segment, SegmentedSnapshot
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
-from kbkit.text import analyzer
+from kbkit.text.analysis import analyzer
 
 _MAX_TIMES = np.iinfo(np.uint16).max
 """Maximum count of a term in a chunk."""
@@ -50,7 +50,6 @@ def make(
     after: int = 0,
     until: int = corpus.LAST,
 ) -> Snapshot:
-    """Make a snapshot from an older one and later changes."""
     alive = corpus.chunk_seqs(transaction, row.id, after=after, until=until)
     titles_by_id = corpus.titles(transaction, row.id, after=after, until=until)
     ordinals = {known: i for i, known in enumerate(titles_by_id)}
@@ -282,7 +281,6 @@ def _tier(size: int) -> int:
 
 
 def merged(segments: Sequence[Segment]) -> Snapshot:
-    """Merge segments, without removed chunks."""
     newest = max((segment.snapshot for segment in segments), key=lambda s: s.version)
     oldest = min((segment.snapshot for segment in segments), key=lambda s: s.cards_version)
     kept = [segment.kept for segment in segments]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kbkit.stores.snapshots.chunk_table import Score
 from kbkit.stores.snapshots.codes import JoinedCodes, VectorCodes, available, codes_of
-from kbkit.stores.snapshots.segments import CardVectors, SegmentedSnapshot
+from kbkit.stores.snapshots.segments import LaterCards, SegmentedSnapshot
 
 _UNCODED = 40_000
 """Chunks without codes up to which a scan of all their vectors is quick."""
@@ -85,10 +85,10 @@ class NearCards:
         holders: Part with the card of each document; -1 without a card.
     """
 
-    parts: tuple[CardVectors, ...]
+    parts: tuple[LaterCards, ...]
     coded: JoinedCodes
     numbers: NDArray[np.int32]
-    uncoded: tuple[CardVectors, ...]
+    uncoded: tuple[LaterCards, ...]
     holders: NDArray[np.int32]
     rows: NDArray[np.int32]
     mean: NDArray[np.float32]

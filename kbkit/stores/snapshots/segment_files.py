@@ -25,8 +25,8 @@ from kbkit.stores import locks
 from kbkit.stores.snapshots import codes, near_chunks
 from kbkit.stores.snapshots.chunk_table import CHECKED, PART, forget_pages
 from kbkit.stores.snapshots.segments import (
-    CardVectors,
     DocumentNumbers,
+    LaterCards,
     Segment,
     SegmentedSnapshot,
     SegmentsVersion,
@@ -88,10 +88,9 @@ class SegmentFiles:
         near_chunks.forget(found)
 
     def write(self, kb_id: str, found: SegmentedSnapshot) -> SegmentedSnapshot:
-        """Keep a version, in place of the one before."""
         segments = [self.kept(kb_id, segment) for segment in found.segments]
         behind = sorted({number for cards in found.cards for number in cards.numbers.tolist()})
-        cards: tuple[CardVectors, ...] = ()
+        cards: tuple[LaterCards, ...] = ()
         name = ""
         if behind:
             ids = [found.document_ids[number] for number in behind]
@@ -184,9 +183,9 @@ class SegmentFiles:
         name: str,
         numbers: NDArray[np.int32],
         vectors: NDArray[np.float32],
-    ) -> CardVectors:
+    ) -> LaterCards:
         coded = codes.path_of(self.folder / name)
-        return CardVectors(about.cards_version, about.card_embedder, numbers, vectors, coded)
+        return LaterCards(about.cards_version, about.card_embedder, numbers, vectors, coded)
 
     def _segment(self, name: str, gone: list[int]) -> Segment:
         snapshot = self._mapped.get(name)

@@ -25,7 +25,7 @@ from kbkit.stores.snapshots.snapshot import Postings, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class CardVectors:
+class LaterCards:
     """Vectors of cards that came after their segments; `coded` is a file of codes."""
 
     version: int
@@ -150,7 +150,7 @@ class SegmentedSnapshot(ChunkTable):
     segments: tuple[Segment, ...]
     removed: int
     numbers: DocumentNumbers
-    cards: tuple[CardVectors, ...]
+    cards: tuple[LaterCards, ...]
     documents: tuple[NDArray[np.int32], ...]
     places: tuple[NDArray[np.int32] | None, ...]
     firsts: NDArray[np.int64]
@@ -168,7 +168,6 @@ class SegmentedSnapshot(ChunkTable):
         return sum(len(segment) for segment in self.segments if not segment.file)
 
     def rows_of(self, ids: Sequence[str]) -> Rows:
-        """Return rows of chunks by id, in that order; missing ones are left out."""
         found: dict[str, int] = {}
         for i, segment in enumerate(self.segments):
             snapshot, places = segment.snapshot, self.places[i]
@@ -179,7 +178,6 @@ class SegmentedSnapshot(ChunkTable):
         return np.array([found[known] for known in ids if known in found], np.int64)
 
     def holding(self, terms: Iterable[str]) -> dict[str, Postings]:
-        """Map terms to postings by row; absent terms are left out."""
         wanted = tuple(terms)
         parts: dict[str, list[Postings]] = {term: [] for term in wanted}
         for i, segment in enumerate(self.segments):
@@ -236,7 +234,6 @@ class SegmentedSnapshot(ChunkTable):
         return titles, headings
 
     def card_scores(self, score: Score) -> NDArray[np.float32]:
-        """Apply a function to the summary vectors; 0 for documents without one."""
         found = np.zeros(len(self.sizes), np.float32)
         for cards in self.card_parts():
             found[cards.numbers] = score(cards.vectors)
@@ -256,10 +253,10 @@ class SegmentedSnapshot(ChunkTable):
             found[places[cards.numbers[there]]] = cards.vectors[there]
         return found
 
-    def card_parts(self) -> list[CardVectors]:
+    def card_parts(self) -> list[LaterCards]:
         """Return the vectors of segments and of later documents, in order."""
         own = [
-            CardVectors(
+            LaterCards(
                 s.cards_version,
                 s.card_embedder,
                 documents,
@@ -301,7 +298,7 @@ def joined(
     about: SegmentsVersion,
     segments: Sequence[Segment],
     numbers: DocumentNumbers,
-    cards: Sequence[CardVectors] = (),
+    cards: Sequence[LaterCards] = (),
 ) -> SegmentedSnapshot:
     """Segments as one snapshot."""
     parts = tuple(segment for segment in segments if len(segment)) or tuple(segments[:1])

@@ -52,7 +52,7 @@ class Lists:
         return np.asarray(counted[ends] - counted[ends - lengths], np.int64)
 
 
-class Texts(Sequence[str]):
+class MappedTexts(Sequence[str]):
     """NUL-terminated texts of a file, decoded on demand."""
 
     def __init__(self, data: NDArray[np.uint8]) -> None:
@@ -183,7 +183,7 @@ class Snapshot(ChunkTable):
 
     def _number(self, term: str) -> int | None:
         known = self.terms
-        place = known.place(term) if isinstance(known, Texts) else bisect_left(known, term)
+        place = known.place(term) if isinstance(known, MappedTexts) else bisect_left(known, term)
         return place if place < len(known) and known[place] == term else None
 
     def postings(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
@@ -241,7 +241,7 @@ def load_cards(path: Path) -> tuple[str, list[str], NDArray[np.float32]] | None:
     """Load what `save_cards` wrote; ``None`` as in `load`."""
     try:
         about, arrays = read_arrays(path)
-        ids, vectors = list(Texts(arrays["document_ids"])), arrays["vectors"]
+        ids, vectors = list(MappedTexts(arrays["document_ids"])), arrays["vectors"]
         whole = about["format"] == _FORMAT and vectors.ndim == 2 and len(vectors) == len(ids)
         return (str(about["embedder"]), ids, vectors) if whole else None
     except (OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
@@ -263,7 +263,7 @@ def load(path: Path) -> Snapshot | None:
         for name in _LISTS:
             values[name] = Lists(*(arrays[f"{name}.{part}"] for part in _OF_LISTS))
         for name in _TEXTS:
-            values[name] = Texts(values[name])
+            values[name] = MappedTexts(values[name])
         for name in _SOUGHT:
             values[name] = list(values[name])
         snapshot = Snapshot(

@@ -98,7 +98,6 @@ class SqliteDatabase:
     """
 
     def __init__(self, path: Path, locks: Locks, *, to_fill: bool = False) -> None:
-        """Open the file, making or migrating it where needed."""
         self.path = path
         self._watcher: sqlite3.Connection | None = None
         self._watching = threading.Lock()
@@ -156,7 +155,6 @@ class SqliteDatabase:
             return faults(self.path)
 
     def compact(self) -> int:
-        """Rewrite the file without free pages; return the bytes saved."""
         before = self.path.stat().st_size
         with explained(self.path):
             pooled = self._engine.raw_connection()
@@ -176,7 +174,6 @@ class SqliteDatabase:
         self._engine.dispose()
 
     def changes(self) -> int:
-        """Return a number that differs after every commit by any process, in microseconds."""
         with explained(self.path), self._watching:
             if self._watcher is None:
                 self._watcher = sqlite3.connect(
@@ -204,13 +201,11 @@ class SqliteDatabase:
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
-        """A transaction that only reads."""
         with explained(self.path), self._connect() as connection:
             yield SqliteTransaction(connection)
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """A transaction that writes: all of it is kept, or nothing."""
         # threads of this process take turns here: SQLite has them sleep, and try again
         taken = self._writing.acquire(timeout=BUSY_SECONDS)
         try:

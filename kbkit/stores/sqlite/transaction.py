@@ -53,7 +53,6 @@ class Fts5Index:
             )
 
     def remove(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
-        """Remove chunks from the index; ``rows`` must equal what was added."""
         if rows:
             table = _table(kb_id)
             self._connection.exec_driver_sql(
@@ -62,7 +61,6 @@ class Fts5Index:
             )
 
     def postings(self, kb_id: str, terms: Iterable[str]) -> dict[str, Postings]:
-        """Map each term to its postings; absent terms are left out."""
         table = _table(kb_id)
         # of this connection alone, so that catalogs of any age have it
         self._connection.exec_driver_sql(
@@ -100,7 +98,6 @@ class SqliteTransaction(Transaction):
         return self.last_number(chunks.c.seq) + 1
 
     def last_number(self, column: sa.Column[Any]) -> int:
-        """The greatest number that rows of a table ever had in a numbered column; 0 for none."""
         query = "SELECT seq FROM sqlite_sequence WHERE name = ?"
         found = self._connection.exec_driver_sql(query, (column.table.name,))
         return found.scalar_one_or_none() or 0
@@ -121,7 +118,6 @@ class SqliteTransaction(Transaction):
         return chunk_rows(self._connection.exec_driver_sql, seqs)
 
     def document_rows(self, kb_id: str) -> Iterable[Sequence[Any]]:
-        """Rows of all documents, without their text, in order of URI."""
         for row in self._connection.exec_driver_sql(_DOCUMENTS, (kb_id,)):
             yield (row[0], *_document(row[1:]))
 

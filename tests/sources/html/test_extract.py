@@ -12,8 +12,6 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from kbkit.markdown.rendering import render
-from kbkit.markdown.writing import code_span, escape, fence, safe_url
 from kbkit.sources.decode import decode
 from kbkit.sources.html.dom import valid_anchor
 from kbkit.sources.html.extract import extract
@@ -22,6 +20,8 @@ from kbkit.sources.html.regions import SiteTemplate
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.html.tables import grid
 from kbkit.sources.images import kept_image
+from kbkit.text.markdown.rendering import render
+from kbkit.text.markdown.writing import code_span, escape, fence, safe_url
 from tests.manuals import MANUALS, manual
 
 URL = "https://docs.example/guide/page.html"

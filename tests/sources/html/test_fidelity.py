@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from kbkit import fidelity
-from kbkit.builder import BuildReport
 from kbkit.errors import SourceError
 from kbkit.ingest.embedding import RunCounters
 from kbkit.models import KnowledgeBaseInfo, SourceDocument
@@ -17,6 +16,7 @@ from kbkit.sources.base import SourceContext
 from kbkit.sources.disk.archives import MirrorReader
 from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.fidelity_report import FidelityReport, PageFidelity
+from kbkit.workflows.builder import BuildReport
 from tests.sources.html.generated_pages import PAGES
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

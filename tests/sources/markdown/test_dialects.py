@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from kbkit.ingest.cutting import chunk
-from kbkit.markdown.disarming import prepare
-from kbkit.markdown.plain_text import plain_text
-from kbkit.markdown.rendering import render
 from kbkit.models import DocumentType
 from kbkit.recipes import ChunkingSpec, FilesSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import SourceContext
 from kbkit.sources.formats import parse
 from kbkit.sources.markdown import commonmark
+from kbkit.text.markdown.disarming import prepare
+from kbkit.text.markdown.plain_text import plain_text
+from kbkit.text.markdown.rendering import render
 
 CASES = {
     "mkdocs admonition": (

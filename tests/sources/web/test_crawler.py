@@ -11,7 +11,7 @@ from kbkit.sources.base import NoMemory, Outcome, SourceContext, SourceEvent
 from kbkit.sources.web.crawler import Canonicals
 from kbkit.sources.web.downloads import PageRequest
 from kbkit.sources.web.robots import directives
-from kbkit.sources.web.urls import Scope
+from kbkit.sources.web.urls import CrawlScope
 from tests.sources.web.test_web import Memory, crawl, read, reasons
 
 
@@ -56,13 +56,13 @@ def test_what_is_not_followed_is_summed_up_by_reason(site, page) -> None:
     ],
 )
 def test_endless_sites_are_told_by_their_addresses(path, reason) -> None:
-    scope = Scope("https://x.org/")
+    scope = CrawlScope("https://x.org/")
     said = scope.refusal("https://x.org" + path)
     assert (reason in said) if reason else said == ""
 
 
 def test_a_calendar_ends_even_among_possible_dates() -> None:
-    scope = Scope("https://x.org/")
+    scope = CrawlScope("https://x.org/")
     urls = [
         f"https://x.org/cal/{y}/{m}/{d}"
         for y in range(2000, 2020)
@@ -73,7 +73,7 @@ def test_a_calendar_ends_even_among_possible_dates() -> None:
 
 
 def test_queries_are_an_option() -> None:
-    scope = Scope("https://x.org/", queries=3)
+    scope = CrawlScope("https://x.org/", queries=3)
     said = [scope.refusal(f"https://x.org/p?x={number}") for number in range(5)]
     assert said[:3] == ["", "", ""]
     assert "more than 3 queries" in said[3]

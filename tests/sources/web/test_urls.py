@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbkit.sources.web.urls import Scope, canonical, index_alias
+from kbkit.sources.web.urls import CrawlScope, canonical, index_alias
 
 BASE = "https://docs.example/a/b.html"
 
@@ -49,7 +49,7 @@ def test_one_form_for_each_address(href: str, url: str) -> None:
     ],
 )
 def test_the_scope_follows_where_the_start_leads(target: str, prefix: str) -> None:
-    scope = Scope("https://a.org/docs/")
+    scope = CrawlScope("https://a.org/docs/")
     scope.follow_start(target)
     assert scope.prefix == prefix
 
@@ -69,8 +69,8 @@ def test_routes_of_scripts_are_kept_where_they_are_asked_for() -> None:
     assert routed("#!/a b") == "https://x.org/docs/#!/a%20b"
     assert routed("#/") == routed("#!/") == routed("#part") == routed("#") == "https://x.org/docs/"
     assert canonical("#/guide", "https://x.org/docs/") == "https://x.org/docs/"
-    assert Scope("https://x.org/docs/").link("#/guide", "https://x.org/docs/") == (
+    assert CrawlScope("https://x.org/docs/").link("#/guide", "https://x.org/docs/") == (
         "https://x.org/docs/"
     )
-    scope = Scope("https://x.org/docs/", routes=True)
+    scope = CrawlScope("https://x.org/docs/", routes=True)
     assert scope.link("#/guide", "https://x.org/docs/#/tea") == "https://x.org/docs/#/guide"

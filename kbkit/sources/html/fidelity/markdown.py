@@ -117,7 +117,7 @@ _FURNITURE_TABLES = frozenset({"presentation", "none"})
 
 
 @dataclass(slots=True)
-class Heading:
+class MarkdownHeading:
     """A heading.
 
     Attributes:
@@ -152,7 +152,7 @@ class PageContent:
 
     words: Counter[str] = field(default_factory=Counter)
     spare: Counter[str] = field(default_factory=Counter)
-    headings: list[Heading] = field(default_factory=list)
+    headings: list[MarkdownHeading] = field(default_factory=list)
     codes: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     rows: list[tuple[str, ...]] = field(default_factory=list)
@@ -218,13 +218,13 @@ class _Reading:
         found.names = tuple(dict.fromkeys((squashed(self._found.title), first)))
         return found
 
-    def _headings(self) -> Iterator[Heading]:
+    def _headings(self) -> Iterator[MarkdownHeading]:
         for element in self._found.root.iter(*HEADINGS):
             text = squashed(_own_text(element))
             if text and self._judged.is_content(element):
                 own, around = self._anchors(element)
                 places = frozenset(map(unquote, own | around))
-                yield Heading(HEADINGS[element.tag], text, places, bool(own))
+                yield MarkdownHeading(HEADINGS[element.tag], text, places, bool(own))
 
     def _anchors(self, heading: Element) -> tuple[frozenset[str], frozenset[str]]:
         own = {heading.get("id")} | {one.get("id") or one.get("name") for one in heading.iter()}

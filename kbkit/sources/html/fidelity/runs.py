@@ -67,7 +67,7 @@ def squashed(text: str) -> str:
 
 
 @dataclass(slots=True)
-class Run:
+class TextRun:
     """Text that stands in one block.
 
     Attributes:
@@ -95,7 +95,7 @@ class Runs:
     """
 
     root: Element
-    runs: list[Run] = field(default_factory=list)
+    runs: list[TextRun] = field(default_factory=list)
     spans: dict[Element, tuple[int, int]] = field(default_factory=dict)
     aside: list[str] = field(default_factory=list)
     formulas: list[str] = field(default_factory=list)
@@ -207,7 +207,7 @@ class _Reader:
         if found:
             linked = len(words(" ".join(self._linked)))
             key = crc32(" ".join(found).encode("utf-8", "replace")) or 1
-            run = Run(holder, text, min(linked, len(found)), len(found), key, code)
+            run = TextRun(holder, text, min(linked, len(found)), len(found), key, code)
             self._found.runs.append(run)
         self._pieces.clear()
         self._linked.clear()

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from kbkit.sources.html.fidelity.runs import HEADINGS, Run, Runs, classes, squashed, words
+from kbkit.sources.html.fidelity.runs import HEADINGS, Runs, TextRun, classes, squashed, words
 
 Element = Any  # lxml ships no types
 
@@ -295,7 +295,7 @@ def _ends_named(element: Element) -> bool:
     return not _NAVIGATION_NAMES.isdisjoint(ends)
 
 
-def _level(run: Run) -> int:
+def _level(run: TextRun) -> int:
     element = run.holder
     for _ in range(3):
         if element is None or element.tag in HEADINGS:

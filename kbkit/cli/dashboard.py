@@ -1,0 +1,240 @@
+"""Serve the dashboard of a workspace with Voilà, for people without notebooks.
+
+Each visitor gets a kernel, which works in the workspace with the rights of the person who serves
+it. So a token is always required, on loopback too: other people's programs and web pages in a
+browser can reach it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from importlib import resources
+from importlib.util import find_spec
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from kbkit.errors import ConfigError
+from kbkit.extras import missing
+from kbkit.runtime.config import Settings
+from kbkit.runtime.processes import ending_signals
+from kbkit.workspace import Workspace
+
+LOOPBACK = "127.0.0.1"
+_SHORTEST_TOKEN = 16
+_IDLE_SECONDS = 600
+"""Age at which a kernel ends whose page was closed without saying so."""
+
+_WARM_KERNELS = 2
+"""Kernels with a ready dashboard."""
+_START_SECONDS = 10
+"""Seconds for a kernel's start."""
+_FILL_INTERVAL = 30_000
+"""Milliseconds between checks of the pool."""
+_LARGEST_MESSAGE = 150_000_000
+"""Bytes; an upload of 100 MB is one message, in which its bytes may take more room."""
+
+# Those that widgets need; others of JupyterLab would be loaded too, and fail.
+_EXTENSIONS = [
+    "@voila-dashboards/widgets-manager8",
+    "@jupyter-widgets/jupyterlab-manager",
+    "anywidget",
+]
+
+_COOKIES = {"samesite": "Strict"}
+"""Attributes of cookies: never sent by other sites."""
+
+# What a page may load: nothing of third parties. Views are modules made of text (blob:), and the
+# kernel's websocket is of the same origin (which 'self' covers; in Safari from 15.4 on).
+_POLICY = (
+    "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
+    "style-src 'self' 'unsafe-inline'; connect-src 'self' data: blob:; "
+    "frame-ancestors 'none'; base-uri 'self'; form-action 'self'; object-src 'none'"
+)
+
+
+def serve_panel(
+    workspace: str | Path | None = None,
+    *,
+    host: str = LOOPBACK,
+    port: int = 8866,
+    token: str = "",
+    theme: str = "light",
+    open_browser: bool = False,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Serve the dashboard until interrupted."""
+    token = token or Settings.load().panel_token
+    check_options(host, token, theme)
+    port = _free_port(host, port)
+    with Workspace(workspace) as opened:
+        path = opened.path
+    token = token or secrets.token_urlsafe(24)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={quote(token)}"
+    with tempfile.TemporaryDirectory(prefix="kbkit-panel-") as folder, _page_template(Path(folder)):
+        notebook = _write_notebook(Path(folder), path)
+        say(f"serving {path} at {address} (Ctrl+C ends it)")
+        if open_browser:
+            import webbrowser
+
+            webbrowser.open(address)
+        _run_voila(notebook, host, port, token, theme)
+
+
+def check_options(host: str, token: str, theme: str) -> None:
+    if find_spec("voila") is None:
+        raise missing("lab", "voila", "Serving the dashboard")
+    if theme not in ("light", "dark"):
+        raise ConfigError(f"theme={theme!r}: choose light or dark")
+    try:
+        alone = ip_address(host).is_loopback
+    except ValueError:
+        alone = host == "localhost"
+    if not alone and not token:
+        raise ConfigError(
+            f"host={host!r}: others can reach it, and may read and change the workspace; require a "
+            "token (--token), and serve behind https"
+        )
+    if token and len(token) < _SHORTEST_TOKEN:
+        raise ConfigError(f"token: shorter than {_SHORTEST_TOKEN} characters; give a longer one")
+
+
+def _free_port(host: str, port: int) -> int:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind((host, port))
+            return int(tried.getsockname()[1])
+    except (OSError, OverflowError) as error:
+        raise ConfigError(
+            f"{host}:{port}: cannot be used ({error}); choose another port, or 0 for any"
+        ) from error
+
+
+@contextmanager
+def _page_template(folder: Path) -> Iterator[None]:
+    place = folder / "voila" / "templates" / "kbkit"
+    place.mkdir(parents=True)
+    for name in ("index.html.j2", "spinner.macro.html.j2"):
+        text = resources.files("kbkit").joinpath("panels", "static", name).read_text("utf-8")
+        (place / name).write_text(text, encoding="utf-8")
+    (place / "conf.json").write_text('{"base_template": "lab"}', encoding="utf-8")
+    before = os.environ.get("JUPYTER_PATH")
+    os.environ["JUPYTER_PATH"] = os.pathsep.join([str(folder), *([before] if before else [])])
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["JUPYTER_PATH"]
+        else:
+            os.environ["JUPYTER_PATH"] = before
+
+
+def _write_notebook(folder: Path, workspace: Path) -> Path:
+    code = (
+        # where kbkit was started, so that it reads the same settings
+        f"import os\n\nos.chdir({str(Path.cwd())!r})\n"
+        "import kbkit\nfrom kbkit.panels import Dashboard\n\n"
+        f"Dashboard(kbkit.open({str(workspace)!r}), base={str(Path.cwd())!r})"
+    )
+    cell = {"cell_type": "code", "id": "dashboard", "source": code, "metadata": {}}
+    notebook = {
+        "cells": [{**cell, "outputs": [], "execution_count": None}],
+        "metadata": {
+            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+            "title": f"{workspace.name} - kbkit",
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    path = folder / "kbkit.ipynb"
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    return path
+
+
+def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> None:
+    from jupyter_core.utils import run_sync
+    from tornado.ioloop import IOLoop, PeriodicCallback
+    from traitlets.config import Config
+    from voila.app import Voila
+    from voila.tornado.handler import TornadoVoilaHandler
+
+    settings: dict[str, dict[str, Any]] = {
+        "Voila": {
+            "ip": host,
+            "port": port,
+            "port_retries": 0,
+            "open_browser": False,
+            "token": token,
+            "log_level": "ERROR",
+            "config_file_paths": [],
+            "tornado_settings": {
+                "headers": {"Content-Security-Policy": _POLICY},
+                "xsrf_cookie_kwargs": _COOKIES,
+                "ws_ping_timeout": 30_000,  # ms; the default is longer than it may be
+                "websocket_max_message_size": _LARGEST_MESSAGE,
+            },
+        },
+        "VoilaConfiguration": {
+            "template": "kbkit",
+            "theme": theme,
+            "allow_template_override": "NO",
+            "allow_theme_override": "NO",
+            "extension_allowlist": _EXTENSIONS,
+            "preheat_kernel": True,
+            "default_pool_size": _WARM_KERNELS,
+            "file_allowlist": [],
+        },
+        "IdentityProvider": {"cookie_options": _COOKIES},
+        "MappingKernelManager": {"cull_idle_timeout": _IDLE_SECONDS, "cull_interval": 60},
+    }
+    if os.name == "posix":
+        # files that only their owner may open, instead of ports of the machine
+        settings["ConnectionFileMixin"] = {"transport": "ipc"}
+
+    class DashboardPage(TornadoVoilaHandler):  # type: ignore[misc]  # Voilà has no types
+        async def prepare(self) -> None:
+            await super().prepare()
+            _ = self.xsrf_token  # reading it sets the cookie
+
+    class Server(Voila):  # type: ignore[misc]
+        def init_handlers(self) -> list[Any]:
+            return [
+                (path, DashboardPage if handler is TornadoVoilaHandler else handler, *options)
+                for path, handler, *options in super().init_handlers()
+            ]
+
+        def listen(self) -> None:
+            loop = IOLoop.current()
+            with suppress(ValueError):  # where it is not the main thread
+                for number in ending_signals():
+                    # between two steps, and not in the middle of one
+                    signal.signal(number, lambda *_: loop.add_callback_from_signal(loop.stop))
+            kernels = self.kernel_manager
+            fill = partial(kernels.fill_if_needed, delay=0, notebook_name=kernels.notebook_path)
+            PeriodicCallback(fill, _FILL_INTERVAL).start()
+            super().listen()
+
+        def stop(self) -> None:
+            pools = self.kernel_manager._pools.values()
+            if starting := [task for pool in pools for task in pool]:
+                loop = self.ioloop.asyncio_loop
+                loop.run_until_complete(asyncio.wait(starting, timeout=_START_SECONDS))
+            run_sync(self.kernel_manager.shutdown_all)(now=True)
+            shutil.rmtree(self.connection_dir)
+
+    app = Server(config=Config(settings))
+    app.initialize([str(notebook)])
+    app.start()

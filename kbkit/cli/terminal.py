@@ -1,0 +1,306 @@
+"""Terminal output: results on standard output, all else on standard error."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import typer
+
+from kbkit.models.values import escaped_controls, plain, plain_lines, pluralize, without_controls
+from kbkit.runtime.logs import is_json
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from kbkit.feedback.evaluation_report import Evaluation
+    from kbkit.feedback.tune_report import TuneReport
+    from kbkit.models import Hit, Hits, Improvement, IngestReport, Progress
+    from kbkit.runtime.progress import OnProgress
+
+
+_PIPED_WIDTH = 10_000
+"""Columns where a program reads: nothing is wrapped or cut."""
+
+
+class _Verbosity:
+    level = 0
+
+
+def set_verbosity(level: int) -> None:
+    """Set the verbosity: -1 errors only, 0 results, 1 every step."""
+    _Verbosity.level = level
+
+
+@contextmanager
+def progress() -> Iterator[OnProgress | None]:
+    """Show progress on the terminal; does nothing without one.
+
+    Who asked for every step gets a line for each, wherever it goes.
+    """
+    if _Verbosity.level > 0:
+        yield _tell_step
+        return
+    if _Verbosity.level < 0 or not sys.stderr.isatty() or is_json():
+        yield None
+        return
+    from rich.markup import escape
+
+    with console(stderr=True).status("starting") as status:
+
+        def tell(progress: Progress) -> None:
+            total = f" of {progress.total:,}" if progress.total else ""
+            message = escape(plain(progress.message)[-70:])
+            status.update(f"{progress.stage} {progress.done:,}{total} [dim]{message}")
+
+        yield tell
+
+
+def _tell_step(progress: Progress) -> None:
+    total = f" of {progress.total:,}" if progress.total else ""
+    say(f"{progress.stage} {progress.done:,}{total} {plain(progress.message)}".rstrip())
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console that only colours explicit styles.
+
+    With ``NO_COLOR`` that is nothing; where a program reads, nothing is wrapped.
+    """
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(
+        stderr=stderr,
+        highlight=False,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        width=None if stream.isatty() else _PIPED_WIDTH,
+    )
+
+
+def print_table(renderable: RenderableType) -> None:
+    terminal = console()
+    with terminal.capture() as captured:
+        terminal.print(renderable)
+    lines = without_controls(captured.get(), colours=True).split("\n")
+    if not terminal.is_terminal:
+        lines = [line.rstrip() for line in lines]
+    typer.echo("\n".join(lines), nl=False, color=terminal.is_terminal or None)
+
+
+def say(text: str) -> None:
+    """Print a message to standard error; standard output is for results."""
+    if _Verbosity.level >= 0:
+        complain(text, logging.INFO)
+
+
+def complain(text: str, level: int = logging.ERROR) -> None:
+    if is_json():
+        logging.getLogger(__name__).log(level, "%s", text.removeprefix("kbkit: "))
+    else:
+        typer.echo(without_controls(text, colours=True), err=True)
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    return escaped_controls(json.dumps(value, ensure_ascii=not unicode, indent=indent))
+
+
+def print_json(value: Any) -> None:
+    typer.echo(to_json(value, indent=2))
+
+
+def print_pairs(pairs: list[tuple[str, str]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for label, value in pairs:
+        table.add_row(Text(label, style="bold"), Text(value, overflow="fold"))
+    print_table(table)
+
+
+def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
+    if as_json:
+        print_json(report.to_dict())
+        return
+    say(
+        f"{report.new:,} new, {report.changed:,} changed, {report.same:,} same, "
+        f"{report.gone:,} gone; {pluralize(report.chunks_embedded, 'chunk')} embedded"
+    )
+    if report.improvement:
+        say_improvement(report.improvement, name)
+    for label, text in report.lines():
+        if label == "failed":
+            complain(f"failed: {to_options(text)}")
+        elif label in ("skipped", "note", "warning"):
+            say(f"{label}: {to_options(text)}")
+
+
+def say_improvement(left: Improvement, name: str) -> None:
+    if left.running:
+        best = "; search is best when they are done" if left.cards or left.chunks else ""
+        say(f"in the background: {left}{best} (`kbkit improve {name}` waits for it)")
+    else:
+        say(f"left to do: {left}; `kbkit improve {name}` does it")
+
+
+def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
+    from rich.table import Table
+
+    if verbose:
+        _print_queries(evaluation)
+    labels = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10", "hit@1": "Hit@1"}
+    table = Table("", evaluation.label, "95 %", box=None, padding=(0, 2, 0, 0))
+    others = evaluation.against
+    other_means = {} if others is None else others.means()
+    if others is not None:
+        for head in (others.label, "difference", "95 %", "p"):
+            table.add_column(head)
+    means, differences = evaluation.means(), evaluation.differences()
+    for name, (low, high) in evaluation.intervals().items():
+        row = [labels.get(name, name.capitalize()), f"{means[name]:.3f}", f"{low:.3f}-{high:.3f}"]
+        if name in differences:
+            found = differences[name]
+            ends = f"{found.low:+.3f} to {found.high:+.3f}"
+            row += [f"{other_means[name]:.3f}", f"{found.mean:+.3f}", ends, f"{found.p_value:.4f}"]
+        table.add_row(*row)
+    print_table(table)
+    say(f"{pluralize(len(evaluation.results), 'question')}, by {evaluation.unit}")
+    if evaluation.left_out:
+        say(f"left out: {len(evaluation.left_out):,} questions that nothing judged answers")
+    for note in evaluation.notes:
+        say(note)
+
+
+def print_tuning(report: TuneReport) -> None:
+    from rich.table import Table
+
+    values = report.to_dict()
+    table = Table("", "present", "proposed", box=None, padding=(0, 2, 0, 0))
+    for name in report.weights:
+        row = (getattr(settings, name) for settings in (report.present, report.proposed))
+        table.add_row(name, *(f"{weight:.2f}" for weight in row))
+    ndcg = (f"{values[key]:.3f}" for key in ("present_ndcg@10", "tuned_ndcg@10"))
+    table.add_row("nDCG@10", *ndcg)
+    print_table(table)
+    say(f"{report.queries:,} questions, {report.tried:,} settings tried")
+    say(report.reason)
+    for note in report.notes:
+        say(note)
+
+
+def _print_queries(evaluation: Evaluation) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    others = evaluation.against
+    table = Table("nDCG@10", box=None, padding=(0, 2, 0, 0))
+    if others is not None:
+        table.add_column(others.label)
+    table.add_column("recall")
+    table.add_column("first right")
+    table.add_column("question", overflow="fold")
+    for i, result in enumerate(evaluation.results):
+        first = f"{1 / result.reciprocal_rank:.0f}" if result.reciprocal_rank else "none"
+        other = [] if others is None else [f"{others.results[i].ndcg:.3f}"]
+        table.add_row(
+            f"{result.ndcg:.3f}", *other, f"{result.recall:.3f}", first, Text(result.query)
+        )
+    print_table(table)
+
+
+def say_notes(notes: Iterable[str]) -> None:
+    for note in notes:
+        say(f"note: {note}")
+
+
+def print_hits(hits: Hits) -> None:
+    """Print each document with the passages that were found in it, best first."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    terminal = console()
+    documents: dict[tuple[str, str], list[Hit]] = {}
+    for hit in hits:
+        documents.setdefault((hit.kb, hit.uri), []).append(hit)
+    for rank, passages in enumerate(documents.values(), 1):
+        first = passages[0]
+        head = Text().append(f"{rank:>2}. ", style="dim")
+        head.append(plain(first.title or first.uri), style="bold")
+        head.append(f"  {first.kb}", style="dim")
+        terminal.print(head)
+        address = Text("    ").append(plain(first.anchor_url), _linked("cyan", first.url))
+        terminal.print(address, soft_wrap=True)
+        description = plain(first.description)
+        if description and not any(_repeats(description, hit.snippet) for hit in passages):
+            line = Text("    " + description, style="dim")
+            terminal.print(line, no_wrap=True, overflow="ellipsis")
+        for hit in passages:
+            place = plain(" › ".join(hit.headings))
+            line = Text("    ").append(place, _linked("", hit.url))
+            terminal.print(line.append(f"{'  ' if place else ''}{hit.score:.3f}", style="dim"))
+            for shown in plain_lines(hit.snippet):
+                terminal.print(Padding(Text(shown), (0, 0, 0, 6), expand=False))
+    say_notes(hits.notes)
+    found = f"{pluralize(len(hits), 'passage')} of {pluralize(len(documents))}"
+    say(f"{found} in {hits.seconds * 1000:.0f} ms")
+
+
+def _linked(style: str, address: str) -> str:
+    quoted = quote(address, safe=":/?#[]@!$&'()*+,;=%-._~")
+    return (
+        f"{style} link {quoted}".strip() if address.startswith(("http://", "https://")) else style
+    )
+
+
+def _repeats(description: str, snippet: str) -> bool:
+    begin = " ".join(snippet.split())[:60].rstrip(" …")
+    return bool(begin) and description.startswith(begin[: len(description)])
+
+
+def print_figures(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table; names in the first column get their own line if the terminal is narrow."""
+    lines = [tuple(map(plain, row)) for row in (header, *rows)]
+    with_figures = [
+        row for row in lines if any(row[2:])
+    ]  # others say in words why they have no figures
+    widths = [len(max(column, key=len)) for column in zip(*with_figures, strict=True)]
+    widths[0] = max(len(row[0]) for row in lines)
+    words = [any(map(_WORD.match, column)) for column in zip(*with_figures[1:], strict=True)]
+    sides = ["<" if worded else ">" for worded in words[1:]] or [">"] * (len(header) - 1)
+    figures = [
+        "".join(
+            f"  {cell:{side}{width}}"
+            for cell, width, side in zip(row[1:], widths[1:], sides, strict=True)
+        )
+        if row in with_figures
+        else f"  {row[1]}"
+        for row in lines
+    ]
+    if widths[0] + len(figures[0]) <= console().width:
+        figures = [f"{row[0]:{widths[0]}}{rest}" for row, rest in zip(lines, figures, strict=True)]
+    else:
+        figures[1:] = [
+            f"{row[0]}\n{rest}" for row, rest in zip(lines[1:], figures[1:], strict=True)
+        ]
+    typer.echo("\n".join(line.rstrip() for line in figures))
+
+
+_IN_ADDRESSES = ":/?#[]@!$&'()*+,;=%-._~"
+_WORD = re.compile(r"[^\W\d]")
+_ARGUMENT = re.compile(r"\b(allow_private)\b|^([a-z_]+)=|\b(trust)=True")
+
+
+def to_options(message: str) -> str:
+    def spell(match: re.Match[str]) -> str:
+        name, ending = (match[2], " ") if match[2] else (match[1] or match[3], "")
+        return f"--{name.replace('_', '-')}{ending}"
+
+    return _ARGUMENT.sub(spell, message)

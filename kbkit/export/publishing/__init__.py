@@ -1,0 +1,9 @@
+"""Publish a knowledge base as a site, and search the published index in Python.
+
+::
+
+    publisher        pages, search index and site of one knowledge base
+    facts            facts beside the documents
+    index_content    content of the search index
+    published_index  searches that index as browsers do
+"""

@@ -1,0 +1,321 @@
+"""The part of the graph that is published with a knowledge base.
+
+Published are its own names and documents of an entity, and a description that a person or one of
+these documents gives. Authors, notes of relations and people's questions are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kbkit.export.facts import GraphEdge, GraphFacts, GraphGap, GraphNode, GraphPlace, UndrawnNode
+from kbkit.export.index.packing import Integers
+from kbkit.graph.building import first_sentence
+from kbkit.graph.graph import MAX_DRAWN, Graph
+from kbkit.models import (
+    Entity,
+    Gap,
+    GapKind,
+    GraphLayout,
+    LayoutNode,
+    SubjectKind,
+    Target,
+    TargetKind,
+)
+from kbkit.models.values import plain
+from kbkit.stores.catalog import entities, graph, reading
+from kbkit.stores.catalog import names as target_rows
+from kbkit.stores.catalog import relations as edge_rows
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.relations import Edge
+from kbkit.stores.catalog.subjects import entity_id
+from kbkit.stores.snapshots.snapshot import Snapshot
+from kbkit.stores.stores import Stores
+
+MAIN = 5
+"""Maximum main subjects of a page."""
+_OFTEN = 2
+"""Minimum passages and pages that mention a main subject."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntityMentions:
+    """Mentions of entities by id, in this knowledge base only; merged ones count as one.
+
+    Attributes:
+        names: Most frequent names.
+        documents: Documents that mention it, by number in the snapshot, with the number of
+            passages; the most first.
+    """
+
+    names: Mapping[str, str]
+    aliases: Mapping[str, tuple[str, ...]]
+    documents: Mapping[str, tuple[Integers, Integers]]
+
+    def main_subjects(self, without: Collection[int] = ()) -> dict[int, tuple[str, ...]]:
+        """Map documents to main subjects: entities that they mention more than others do.
+
+        Ranked by ``n / sqrt(N)`` for ``n`` passages of the document and ``N`` of all.
+        """
+        scores: dict[int, list[tuple[float, str]]] = {}
+        for known, (owners, counts) in self.documents.items():
+            if len(owners) < _OFTEN:
+                continue
+            everywhere = float(counts.sum()) ** 0.5
+            for owner, count in zip(owners.tolist(), counts.tolist(), strict=True):
+                if count >= _OFTEN and owner not in without:
+                    # rounded, so that a page stays as it is where little has changed elsewhere
+                    score = round(count / everywhere, 1)
+                    scores.setdefault(owner, []).append((-score, self.names[known]))
+        return {
+            owner: tuple(name for _, name in sorted(found)[:MAIN])
+            for owner, found in scores.items()
+        }
+
+
+def entity_mentions(transaction: Transaction, kb_id: str, snapshot: Snapshot) -> EntityMentions:
+    mentioned = reading.mentions(transaction, kb_id)
+    subjects = reading.names(transaction) if mentioned else {}
+    groups: dict[str, list[str]] = {}
+    for known in mentioned:
+        subject = subjects.get(known)
+        if subject and subject.kind is SubjectKind.ENTITY and plain(subject.name):
+            groups.setdefault(subject.root, []).append(known)
+    names, aliases, documents = {}, {}, {}
+    for root, held in groups.items():
+        called, *others = sorted(
+            held, key=lambda known: (-len(mentioned[known]), known != root, known)
+        )
+        if root in held and 2 * len(mentioned[root]) >= len(mentioned[called]):
+            called, others = root, [known for known in held if known != root]
+        names[root] = plain(subjects[called].name)
+        aliases[root] = tuple(sorted({plain(subjects[known].name) for known in others}))
+        seqs = np.array(sorted({seq for known in held for seq in mentioned[known]}), np.int64)
+        rows = np.minimum(np.searchsorted(snapshot.seqs, seqs), max(len(snapshot.seqs) - 1, 0))
+        there = rows[snapshot.seqs[rows] == seqs] if len(snapshot.seqs) else rows[:0]
+        owners, counts = np.unique(snapshot.owners[there], return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        documents[root] = owners[order].astype(np.int64), counts[order].astype(np.int64)
+    return EntityMentions(names, aliases, documents)
+
+
+GAPS = 20
+"""Maximum gaps of each kind."""
+PLACES = 4
+"""Maximum documents of an entity."""
+ALIASES = 8
+"""Maximum aliases of an entity."""
+EDGES = 10_000
+"""Maximum relations in the picture, the strongest."""
+FURTHER = 100_000
+"""Maximum relations outside the picture."""
+_MAX_LENGTH = 200
+"""Characters of a property's value."""
+
+_Triple = tuple[Target, str, Target]
+_Defined = Mapping[str, Sequence[tuple[str, str]]]
+"""Defining documents and anchors of entities, by id."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphView:
+    """A graph for drawing, with its gaps; `state` identifies the version."""
+
+    layout: GraphLayout
+    gaps: Sequence[Gap]
+    state: str = ""
+
+
+def look_at_graph(stores: Stores, name: str, state: str = "") -> GraphView | None:
+    """Return a knowledge base's graph for drawing, after updating it."""
+    whole = Graph(stores, "")
+    layout = whole.layout(kbs=[name], limit=MAX_DRAWN)
+    if not layout.edges:
+        return None
+    # questions that people asked are theirs
+    gaps = [gap for gap in whole.gaps(kbs=[name], limit=GAPS) if gap.kind != GapKind.UNANSWERED]
+    return GraphView(layout, gaps, state)
+
+
+def graph_facts(
+    transaction: Transaction,
+    kb_id: str,
+    snapshot: Snapshot,
+    view: GraphView,
+    mentions: EntityMentions,
+) -> GraphFacts:
+    """Return the data of the graph's page."""
+    drawn = [node for node in view.layout.nodes if node.target.id in mentions.names]
+    numbers = {node.target: number for number, node in enumerate(drawn)}
+    known = {
+        each.id: each
+        for each in entities.of(transaction, [node.target.id for node in drawn], counted=False)
+    }
+    lacking = [gap.target.id for gap in view.gaps if gap.target.kind is TargetKind.ENTITY]
+    defined = _defined(transaction, kb_id, {*mentions.names, *lacking})
+    descriptions = _descriptions(
+        transaction, kb_id, {each: defined[each] for each in known if each in defined}
+    )
+    places = _Places(transaction, snapshot, mentions, defined)
+    nodes = [
+        _node(node, known.get(node.target.id), mentions, places, descriptions) for node in drawn
+    ]
+    pictured = {
+        (view.layout.nodes[edge.source].target, edge.name, view.layout.nodes[edge.target].target)
+        for edge in view.layout.edges
+    }
+    found = [
+        edge
+        for edge in edge_rows.edges(transaction, kb_ids=[kb_id])
+        if edge.source.id in mentions.names and edge.target.id in mentions.names
+    ]
+    found.sort(key=lambda e: ((e.source, e.name, e.target) not in pictured, -e.weight, e.id))
+    shown = [edge for edge in found if edge.source in numbers and edge.target in numbers]
+    others = [edge for edge in found if not (edge.source in numbers and edge.target in numbers)]
+    undrawn = _undrawn(transaction, others[:FURTHER], numbers, mentions)
+    numbers |= {target: len(numbers) + place for place, target in enumerate(undrawn)}
+    return GraphFacts(
+        tuple(nodes),
+        tuple(_edge(edge, numbers, pictured) for edge in shown[:EDGES]),
+        tuple(_gaps(view.gaps, mentions, places)),
+        max(view.layout.total, len(nodes)),
+        tuple(
+            UndrawnNode(
+                mentions.names[target.id],
+                type_,
+                int(mentions.documents[target.id][1].sum()),
+                len(mentions.documents[target.id][1]),
+                places.of_entity(target.id),
+            )
+            for target, type_ in undrawn.items()
+        ),
+        tuple(_edge(edge, numbers, ()) for edge in others[:FURTHER]),
+        view.state,
+    )
+
+
+def _undrawn(
+    transaction: Transaction,
+    edges: Sequence[Edge],
+    drawn: Collection[Target],
+    mentions: EntityMentions,
+) -> dict[Target, str]:
+    ends = {end for edge in edges for end in (edge.source, edge.target)} - set(drawn)
+    labels = target_rows.labels(transaction, list(ends))
+    order = sorted(labels, key=lambda each: (mentions.names[each.id], each.id))
+    return {target: plain(labels[target][1]) for target in order}
+
+
+def _edge(edge: Edge, numbers: Mapping[Target, int], pictured: Collection[_Triple]) -> GraphEdge:
+    return GraphEdge(
+        numbers[edge.source],
+        numbers[edge.target],
+        plain(edge.name),
+        round(edge.weight, 2),
+        drawn=(edge.source, edge.name, edge.target) in pictured,
+    )
+
+
+def _node(
+    node: LayoutNode,
+    entity: Entity | None,
+    mentions: EntityMentions,
+    places: _Places,
+    descriptions: Mapping[str, str],
+) -> GraphNode:
+    known = node.target.id
+    counts = mentions.documents[known][1]
+    by_hand = entity is not None and entity.by_hand
+    description = entity.description if entity and by_hand else descriptions.get(known, "")
+    properties = entity.properties if entity else {}
+    return GraphNode(
+        name=mentions.names[known],
+        type=plain(node.type),
+        x=round(node.x, 1),
+        y=round(node.y, 1),
+        radius=node.radius,
+        description=plain(description),
+        aliases=mentions.aliases[known][:ALIASES],
+        properties=tuple(
+            (plain(label), plain(str(value))[:_MAX_LENGTH]) for label, value in properties.items()
+        ),
+        chunks=int(counts.sum()),
+        documents=len(counts),
+        places=places.of_entity(known),
+    )
+
+
+def _defined(transaction: Transaction, kb_id: str, wanted: set[str]) -> _Defined:
+    aliases = entities.aliases_of(transaction)
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name in graph.given_names(transaction, kb_id):
+        if name.defines:
+            known = entity_id(name.name)
+            known = aliases.get(known, known)
+            if known in wanted:
+                found.setdefault(known, []).append((name.document_id, name.anchor))
+    return found
+
+
+def _descriptions(transaction: Transaction, kb_id: str, defined: _Defined) -> dict[str, str]:
+    """Return the beginning of each entity's first defining section."""
+    anchored = {
+        place: known
+        for known, held in reversed(list(defined.items()))
+        for place in reversed(held)
+        if place[1]
+    }
+    seqs: dict[str, int] = {}
+    for chunk in graph.places(transaction, kb_id):
+        known = anchored.get((chunk.document_id, chunk.anchor))
+        if known is not None:
+            seqs.setdefault(known, chunk.seq)
+    texts = graph.texts(transaction, sorted(seqs.values()))
+    return {known: first_sentence(texts[seq]) for known, seq in seqs.items() if seq in texts}
+
+
+class _Places:
+    def __init__(
+        self,
+        transaction: Transaction,
+        snapshot: Snapshot,
+        mentions: EntityMentions,
+        defined: _Defined,
+    ) -> None:
+        self._snapshot, self._mentions, self._defined = snapshot, mentions, defined
+        self._uris = reading.uris_of(transaction, snapshot.document_ids)
+
+    def of_entity(self, known: str) -> tuple[GraphPlace, ...]:
+        found: dict[str, str] = {}
+        for document, anchor in self._defined.get(known, ()):
+            found.setdefault(document, anchor)
+        owners = self._mentions.documents[known][0][: PLACES + len(found)].tolist()
+        for owner in owners:
+            found.setdefault(self._snapshot.document_ids[owner], "")
+        chosen = [each for each in found.items() if each[0] in self._uris][:PLACES]
+        return tuple(
+            GraphPlace(self._uris[document], anchor, document in self._of_definitions(known))
+            for document, anchor in chosen
+        )
+
+    def _of_definitions(self, known: str) -> set[str]:
+        return {document for document, _ in self._defined.get(known, ())}
+
+    def of_document(self, known: str) -> tuple[GraphPlace, ...]:
+        return (GraphPlace(self._uris[known]),) if known in self._uris else ()
+
+
+def _gaps(gaps: Sequence[Gap], mentions: EntityMentions, places: _Places) -> Iterator[GraphGap]:
+    for gap in gaps:
+        known = gap.target.id
+        if gap.target.kind is TargetKind.DOCUMENT:
+            where = places.of_document(known)
+            if where:
+                yield GraphGap(plain(gap.name), gap.kind.value, gap.reason, where)
+        elif known in mentions.names:
+            yield GraphGap(
+                mentions.names[known], gap.kind.value, gap.reason, places.of_entity(known)
+            )

@@ -1,0 +1,308 @@
+"""Collect the input of a published search index."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.embedding.fitted import FittedEncoder
+from kbkit.embedding.onnx import minilm_fingerprint
+from kbkit.embedding.static import word_encoder
+from kbkit.errors import EmbedderError
+from kbkit.export.index import (
+    IndexContent,
+    IndexedAnnotations,
+    IndexedCards,
+    IndexedChunk,
+    IndexedDocument,
+    IndexedSubject,
+)
+from kbkit.export.index.packing import Integers
+from kbkit.export.manifest import Manifest
+from kbkit.models import Chunk, Document, DocumentState, Frame, RatingTotal, SubjectKind
+from kbkit.models.values import plain
+from kbkit.models.values import plain as one_line
+from kbkit.recipes import NameSpec
+from kbkit.retrieval.fusion import rating_prior
+from kbkit.stores.catalog import corpus, knowledge_bases, query_encoders, ratings, reading
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow, spec_of
+from kbkit.stores.catalog.query_encoders import EncoderRow, EncoderTarget
+from kbkit.stores.catalog.reading import heading_text
+from kbkit.stores.catalog.subjects import entity_id
+from kbkit.stores.snapshots.snapshot import Lists, Snapshot
+from kbkit.stores.stores import Stores
+from kbkit.text.analysis import analyzer
+from kbkit.text.markdown.plain_text import plain_text
+
+ENTITIES = 3
+"""Maximum entities of a hit."""
+
+
+def indexed_annotations(
+    transaction: Transaction, kb_id: str, seqs: Sequence[int], curated: Sequence[NameSpec] = ()
+) -> IndexedAnnotations | None:
+    numbers = {seq: number for number, seq in enumerate(seqs)}
+    masks = np.zeros(len(seqs), np.int64)
+    first: list[Frame | None] = [None] * len(seqs)
+    bits = {frame: 1 << place for place, frame in enumerate(Frame)}
+    for seq, position, frame in reading.iter_frames(transaction, kb_id):
+        if seq in numbers:
+            masks[numbers[seq]] |= bits[frame]
+            if position == 0:
+                first[numbers[seq]] = frame
+    given = {entity_id(name) for spec in curated for name in (spec.name, *spec.aliases)}
+    subjects, entities = _subjects(transaction, kb_id, numbers, given)
+    if not masks.any() and not subjects:
+        return None
+    return IndexedAnnotations(masks, first, entities, subjects)
+
+
+def _subjects(
+    transaction: Transaction, kb_id: str, numbers: dict[int, int], given: AbstractSet[str]
+) -> tuple[list[IndexedSubject], list[tuple[str, ...]]]:
+    """Map names to subjects, and chunks to the entities shown with them.
+
+    A chunk shows its rarest entities, as in `kbkit.stores.catalog.chunk_annotations.summaries`.
+    """
+    mentioned = reading.mentions(transaction, kb_id)
+    names = reading.names(transaction)
+    rows: dict[str, Integers] = {}
+    for known, found in mentioned.items():
+        there = [numbers[seq] for seq in found if seq in numbers]
+        if there and known in names:
+            rows[known] = np.sort(np.array(there, np.int64))
+    shown: list[list[tuple[int, str]]] = [[] for _ in numbers]
+    groups: dict[str, list[str]] = {}
+    for known, own in rows.items():
+        subject = names[known]
+        groups.setdefault(subject.root, []).append(known)
+        if subject.kind is SubjectKind.ENTITY:
+            for number in own.tolist():
+                shown[number].append((len(own), plain(subject.name)))
+    for known in (given & names.keys()) - rows.keys():
+        if names[known].root in groups:
+            groups[names[known].root].append(known)
+    found_subjects = []
+    for held in groups.values():
+        named = [rows[known] for known in held if known in rows]
+        own = named[0] if len(named) == 1 else np.unique(np.concatenate(named))
+        for known in held:
+            subject = names[known]
+            if name := plain(subject.name):
+                found_subjects.append(IndexedSubject(subject.key, subject.kind, name, own))
+    entities = [tuple(name for _, name in sorted(each)[:ENTITIES] if name) for each in shown]
+    return found_subjects, entities
+
+
+def with_questions(
+    snapshot: Snapshot, asked: Mapping[str, Sequence[int]], language: str
+) -> Snapshot:
+    """Return a snapshot whose chunks also have the words of their questions; lengths stay."""
+    of = analyzer(language)
+    rows = {int(seq): row for row, seq in enumerate(snapshot.seqs)}
+    pairs = {
+        (term, rows[seq])
+        for question, seqs in asked.items()
+        for term in of.query_terms(question)
+        for seq in seqs
+        if seq in rows
+    }
+    if not pairs:
+        return snapshot
+    terms = sorted({*snapshot.terms, *(term for term, _ in pairs)})
+    places = {term: place for place, term in enumerate(terms)}
+    moved = np.array([places[term] for term in snapshot.terms], np.int64)
+    held = np.repeat(moved, np.diff(snapshot.starts)) * len(snapshot) + snapshot.rows
+    more = np.array([places[term] * len(snapshot) + row for term, row in pairs], np.int64)
+    keys, which = np.unique(np.concatenate([held, more]), return_inverse=True)
+    once = np.ones(len(more), np.int64)
+    counts = np.bincount(which, np.concatenate([snapshot.counts.astype(np.int64), once]))
+    return replace(
+        snapshot,
+        terms=terms,
+        starts=np.searchsorted(keys, np.arange(len(terms) + 1) * len(snapshot)),
+        rows=(keys % len(snapshot)).astype(np.int32),
+        counts=np.minimum(counts, np.iinfo(np.uint16).max).astype(np.uint16),
+        title_terms=_moved(snapshot.title_terms, moved),
+        heading_terms=_moved(snapshot.heading_terms, moved),
+    )
+
+
+def _moved(lists: Lists, moved: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Lists:
+    return Lists(lists.starts, moved[lists.values].astype(np.int32))
+
+
+_STATIC = "static:"
+_NONE = RatingTotal(0, 0.0)
+_TARGETS: tuple[EncoderTarget, ...] = ("chunks", "cards")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def to_fit(row: KnowledgeBaseRow) -> list[EncoderTarget]:
+    """List the query encoders that a site needs.
+
+    Static embeddings need none: a query's vector is the sum of its words' vectors.
+    """
+    config = spec_of(row)
+    wanted: list[EncoderTarget] = []
+    if config.retrieval.query_encoder == "fitted" or not row.embedder.startswith(_STATIC):
+        wanted.append("chunks")
+    if row.card_embedder and not row.card_embedder.startswith(_STATIC):
+        wanted.append("cards")
+    return wanted
+
+
+def index_state(
+    stores: Stores, kb_id: str, manifest: Manifest, *, model: bool | None = None
+) -> str:
+    with stores.database.read() as transaction:
+        row = knowledge_bases.get_by_id(transaction, kb_id)
+        encoders = [query_encoders.state(transaction, kb_id, target) for target in _TARGETS]
+        totals = ratings.totals(transaction, kb_id)
+        asked = _published_questions(transaction, row)
+        # when documents were fetched changes no version
+        listed = list(reading.iter_listed(transaction, kb_id))
+        annotated = reading.state(transaction, kb_id)
+    parts: list[object] = [version("kbkit"), row.id, row.name, row.version, row.embedder]
+    parts += [row.card_embedder, row.cards_version]
+    parts += [encoder and encoder.fitted_at.isoformat() for encoder in encoders]
+    parts += [row.config, manifest.title, model, annotated]
+    parts += [sorted(manifest.documents.items()), sorted(manifest.sections().items())]
+    parts += [sorted(totals.chunks.items()), sorted(totals.documents.items()), asked]
+    parts += sorted(
+        (each.id, each.fetched_at.date().isoformat(), str(each.state)) for each in listed
+    )
+    return hashlib.blake2b(repr(parts).encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def index_content(
+    stores: Stores, kb_id: str, manifest: Manifest, *, model: bool | None = None
+) -> IndexContent | None:
+    """Collect all that the search index of a knowledge base says."""
+    pages, sections = manifest.documents, manifest.sections()
+    with stores.database.read() as transaction:
+        row = knowledge_bases.get_by_id(transaction, kb_id)
+        snapshot = stores.snapshots.made(transaction, row)
+        stored = {target: query_encoders.load(transaction, kb_id, target) for target in _TARGETS}
+        totals = ratings.totals(transaction, kb_id)
+        asked = _published_questions(transaction, row)
+        lists = set(corpus.indexes(transaction, kb_id))
+        of_documents = {
+            document.id: replace(
+                _document(document, pages, totals.documents.get(document.id, _NONE)),
+                is_index=document.id in lists,
+                section=sections.get(pages[document.uri], ""),
+            )
+            for document in reading.iter_documents(transaction, kb_id, gone=False)
+            if document.uri in pages
+        }
+        ids: list[str] = []
+        chunks: list[IndexedChunk] = []
+        owners: list[str] = []
+        for chunk in reading.iter_chunks(transaction, kb_id):
+            if chunk.document_id in of_documents:
+                ids.append(chunk.id)
+                owners.append(chunk.document_id)
+                chunks.append(_chunk(chunk, of_documents[chunk.document_id].title))
+        rows = snapshot.rows_of(ids)
+        config = spec_of(row)
+        curated = config.annotation.names
+        annotations = indexed_annotations(transaction, kb_id, snapshot.seqs[rows].tolist(), curated)
+    if not len(rows):
+        return None
+    of = analyzer(config.language)
+    texts = [
+        f"{of_documents[owner].title}\n{chunk.heading}\n{chunk.text}"
+        for owner, chunk in zip(owners, chunks, strict=True)
+    ]
+    fitted = to_fit(row)
+    static = None if len(fitted) == len(_TARGETS) else word_encoder(texts, of.terms)
+    encoders: dict[EncoderTarget, FittedEncoder | None] = {}
+    for target, embedder in zip(_TARGETS, (row.embedder, row.card_embedder), strict=True):
+        known = _stored(stored[target], embedder) if target in fitted else static
+        encoders[target] = known if known and known.embedder == embedder else None
+    found = [
+        totals.chunks.get(seq, totals.documents.get(owner, _NONE))
+        for seq, owner in zip(snapshot.seqs[rows].tolist(), owners, strict=True)
+    ]
+    prior = rating_prior(
+        np.array([total.average for total in found]), np.array([total.raters for total in found])
+    )
+    return IndexContent(
+        name=row.name,
+        title=manifest.title,
+        language=config.language,
+        snapshot=with_questions(snapshot, asked, config.language),
+        rows=rows,
+        prior=prior,
+        documents=[
+            replace(of_documents[owner], chunks=sum(1 for _ in parts))
+            for owner, parts in groupby(owners)
+        ],
+        chunks=chunks,
+        encoder=encoders["chunks"],
+        cards=_cards(snapshot, rows, encoders["cards"]),
+        stop_words=sorted(of.stop_words),
+        retrieval=config.retrieval,
+        model=_model() if (config.site.model if model is None else model) else "",
+        annotations=annotations,
+    )
+
+
+def _model() -> str:
+    try:
+        return minilm_fingerprint()
+    except EmbedderError:
+        return ""
+
+
+def _published_questions(
+    transaction: Transaction, row: KnowledgeBaseRow
+) -> Mapping[str, Sequence[int]]:
+    learning = spec_of(row).learning
+    if not (learning.questions and learning.publish):
+        return {}
+    return query_encoders.learned(transaction, row.id)
+
+
+def _stored(found: EncoderRow | None, embedder: str) -> FittedEncoder | None:
+    if found is None or found.state.embedder != embedder:
+        return None
+    return FittedEncoder(embedder, found.terms, found.vectors, found.state.report)
+
+
+def _cards(
+    snapshot: Snapshot, rows: NDArray[np.int64], encoder: FittedEncoder | None
+) -> IndexedCards | None:
+    if encoder is None or encoder.embedder != snapshot.card_embedder:
+        return None
+    owners = list(dict.fromkeys(snapshot.owners[rows].tolist()))
+    return IndexedCards(snapshot.card_vectors[owners], snapshot.card_embedder, encoder)
+
+
+def _document(document: Document, pages: Mapping[str, str], rated: RatingTotal) -> IndexedDocument:
+    """Return a document's facts before its chunks are counted."""
+    return IndexedDocument(
+        path=pages[document.uri],
+        title=one_line(document.title) or one_line(document.uri),
+        document_type=document.document_type.value,
+        tags=tuple(map(one_line, document.tags)),
+        day=(document.fetched_at - _EPOCH).days,
+        stale=document.state is not DocumentState.CURRENT,
+        rating=rated.average,
+        chunks=0,
+    )
+
+
+def _chunk(chunk: Chunk, title: str) -> IndexedChunk:
+    heading = heading_text(title, chunk.heading_path)
+    return IndexedChunk(plain_text(chunk.text, lines=True), one_line(heading), chunk.anchor)

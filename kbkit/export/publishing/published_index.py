@@ -1,0 +1,381 @@
+"""Search a published index as browsers do.
+
+``engine.js`` does the same in the browser. Ranking is that of all searches
+(`kbkit.retrieval.ranking`); candidates differ, since not all vectors are loaded:
+
+1. Lexical candidates and the words of whole documents are exact, from the postings.
+2. The query's vector is the sum of its terms' rows. `kbkit.export.publishing.index_vectors` reads
+   some clusters of chunks: the nearest, and those that hold the best lexical candidates. Their
+   chunks are the dense candidates.
+3. Cards have rows and clusters of their own, and are searched likewise.
+4. A browser with the model uses its vector in place of the sums.
+5. A vector of an unread cluster has the cosine of the centroid.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.embedding.base import Vector
+from kbkit.errors import ExportError
+from kbkit.export.index.packing import (
+    Integers,
+    decode_bytes,
+    decode_nibbles,
+    decode_shard,
+    decode_varints,
+)
+from kbkit.export.index.terms import UNIT, utf16_key
+from kbkit.export.index.writer import FORMAT, index_folder
+from kbkit.export.publishing.index_vectors import (
+    CARD_CLUSTERS,
+    CHUNK_CLUSTERS,
+    MODEL_CLUSTERS,
+    IndexFilters,
+    IndexVectors,
+)
+from kbkit.models import Filters, Frame, Mode
+from kbkit.recipes import RetrievalSpec
+from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts, length_norms
+from kbkit.retrieval.candidates.base import Candidates, merge_candidates, top_indices
+from kbkit.retrieval.candidates.documents import DocumentScores
+from kbkit.retrieval.ranking import CandidatePool, rank
+from kbkit.text.analysis import analyzer
+
+ASKED = 64
+"""Terms of a query that count in its vector."""
+_NO_FILTERS = Filters()
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedHit:
+    """A hit in a published knowledge base.
+
+    Attributes:
+        chunk: Its number in the index.
+        page: The page of its document, ``.md`` and all, within the export.
+        anchor: Anchor on its page, or ``""``.
+        frame: Main statement type, if known.
+        entities: Names in it, the rarest first.
+    """
+
+    kb: str
+    chunk: int
+    score: float
+    page: str
+    title: str
+    heading: str
+    anchor: str
+    text: str
+    frame: Frame | None = None
+    entities: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A term of the index.
+
+    Attributes:
+        vector: Row of the chunks' query encoder, zeros if missing.
+    """
+
+    rows: Integers
+    counts: NDArray[np.uint16]
+    in_title: NDArray[np.bool_]
+    in_heading: NDArray[np.bool_]
+    vector: NDArray[np.float64]
+    card_vector: NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class PublishedIndex:
+    """The search index of one published knowledge base.
+
+    Attributes:
+        folder: Folder of its shards.
+        read: Names of the shards that were read so far, in order.
+
+    Raises:
+        ExportError: It is missing, damaged, or of another kbkit.
+    """
+
+    folder: Path
+    read: list[str] = field(default_factory=list)
+    _core: Mapping[str, Any] = field(init=False)
+    _shards: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _columns: _Columns = field(init=False)
+    _vectors: IndexVectors = field(init=False)
+    _cards: IndexVectors = field(init=False)
+    _filters: IndexFilters = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._core = self._shard("core")
+        if self._core.get("format") != FORMAT:
+            raise ExportError(f"{self.folder}: an index of another kbkit; export again")
+        self._columns = columns = _Columns(self._core)
+        self._vectors = IndexVectors(
+            self._core.get("vectors", {}),
+            columns.chunks,
+            CHUNK_CLUSTERS,
+            lambda number: self._shard(f"v/{number}"),
+        )
+        self._cards = IndexVectors(
+            self._core.get("cards", {}),
+            len(columns.sizes),
+            CARD_CLUSTERS,
+            lambda number: self._shard(f"c/{number}"),
+        )
+        self._filters = IndexFilters(self._core, columns.owners, self._shard)
+
+    @classmethod
+    def open(cls, folder: str | Path) -> PublishedIndex:
+        """Open the index in the pages' folder of an export.
+
+        Raises:
+            ExportError: There is no index.
+        """
+        return cls(index_folder(Path(folder)))
+
+    def search(
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        vector: Vector | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> list[PublishedHit]:
+        """Search, best first.
+
+        Args:
+            query: A question or some words.
+            limit: Maximum number of hits.
+            vector: MiniLM's vector of the query, where MiniLM embedded the index.
+            filters: Conditions on type, tags, rating, date, state, statement type, subject and
+                entity; see `KnowledgeBase.search`.
+
+        Raises:
+            ConfigError: A condition is not in the index.
+        """
+        pool = self.pool(query, vector, Filters.of(filters))
+        return [
+            self._hit(int(place.seq), place.parts.total)
+            for place in rank([pool], limit, Mode.HYBRID)
+        ]
+
+    def pool(
+        self, query: str, vector: Vector | None = None, filters: Filters = _NO_FILTERS
+    ) -> CandidatePool:
+        """The candidates for a query; see `search`."""
+        columns = self._columns
+        asked = tuple(analyzer(columns.language).query_terms(query))
+        terms = {name: term for name in asked if (term := self._term(name)) is not None}
+        statistics = CorpusStatistics(
+            columns.chunks, columns.average, {name: len(term.rows) for name, term in terms.items()}
+        )
+        size = min(columns.retrieval.candidates, columns.chunks)
+        scores = self._lexical(terms, statistics)
+        mask = self._filters.mask(filters)
+        matching = np.flatnonzero(scores if mask is None else np.where(mask, scores, 0))
+        lexical = matching[top_indices(scores[matching], size)]
+        counted = list(terms.values())[:ASKED]
+        asking = sum((term.vector for term in counted), np.zeros(self._vectors.dimensions))
+        if vector is not None and self._vectors.modelled:
+            asking = self._vectors.projected(vector, self._shard("m")["vectors"])
+        near = self._vectors.near(asking, lexical, mask)
+        dense = near.rows[top_indices(near.cosines[near.rows].astype(np.float32), size)]
+        documents = self._documents(terms, counted, vector)
+        best = documents.best_rows(
+            columns,
+            lambda rows: near.cosines[rows],
+            lambda rows: scores[rows],
+            float(scores.max(initial=0.0)),
+            mask=mask,
+        )
+        chosen, ranked = merge_candidates(dense, lexical, size, best)
+        whole = max(1, len(asked))
+        counts: list[dict[str, int]] = [{} for _ in chosen]
+        title, heading = np.zeros(len(chosen)), np.zeros(len(chosen))
+        for name, term in terms.items():
+            places, there = _postings_in(term, chosen)
+            for i, count in zip(places.tolist(), term.counts[there].tolist(), strict=True):
+                counts[i][name] = count
+            title[places] += term.in_title[there]
+            heading[places] += term.in_heading[there]
+        owners = columns.owners[chosen]
+        pages = documents.of_candidates(columns, owners)
+        candidates = Candidates(
+            seqs=chosen,
+            ranked=ranked,
+            document_ids=[str(owner) for owner in owners.tolist()],
+            sizes=columns.sizes[owners],
+            title=title / whole,
+            heading=heading / whole,
+            lengths=columns.lengths[chosen].tolist(),
+            counts=counts,
+            vectors=near.vectors[chosen],
+            statistics=statistics,
+            pages=pages,
+        )
+        return CandidatePool(
+            kb=columns.name,
+            language=columns.language,
+            retrieval=columns.retrieval,
+            terms=asked,
+            candidates=candidates,
+            columns={
+                "cosine": near.cosines[chosen],
+                "bm25": bm25_scores(counts, candidates.lengths, statistics),
+                "title": candidates.title,
+                "heading": candidates.heading,
+                "rating": columns.prior[chosen],
+                "sizes": candidates.sizes.astype(np.float64),
+                "card": documents.card[owners].astype(np.float64),
+                "page": pages.bm25(),
+                "graph": np.zeros(len(chosen)),
+                "learned": np.zeros(len(chosen)),
+                "index": columns.indexes[owners],
+            },
+        )
+
+    def _lexical(
+        self, terms: Mapping[str, _Term], statistics: CorpusStatistics
+    ) -> NDArray[np.float32]:
+        columns = self._columns
+        scores = np.zeros(columns.chunks, np.float32)
+        for name, term in terms.items():
+            norms = length_norms(columns.lengths[term.rows], columns.average)
+            scores[term.rows] += impacts(term.counts, norms, statistics.idf(name))
+        return scores
+
+    def _model_cards(self) -> IndexVectors:
+        about, rows = self._shard("m")["cards"], len(self._columns.sizes)
+        return IndexVectors(
+            about, rows, MODEL_CLUSTERS, lambda n: self._shard(f"e/{n}"), decode_bytes
+        )
+
+    def _documents(
+        self, terms: Mapping[str, _Term], counted: Sequence[_Term], vector: Vector | None
+    ) -> DocumentScores:
+        postings = {name: (term.rows.astype(np.int32), term.counts) for name, term in terms.items()}
+        weights = self._columns.retrieval
+        scores = DocumentScores.of_words(self._columns, postings if weights.page_weight else {})
+        if not weights.card_weight:
+            return scores
+        cards = self._cards
+        query = sum((term.card_vector for term in counted), np.zeros(cards.dimensions))
+        if vector is not None and cards.modelled:
+            cards, query = self._model_cards(), vector.astype(np.float64)
+        matching = np.flatnonzero(scores.page)
+        best = matching[np.argsort(-scores.page[matching], kind="stable")]
+        card = cards.near(query, best).cosines
+        there = self._cards.there
+        card[~there] = card[there].mean() if there.any() else 0.0
+        return replace(scores, card=card.astype(np.float32), embedder=self._columns.card_embedder)
+
+    def _term(self, term: str) -> _Term | None:
+        number = bisect_right(self._columns.firsts, utf16_key(term)) - 1
+        if number < 0:
+            return None
+        values = self._shard(f"t/{number}")
+        names = values["t"].split(" ")
+        if term not in names:
+            return None
+        place = names.index(term)
+        start, count = sum(values["n"][:place]), values["n"][place]
+        pairs = decode_varints(values["p"]).reshape(-1, 2)[start : start + count]
+        return _Term(
+            rows=np.cumsum(pairs[:, 0]),
+            counts=(pairs[:, 1] // 4 + 1).astype(np.uint16),
+            in_title=pairs[:, 1] & 2 > 0,
+            in_heading=pairs[:, 1] & 1 > 0,
+            vector=_row(values, "", place, self._vectors.dimensions),
+            card_vector=_row(values, "c", place, self._cards.dimensions),
+        )
+
+    def _hit(self, row: int, score: float) -> PublishedHit:
+        number = bisect_right(self._columns.texts, row) - 1
+        shown = self._shard(f"x/{number}")
+        text, heading, anchor, *rest = shown["x"][row - self._columns.texts[number]]
+        owner = int(self._columns.owners[row])
+        page, title = next((page, title) for n, page, title, *_ in shown["d"] if n == owner)
+        return PublishedHit(
+            self._columns.name,
+            row,
+            score,
+            page,
+            title,
+            heading,
+            anchor,
+            text,
+            list(Frame)[rest[0] - 1] if rest and rest[0] else None,
+            tuple(rest[1:2] and rest[1]),
+        )
+
+    def _shard(self, name: str) -> Mapping[str, Any]:
+        if name not in self._shards:
+            try:
+                self._shards[name] = decode_shard((self.folder / f"{name}.js").read_bytes())
+            except (OSError, ValueError) as error:
+                raise ExportError(
+                    f"{self.folder / name}.js: cannot be read ({error}); export again"
+                ) from error
+            self.read.append(name)
+        return self._shards[name]
+
+
+class _Columns:
+    def __init__(self, core: Mapping[str, Any]) -> None:
+        ranking = core["settings"]
+        self.name: str = core["name"]
+        self.language: str = core["language"]
+        self.retrieval = RetrievalSpec(
+            dense_weight=ranking["dense"],
+            document_weight=ranking["document"],
+            title_weight=ranking["title"],
+            heading_weight=ranking["heading"],
+            card_weight=ranking["card"],
+            page_weight=ranking["page"],
+            rating_weight=ranking["rating"],
+            per_document=ranking["perDocument"],
+            duplicates=ranking["duplicates"],
+            candidates=ranking["candidates"],
+        )
+        self.chunks: int = core["chunks"]
+        self.average: float = core["average"]
+        self.lengths = decode_varints(core["lengths"])
+        self.sizes = decode_varints(core["sizes"])
+        self.owners = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        self.document_lengths = np.bincount(
+            self.owners, self.lengths, minlength=len(self.sizes)
+        ).astype(np.int64)
+        self.kept: dict[str, Any] = {}
+        self.prior = np.zeros(self.chunks)
+        for row, prior in core["prior"]:
+            self.prior[row] = prior
+        self.indexes = np.zeros(len(self.sizes))
+        self.indexes[np.array(core["indexes"], np.int64)] = 1
+        self.firsts = [utf16_key(first) for first in core["firsts"].split()]
+        self.texts = [0, *np.cumsum(decode_varints(core["texts"])).tolist()]
+        self.card_embedder: str = core.get("cards", {}).get("embedder", "")
+
+
+def _row(values: Mapping[str, Any], kind: str, place: int, width: int) -> NDArray[np.float64]:
+    scales = values.get(f"{kind}s")
+    if not scales or not scales[place]:
+        return np.zeros(width)
+    row = sum(scale > 0 for scale in scales[:place])
+    steps = decode_nibbles(values[f"{kind}v"], width)[row]
+    return np.asarray(steps * (scales[place] / UNIT))
+
+
+def _postings_in(term: _Term, chosen: Integers) -> tuple[Integers, Integers]:
+    places = np.minimum(np.searchsorted(term.rows, chosen), len(term.rows) - 1)
+    there = np.flatnonzero(term.rows[places] == chosen)
+    return there, places[there]

@@ -1,0 +1,265 @@
+"""Publish a knowledge base: pages, search index, and built site."""
+
+from __future__ import annotations
+
+import posixpath
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import version
+from io import BytesIO
+from pathlib import Path
+from urllib.parse import quote
+
+from kbkit.errors import EmbedderError
+from kbkit.export import ExportReport, build_site, export_pages, write_project, write_standalone
+from kbkit.export.facts import Download, GraphFacts, SiteSection
+from kbkit.export.index import is_written, remove_index, write_index
+from kbkit.export.index.terms import check_stemmers
+from kbkit.export.manifest import Manifest
+from kbkit.export.mkdocs.build import DOCS
+from kbkit.export.pages.home_page import kept_pages
+from kbkit.export.pages.paths import safe_name
+from kbkit.export.pages.writer import remove_pages
+from kbkit.export.publishing.facts import gather_facts
+from kbkit.export.publishing.graph_facts import GraphView, look_at_graph
+from kbkit.export.publishing.index_content import index_content, index_state, to_fit
+from kbkit.models import Document, Progress
+from kbkit.retrieval.encoder_fitting import is_outdated
+from kbkit.runtime.progress import OnProgress
+from kbkit.stores.catalog import entries, files, knowledge_bases, reading
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES, spec_of
+from kbkit.stores.catalog.query_encoders import EncoderTarget
+from kbkit.stores.stores import Stores
+from kbkit.text.markdown.extensions import resolve_wiki_links
+from kbkit.text.markdown.plain_text import WIKI_LINK
+from kbkit.text.markdown.structure import slug
+
+FOLDER = "downloads"
+"""Folder of the archives in an export."""
+
+Attachments = Callable[[str], Mapping[str, bytes]]
+"""Gives the files of a document by their paths within it, by the document's URI."""
+
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+"""Earliest date of an archive, so that equal content makes equal archives."""
+
+
+def downloads(documents: Mapping[str, str], attachments: Attachments) -> dict[str, Download]:
+    found = {}
+    for known, uri in documents.items():
+        if files := attachments(uri):
+            sizes = tuple((path, len(data)) for path, data in sorted(files.items()))
+            name = safe_name(uri)
+            found[known] = Download(
+                f"{FOLDER}/{name}.zip",
+                sizes,
+                partial(_archive, name, attachments, uri),
+                "an Agent Skill as ZIP" if "SKILL.md" in files else "ZIP",
+            )
+    return found
+
+
+def _archive(name: str, attachments: Attachments, uri: str) -> bytes:
+    target = BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        for path, data in sorted(attachments(uri).items()):
+            info = zipfile.ZipInfo(f"{name}/{path}", _LONG_AGO)
+            archive.writestr(info, data, zipfile.ZIP_DEFLATED)
+    return target.getvalue()
+
+
+class StoredDocuments:
+    """The documents of a knowledge base in one transaction, read one at a time.
+
+    In a workspace's files, links by name become links to files. Entries have their category, and
+    the
+    reason why they are unusable, among their tags.
+    """
+
+    def __init__(self, transaction: Transaction, kb_id: str) -> None:
+        self._transaction = transaction
+        self._kb_id = kb_id
+
+    def __iter__(self) -> Iterator[Document]:
+        for document in reading.iter_documents(self._transaction, self._kb_id, gone=False):
+            if self._kb_id == FILES:
+                yield self._linked(document)
+            elif self._kb_id == ENTRIES:
+                yield _labelled(document)
+            else:
+                yield document
+
+    def _linked(self, document: Document) -> Document:
+        if "[[" not in document.content:
+            return document
+        path = document.uri
+        leads = {link.target: link.leads_to for link in files.links(self._transaction, path)}
+
+        def address(name: str, heading: str) -> str | None:
+            target = leads.get(name) or leads.get(f"/{name}")
+            if not target:
+                return None
+            href = quote(posixpath.relpath(target, posixpath.dirname(path) or "."))
+            return f"{href}#{quote(slug(heading))}" if heading else href
+
+        about = WIKI_LINK.sub(lambda match: match[3] or match[1], document.description)
+        content = resolve_wiki_links(document.content, address)
+        return replace(document, content=content, description=about)
+
+
+def _labelled(document: Document) -> Document:
+    labels = [document.metadata.get("category"), document.metadata.get("status")]
+    more = [each for each in labels if isinstance(each, str) and each not in ("", "active")]
+    return replace(document, tags=tuple(dict.fromkeys((*document.tags, *more))))
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """Publishes one knowledge base.
+
+    Attributes:
+        fit: Fits the query encoders; called when the content changed.
+        model: Whether browsers get the query model; by default the recipe's.
+        graph: Whether the graph gets a page; by default the recipe's.
+        attachments: Returns the attachments of its documents.
+    """
+
+    stores: Stores
+    kb_id: str
+    fit: Callable[[EncoderTarget], object]
+    model: bool | None = None
+    graph: bool | None = None
+    sections: Sequence[SiteSection] = ()
+    attachments: Attachments | None = None
+
+    def export(
+        self,
+        folder: Path,
+        *,
+        build: bool = True,
+        standalone: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> ExportReport:
+        report = replace(self._export(folder / DOCS, on_progress, project=folder), folder=folder)
+        if standalone:
+            write_standalone(folder)
+        if not build:
+            return report
+        start = time.perf_counter()
+        _tell(on_progress, "site", 0, "mkdocs build")
+        site = build_site(folder)
+        _tell(on_progress, "site", 1, str(site))
+        seconds = {**report.seconds, "site": time.perf_counter() - start}
+        return replace(report, site=site, seconds=seconds)
+
+    def export_pages(self, folder: Path, *, on_progress: OnProgress | None = None) -> ExportReport:
+        """Write only the pages and their index, into a folder of the documentation of a site."""
+        return self._export(folder, on_progress)
+
+    def _export(
+        self, folder: Path, on_progress: OnProgress | None, *, project: Path | None = None
+    ) -> ExportReport:
+        check_stemmers()  # before the work is done
+        graph = self._graph(folder)
+        with self.stores.database.read() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self.kb_id)
+            info = knowledge_bases.describe(transaction, row)
+            site = spec_of(row).site
+            if self.kb_id in BUILT_IN and not site.title:
+                site = site.model_copy(update={"title": row.name.capitalize()})
+            if project is not None:
+                write_project(project, info, site)
+            facts = gather_facts(
+                transaction,
+                self.kb_id,
+                self.stores.snapshots.made(transaction, row),
+                site.questions,
+                graph,
+            )
+            documents = StoredDocuments(transaction, self.kb_id)
+            archives = {}
+            if self.attachments is not None:
+                uris = {document.id: document.uri for document in documents}
+                archives = downloads(uris, self.attachments)
+            report = export_pages(
+                info,
+                documents,
+                folder,
+                site,
+                on_progress,
+                images=self.stores.images.read,
+                facts=replace(
+                    facts,
+                    sections=self.sections,
+                    downloads=archives,
+                    best=entries.best(transaction) if self.kb_id == ENTRIES else (),
+                ),
+            )
+        _tell(on_progress, "index", 0, "search index")
+        seconds = {**report.seconds, **self._fit(on_progress), **self._write_index(folder)}
+        _tell(on_progress, "index", 1, "search index")
+        return replace(report, seconds=seconds)
+
+    def _graph(self, folder: Path) -> GraphView | GraphFacts | None:
+        """Return the graph for its page, if there is to be one; the folder's if it is current."""
+        with self.stores.database.read() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self.kb_id)
+            known = reading.graph_state(transaction, self.kb_id)
+        site = spec_of(row).site
+        if not (site.graph if self.graph is None else self.graph):
+            return None
+        state = f"{version('kbkit')} {known} {site.title or row.name}"
+        if kept := kept_pages(folder, state):
+            return GraphFacts(state=state, pages=kept)
+        return look_at_graph(self.stores, row.name, state)
+
+    def _fit(self, on_progress: OnProgress | None) -> dict[str, float]:
+        with self.stores.database.read() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self.kb_id)
+            due = [target for target in to_fit(row) if is_outdated(transaction, row, target)]
+        if not due:
+            return {}
+        start = time.perf_counter()
+        for number, target in enumerate(due):
+            _tell(on_progress, "fit", number, f"query encoder for {target}", len(due))
+            # no chunk has a word, or the model is missing: these vectors are not searched then
+            with suppress(EmbedderError):
+                self.fit(target)
+        _tell(on_progress, "fit", len(due), "query encoders", len(due))
+        return {"fit": time.perf_counter() - start}
+
+    def _write_index(self, folder: Path) -> dict[str, float]:
+        """Write the search index of exported pages; none without chunks."""
+        start = time.perf_counter()
+        manifest = Manifest.read(folder)
+        of = (self.stores, self.kb_id, manifest)
+        state = index_state(*of, model=self.model)
+        if not is_written(folder, state):
+            content = index_content(*of, model=self.model)
+            if content is None:
+                remove_index(folder)
+            else:
+                write_index(content, folder, state)
+        return {"index": time.perf_counter() - start}
+
+
+def section_folder(project: Path, kb: str) -> Path:
+    return project / DOCS / kb
+
+
+def withdraw(folder: Path, kb: str) -> None:
+    if Manifest.read(folder).kb == kb:
+        remove_index(folder)
+        remove_pages(folder, kb)
+
+
+def _tell(
+    on_progress: OnProgress | None, stage: str, done: int, message: str, total: int = 1
+) -> None:
+    if on_progress is not None:
+        on_progress(Progress(stage, done, total, message))

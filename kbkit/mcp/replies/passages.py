@@ -1,0 +1,304 @@
+"""Passages and documents for agents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from kbkit.errors import ConfigError, NotFoundError
+from kbkit.knowledge_base.document_collection import anchor_span, section_span
+from kbkit.mcp.replies.reply import (
+    CURSOR_TOKENS,
+    Budget,
+    Quotes,
+    Reply,
+    listing,
+    part_reply,
+    size,
+    with_cursor,
+    write_cursor,
+)
+from kbkit.models import Citation, Context, ContextPiece, Document, Hits, KnowledgeBaseInfo
+from kbkit.models.values import pluralize
+from kbkit.retrieval.context import MIN_TOKENS
+from kbkit.retrieval.quoting import (
+    LINE_TOKENS,
+    NOTHING,
+    citation_of,
+    cut,
+    cut_at,
+    excerpts,
+    harmless,
+    one_line,
+    source_of,
+)
+
+SOUGHT = 4
+"""Hits that are sought for each passage that is wanted, since some repeat others or join them."""
+_MAX_NOTES = 3
+_SHARES = 3
+"""A passage takes at most one part of so many, unless nothing else would fit beside it."""
+_OF_DOCUMENT = ("fetched", "version", "kb")
+"""Lines of a source that passages of one document share."""
+_MIN_LENGTH = 200
+"""Characters of a long passage that are worth telling beside its source."""
+
+
+def search_reply(
+    hits: Hits, *, start: int, limit: int, budget: Budget, with_ids: bool = False
+) -> Reply:
+    """Passages of a search, from one of them on."""
+    quotes, now = Quotes(), datetime.now(UTC)
+    found = excerpts(hits, start + limit + 1)
+    notes = [cut(one_line(note), LINE_TOKENS) for note in hits.notes[:_MAX_NOTES]]
+    noted = [quotes.text("note", note) for note in notes]
+    frame = {
+        "note": quotes.note,
+        "results": [],
+        "notes": [quotes.value(note) for note in notes],
+        "next_cursor": "",
+    }
+    budget.take("\n\n".join([quotes.note, *noted]), frame)
+    of_documents = [(each.hit.kb, each.hit.chunk.document_id) for each in found]
+    passages = [
+        _Passage(
+            str(number),
+            citation_of(excerpt.hit, now, excerpt.heading_path),
+            excerpt.hit.chunk.id if with_ids else "",
+            harmless(excerpt.text),
+            of_documents[number - 1] in of_documents[start : number - 1],
+        )
+        for number, excerpt in enumerate(found[start : start + limit], start + 1)
+    ]
+    shown: list[tuple[str, dict[str, Any]]] = []
+    share = budget.room // min(limit, _SHARES)
+    for passage in passages:
+        room = Budget(min(share, budget.room))
+        if not room.holds(*passage.shown(quotes, length=_MIN_LENGTH)):
+            if shown:
+                break
+            room = budget
+        shown.append(passage.within(quotes, room))
+        budget.take(*shown[-1])
+    for at, passage in enumerate(passages[: len(shown)]):  # what is left is for those that were cut
+        budget.room += size(*shown[at])
+        shown[at] = passage.within(quotes, budget)
+        budget.take(*shown[at])
+    end = start + len(shown)
+    cursor = write_cursor(end) if shown and len(found) > end else ""
+    parts = [part for part, _ in shown]
+    text = "\n\n".join([quotes.note, *parts, *noted]) if parts or noted else NOTHING
+    results = [values for _, values in shown]
+    return Reply(with_cursor(text, cursor), frame | {"results": results, "next_cursor": cursor})
+
+
+def citation_values(citation: Citation, quotes: Quotes, *, short: bool = False) -> dict[str, Any]:
+    source = source_of(citation, short=short)
+    headings = [source.pop(name) for name in ("title", "section") if name in source]
+    del source["fetched"]
+    return {
+        "title": quotes.value(" > ".join(headings)),
+        **source,
+        "fetched_at": f"{citation.fetched_at:%Y-%m-%d}",
+        "state": citation.state.value,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """A numbered passage.
+
+    Attributes:
+        chunk_id: Id for ratings, or ``""``.
+        further: Whether an earlier passage of its document gives date and version.
+    """
+
+    number: str
+    citation: Citation
+    chunk_id: str
+    text: str
+    further: bool
+
+    def shown(
+        self, quotes: Quotes, *, short: bool = False, length: int | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        text = self.text if length is None else cut_at(self.text, length)
+        more = {"chunk_id": self.chunk_id} if self.chunk_id else {}
+        source = source_of(self.citation, short=short) | more
+        given = _OF_DOCUMENT if self.further else ()
+        lines = "\n".join(f"{name}: {value}" for name, value in source.items() if name not in given)
+        values = citation_values(self.citation, quotes, short=short) | more
+        return (
+            quotes.text(self.number, f"{lines}\n\n{text}"),
+            values | {"text": quotes.value(text)},
+        )
+
+    def within(self, quotes: Quotes, budget: Budget) -> tuple[str, dict[str, Any]]:
+        """Fit the passage into a budget: shortens its text, and a long source."""
+        if budget.holds(*(whole := self.shown(quotes))):
+            return whole
+        short = not budget.holds(*self.shown(quotes, length=min(len(self.text), _MIN_LENGTH)))
+        low, high = 0, min(len(self.text), budget.room * 4)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if budget.holds(*self.shown(quotes, short=short, length=middle)):
+                low = middle
+            else:
+                high = middle - 1
+        return self.shown(quotes, short=short, length=low)
+
+
+_LITTLE = 600
+"""Tokens of a budget too small for full sources."""
+
+
+def context_reply(ask: Callable[[int], Context], budget: Budget) -> Reply:
+    room = budget.room + CURSOR_TOKENS  # there is no more of it
+    most = max(MIN_TOKENS, room // 2)
+    while True:
+        try:
+            found = ask(most)
+        except ConfigError as error:
+            if str(error).startswith("max_tokens"):  # which the caller gave otherwise
+                raise ConfigError("max_tokens: too few for a passage; give more") from error
+            raise
+        quotes = Quotes()
+        values = {
+            "note": quotes.note,
+            "pieces": [_values(piece, quotes, room < _LITTLE) for piece in found.pieces],
+            "notes": [quotes.value(note) for note in found.notes],
+        }
+        over = size(found.text, values) - room
+        if over <= 0:
+            return Reply(found.text, values)
+        if most == MIN_TOKENS:  # notes of services, say
+            return Reply(found.text, values | {"pieces": [], "notes": []})
+        most = max(MIN_TOKENS, most - max(over // 2, 8))
+
+
+def _values(piece: ContextPiece, quotes: Quotes, short: bool) -> dict[str, Any]:
+    values: dict[str, Any] = {"number": piece.number, "kind": piece.kind}
+    if piece.name:
+        values["name"] = piece.name
+    if (citation := piece.citation) is not None:
+        values |= citation_values(citation, quotes, short=short)
+    return values | {"text": quotes.value(piece.text)}
+
+
+_SOURCE_TOKENS = 120
+_LINES = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+
+
+def document_reply(
+    found: Document,
+    *,
+    kb: str,
+    section: str = "",
+    lines: str = "",
+    anchor: str = "",
+    start: int,
+    budget: Budget,
+) -> Reply:
+    """A document, from a character on."""
+    if section and lines:
+        raise ConfigError("give either section or lines")
+    if lines:
+        begin, end = _lines(found, lines)
+    else:
+        begin, end = section_span(found, section) if section else anchor_span(found, anchor)
+    total = len(_split(found.content))
+    title = cut(one_line(found.title), LINE_TOKENS)
+    source = cut(one_line(found.uri), _SOURCE_TOKENS)
+    fetched = f"{found.fetched_at:%Y-%m-%d}"
+    version = cut(one_line(found.version), LINE_TOKENS) or "unknown"
+    facts = [
+        f"title: {title}",
+        f"source: {source}",
+        f"kb: {kb}",
+        f"fetched: {fetched}, {found.state.value}",
+        f"version: {version}",
+    ]
+    return part_reply(
+        found.content[begin:end],
+        name="1",
+        said="\n".join(facts),
+        start=start,
+        budget=budget,
+        first_line=found.content.count("\n", 0, begin) + 1,
+        lines_in_all=total,
+        quoted=("title",),
+        values={
+            "kb": kb,
+            "title": title,
+            "source": source,
+            "fetched_at": fetched,
+            "state": found.state.value,
+            "version": version,
+            "lines": total,
+        },
+    )
+
+
+def _lines(found: Document, lines: str) -> tuple[int, int]:
+    given = _LINES.fullmatch(lines.strip())
+    first, last = (int(given[1]), int(given[2] or given[1])) if given else (0, 0)
+    if not 1 <= first <= last:
+        raise ConfigError(f"lines={lines[:40]!r}: give a range such as 10-40, counted from 1")
+    every = _split(found.content)
+    if first > len(every):
+        raise NotFoundError(f"{found.uri[:200]}: has {len(every)} lines")
+    begin, end = (sum(len(line) + 1 for line in every[:count]) for count in (first - 1, last))
+    return begin, min(end, len(found.content))
+
+
+def _split(content: str) -> list[str]:
+    return content.removesuffix("\n").split("\n") if content else []
+
+
+def index_reply(
+    info: KnowledgeBaseInfo,
+    documents: Iterable[Document],
+    address: Callable[[Document], str],
+    *,
+    start: int,
+    budget: Budget,
+) -> Reply:
+    quotes = Quotes()
+    about = cut(one_line(info.description), 2 * LINE_TOKENS)
+    head = f"# {info.name}\n\n{pluralize(info.documents, 'document')}. {quotes.note}\n"
+    head += f"<{quotes.mark}>" + f"\n> {about}" * bool(about)
+
+    def row(document: Document) -> tuple[str, dict[str, Any]]:
+        title = cut(one_line(document.title), LINE_TOKENS).translate(_BRACKETS)
+        description = cut(one_line(document.description), LINE_TOKENS)
+        return f"- [{title}]({address(document)})" + f": {description}" * bool(description), {}
+
+    return listing(
+        map(row, documents),
+        name="documents",
+        head=head,
+        foot=f"</{quotes.mark}>",
+        nothing=f"# {info.name}\n\nIt holds no document yet.",
+        start=start,
+        budget=budget,
+    )
+
+
+def read_on(reply: Reply, address: str) -> str:
+    cursor = str(reply.values["next_cursor"])
+    if not cursor:
+        return reply.text
+    text = reply.text.removesuffix(with_cursor("", cursor))
+    return f"{text}\n\nMore: read {next_address(reply, address)}"
+
+
+def next_address(reply: Reply, address: str) -> str:
+    """Return the address of the next part; ``""`` after the last."""
+    cursor = str(reply.values["next_cursor"])
+    return f"{address}?cursor={cursor}" if cursor else ""
+
+
+_BRACKETS = str.maketrans("[]", "()")

@@ -1,0 +1,240 @@
+"""A reply to an agent, as text and values, with a cursor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from kbkit.embedding.static import count_tokens
+from kbkit.errors import ConfigError
+from kbkit.mcp.replies.limits import MIN_TOKENS
+from kbkit.models.values import quotation_mark
+from kbkit.retrieval.quoting import cut, fenced, harmless, instructions
+
+CURSOR_TOKENS = 36
+"""Tokens reserved for the hint how to continue."""
+_BEGINNING = 2
+"""Tokens of the beginning of a text, which those of a line do not count."""
+_BETWEEN = 3
+"""Tokens between parts, of the text and of the values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Reply to an agent.
+
+    Attributes:
+        text: The text for a language model; says how to continue if there is more.
+        values: The same as JSON values; ``next_cursor`` continues, ``""`` ends.
+    """
+
+    text: str
+    values: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Budget:
+    """Tokens left for a reply, for its text and its values each: a client shows one or both.
+
+    Counted by the tokenizer of the static embedder (Llama 2's), which on most texts counts more
+    than newer ones.
+    """
+
+    room: int
+
+    @classmethod
+    def of(cls, max_tokens: int, most: int) -> Budget:
+        if max_tokens and max_tokens < MIN_TOKENS:
+            raise ConfigError(f"max_tokens: {MIN_TOKENS} or more")
+        return cls(min(max_tokens or most, most) - CURSOR_TOKENS)
+
+    def holds(self, text: str, values: Any = None) -> bool:
+        return size(text, values) <= self.room
+
+    def take(self, text: str, values: Any = None) -> None:
+        """Count a mandatory part."""
+        self.room -= size(text, values)
+
+    def takes(self, text: str, values: Any = None) -> bool:
+        if fits := self.holds(text, values):
+            self.take(text, values)
+        return fits
+
+
+def size(text: str, values: Any = None) -> int:
+    """Count the tokens of a text and of values as JSON, with separators."""
+    taken = count_tokens(text) + _BETWEEN
+    if values is not None:
+        taken += count_tokens(json.dumps(values, ensure_ascii=False)) + _BETWEEN
+    return taken
+
+
+def shortened(message: str, most: int) -> str:
+    """Shorten a message to a number of tokens: errors may repeat their input."""
+    return cut(message, most - _BEGINNING)
+
+
+def read_cursor(cursor: str) -> int:
+    """Return the number of items on earlier pages."""
+    if not cursor:
+        return 0
+    kind, _, number = cursor.partition("-")
+    if kind != "next" or not number.isascii() or not number.isdigit() or len(number) > 9:
+        raise ConfigError(
+            f"cursor={cursor[:40]!r}: is not from a reply; leave it out to start again"
+        )
+    return int(number)
+
+
+def write_cursor(start: int) -> str:
+    return f"next-{start}"
+
+
+def with_cursor(text: str, cursor: str) -> str:
+    return f"{text}\n\nMore: ask again with cursor={cursor!r}." if cursor else text
+
+
+_CHARACTERS = 8
+"""Maximum characters for each token of the budget: some texts have very long tokens."""
+_LINES = (240, 60, 24, 18)
+"""Maximum tokens of a line around a text; the first that fits."""
+_MIN_TEXT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Quotes:
+    """Quotes of one reply, between random marks that no document can contain.
+
+    Texts and values have them: some clients show their model only one of the two.
+    """
+
+    mark: str = field(default_factory=quotation_mark)
+
+    @property
+    def note(self) -> str:
+        return instructions(self.mark)
+
+    def text(self, name: str, text: str) -> str:
+        return fenced(self.mark, name, text)
+
+    def value(self, text: str) -> str:
+        return f"<{self.mark}>{text}</{self.mark}>"
+
+
+def part_reply(
+    content: str,
+    *,
+    name: str,
+    said: str,
+    values: dict[str, Any],
+    quoted: Collection[str] = (),
+    start: int,
+    first_line: int = 1,
+    numbered: bool = True,
+    lines_in_all: int = 0,
+    budget: Budget,
+) -> Reply:
+    """A long text from a character on, as much as the budget holds."""
+    quotes = Quotes()
+    every = f" of {lines_in_all}" if lines_in_all else ""
+
+    def above(first: int, last: int) -> str:
+        lines = f"lines: {first}-{last}{every}" if numbered else ""
+        return "\n".join(line for line in (said, lines) if line)
+
+    last = first_line + content.count("\n")
+    lines = {"first_line": last, "last_line": last} if numbered else {}
+    for most in _LINES:
+        name, said, values = _shortened(name, said, values, most)
+        marked = {key: quotes.value(values[key]) for key in quoted}
+        frame = {
+            "note": quotes.note,
+            **values,
+            **marked,
+            **lines,
+            "text": quotes.value(""),
+            "next_cursor": "",
+        }
+        around = quotes.text(name, f"{quotes.note}\n\n{above(last, last)}\n\n")
+        if budget.room - size(around, frame) >= _MIN_TEXT:
+            break
+    budget.take(around, frame)
+    text = _fitting(content[start:], budget)
+    end = start + len(text)
+    cursor = write_cursor(end) if end < len(content) else ""
+    first = first_line + content.count("\n", 0, start)
+    last = first + text.rstrip("\n").count("\n")
+    shown = harmless(text)
+    if numbered:
+        lines = {"first_line": first, "last_line": last}
+    head = above(first, last)
+    quote = quotes.text(name, f"{head}\n\n{shown}" if head else shown)
+    return Reply(
+        with_cursor(f"{quotes.note}\n\n{quote}", cursor),
+        frame | lines | {"text": quotes.value(shown), "next_cursor": cursor},
+    )
+
+
+def _shortened(
+    name: str, said: str, values: dict[str, Any], most: int
+) -> tuple[str, str, dict[str, Any]]:
+    """Shorten the lines and values around a text to a number of tokens each."""
+    lines = [cut(line, most) for line in said.split("\n")]
+    short = {
+        key: cut(value, most) if isinstance(value, str) else value for key, value in values.items()
+    }
+    return cut(name, most), "\n".join(lines), short
+
+
+def _fitting(content: str, budget: Budget) -> str:
+    low, high = 0, min(len(content), max(budget.room, 1) * _CHARACTERS)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if budget.holds(part := harmless(content[:middle]), part):
+            low = middle
+        else:
+            high = middle - 1
+    if low == len(content):
+        return content
+    line = content.rfind("\n", low * 2 // 3, low)
+    return content[: line + 1] if line >= 0 else content[: max(low, 1)]
+
+
+_TOO_LONG = "(one is too long to be shown)"
+
+
+def listing(
+    rows: Iterable[tuple[str, Mapping[str, Any]]],
+    *,
+    name: str,
+    head: str,
+    nothing: str,
+    start: int,
+    budget: Budget,
+    foot: str = "",
+    more: Mapping[str, Any] | None = None,
+    limit: int | None = None,
+) -> Reply:
+    frame = {**(more or {}), name: [], "next_cursor": ""}
+    budget.take(f"{head}\n\n{foot}\n\n{_TOO_LONG}", frame)
+    lines: list[str] = []
+    shown: list[Mapping[str, Any]] = []
+    cursor = ""
+    for line, values in islice(iter(rows), start, None):
+        if len(lines) == limit:
+            cursor = write_cursor(start + len(lines))
+            break
+        if budget.takes(line, values):
+            lines.append(line)
+            shown.append(values)
+        elif lines:
+            cursor = write_cursor(start + len(lines))
+            break
+        else:  # it would not fit the next time either
+            lines.append(_TOO_LONG)
+    parts = [head, "\n".join(lines), foot] if lines else [nothing]
+    text = "\n\n".join(part for part in parts if part)
+    return Reply(with_cursor(text, cursor), frame | {name: shown, "next_cursor": cursor})

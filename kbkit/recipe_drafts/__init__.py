@@ -1,8 +1,0 @@
-"""Draft a recipe from a site, a folder, a package or an API description."""
-
-from __future__ import annotations
-
-from kbkit.recipe_drafts.draft import Draft, Exclusion, check_free, write_draft
-from kbkit.recipe_drafts.looking import draft_recipe
-
-__all__ = ["Draft", "Exclusion", "check_free", "draft_recipe", "write_draft"]

@@ -1,0 +1,1 @@
+"""Settings, processes, plugins, logs and language models: what all rooms run on."""

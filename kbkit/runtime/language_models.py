@@ -1,0 +1,163 @@
+"""Open and ask llama-index language models; validates their answers.
+
+A document is material that a stranger wrote, and so is the answer. Keys never show in messages.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Mapping
+from contextvars import copy_context
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kbkit.errors import LanguageModelError
+from kbkit.models.values import plain
+from kbkit.recipes import LanguageModelSpec
+from kbkit.runtime.third_party import open_class
+from kbkit.text.markdown.plain_text import plain_text
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
+
+FAILURES = 5
+"""Failures in a row that end the work."""
+CHARACTERS_PER_TOKEN = 4
+"""About, in English."""
+
+_READ = 2_000
+"""Characters read of an answer's text."""
+_TAG = re.compile(r"</?[A-Za-z][^<>]{0,1000}>|<!--.*?-->")
+_SHORT_FORMS = {
+    "anthropic": ("llama_index.llms.anthropic:Anthropic", "llama-index-llms-anthropic"),
+    "google": ("llama_index.llms.google_genai:GoogleGenAI", "llama-index-llms-google-genai"),
+    "mistral": ("llama_index.llms.mistralai:MistralAI", "llama-index-llms-mistralai"),
+    "ollama": ("llama_index.llms.ollama:Ollama", "llama-index-llms-ollama"),
+    "openai": ("llama_index.llms.openai:OpenAI", "llama-index-llms-openai"),
+    "openai-like": ("llama_index.llms.openai_like:OpenAILike", "llama-index-llms-openai-like"),
+}
+_PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*[:.][A-Za-z_]\w*")
+
+
+class AnswerError(Exception):
+    """A model gave no answer, or none that can be used."""
+
+    def __init__(self, reason: str, *, answered: bool = True) -> None:
+        super().__init__(reason)
+        self.answered = answered
+
+
+class ModelReply(NamedTuple):
+    """Answer of a model.
+
+    Attributes:
+        input_tokens: Tokens sent, as the model reports or estimated.
+    """
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+
+
+def open_llm(spec: LanguageModelSpec, *, key: str) -> LLM:
+    head, colon, model = spec.llm.partition(":")
+    arguments: dict[str, Any] = dict(spec.arguments)
+    if head in _SHORT_FORMS and colon and model:
+        path, package = _SHORT_FORMS[head]
+        arguments.setdefault("model", model)
+    elif _PATH.fullmatch(spec.llm):
+        path, package = spec.llm, ""
+    else:
+        raise LanguageModelError(
+            f"{spec.llm}: not a language model; write SHORT:MODEL with SHORT one of "
+            f"{', '.join(sorted(_SHORT_FORMS))}, or an import path such as package.module:Class"
+        )
+    from llama_index.core.llms import LLM
+
+    return open_class(
+        path,
+        arguments,
+        LLM,  # type: ignore[type-abstract]
+        kind="llama-index language model",
+        name=spec.llm,
+        error=LanguageModelError,
+        install=f"pip install {package}" if package else "install its package",
+        check=f"{key}.arguments and the keys in the environment",
+    )
+
+
+def model_name(llm: LLM) -> str:
+    name = llm.metadata.model_name
+    # what llama-index calls models that do not say
+    return plain(type(llm).__name__ if name in ("", "unknown") else name)[:200]
+
+
+def model_key(llm: LLM) -> str:
+    kind = type(llm)
+    return f"{kind.__module__}:{kind.__qualname__}:{model_name(llm)}"
+
+
+def ask(llm: LLM, told: str, *given: str, timeout: float) -> ModelReply:
+    """Ask a model."""
+    from llama_index.core.llms import ChatMessage, MessageRole
+
+    turns = (MessageRole.USER, MessageRole.ASSISTANT)
+    messages = [ChatMessage(role=MessageRole.SYSTEM, content=told)]
+    messages += [ChatMessage(role=turns[i % 2], content=text) for i, text in enumerate(given)]
+    outcome: SimpleQueue[Any] = SimpleQueue()
+
+    def chat() -> None:
+        try:
+            outcome.put(llm.chat(messages))
+        except BaseException as error:  # a model may raise anything
+            outcome.put(error)
+
+    # a daemon, lest one that never answers keep the process from ending
+    threading.Thread(target=copy_context().run, args=(chat,), daemon=True).start()
+    try:
+        response = outcome.get(timeout=timeout)
+    except Empty:
+        raise AnswerError(f"gave no answer in {timeout:g} s", answered=False) from None
+    if isinstance(response, BaseException):
+        raise response
+    text = response.message.content or ""
+    sent = sum(map(len, (told, *given)))
+    return ModelReply(
+        text,
+        _told(response, "prompt_tokens", "input_tokens") or sent // CHARACTERS_PER_TOKEN,
+        _told(response, "completion_tokens", "output_tokens") or len(text) // CHARACTERS_PER_TOKEN,
+    )
+
+
+def json_object(answer: str, longest: int) -> Mapping[str, Any]:
+    """The JSON object in an answer; models like to put one in a fence."""
+    if len(answer) > longest:
+        raise AnswerError(f"answered with {len(answer):,} characters instead of some hundred")
+    try:
+        found, _ = json.JSONDecoder().raw_decode(answer, answer.index("{"))
+    except (ValueError, RecursionError):
+        raise AnswerError(f"answered no JSON, but {plain(answer)[:80]!r}") from None
+    made: Mapping[str, Any] = found
+    return made
+
+
+def plain_line(text: str, length: int) -> str:
+    """Plain text on one line: no tags, no Markdown, no control characters, no half pairs."""
+    whole = text[:_READ].encode("utf-8", "replace").decode()
+    line = plain(plain_text(plain(whole)))
+    while _TAG.search(line):  # what stood around a tag may make another
+        line = plain(_TAG.sub(" ", line))
+    return line if len(line) <= length else line[:length].rsplit(" ", 1)[0]
+
+
+def _told(response: Any, *names: str) -> int:
+    raw = getattr(response, "raw", None)
+    usage = raw.get("usage") if isinstance(raw, Mapping) else getattr(raw, "usage", None)
+    for holder in (getattr(response, "additional_kwargs", None), usage):
+        for name in names:
+            value = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
+            if isinstance(value, int) and value > 0:
+                return value
+    return 0

@@ -1,0 +1,101 @@
+"""Plugins: sources, embedders and annotators from entry points of installed packages.
+
+A package names what it brings in its ``pyproject.toml``::
+
+    [project.entry-points."kbkit.sources"]
+    wiki = "my_package.wiki:WikiReader"
+
+A recipe then says ``type: plugin``, ``name: wiki`` and ``options``, which are given to the class or
+function as keyword arguments. Nothing of the package is imported before it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from kbkit.errors import ImpossibleError, KbkitError
+from kbkit.runtime.third_party import safe_message
+
+SOURCES = "kbkit.sources"
+"""Group of classes and functions that make a `kbkit.sources.base.SourceReader`."""
+
+EMBEDDERS = "kbkit.embedders"
+"""Group of classes and functions that make a `kbkit.embedding.base.Embedder`."""
+
+ANNOTATORS = "kbkit.annotators"
+"""Group of classes and functions that make a `kbkit.annotation.base.Annotator`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """An object that an installed package provides.
+
+    Attributes:
+        group: `SOURCES`, `EMBEDDERS` or `ANNOTATORS`.
+        target: Location as ``module:attribute``.
+    """
+
+    name: str
+    group: str
+    target: str
+    distribution: str
+
+
+def installed(group: str) -> list[Plugin]:
+    """List plugins by name, without importing them."""
+    found: dict[tuple[str, str], Plugin] = {}
+    for point in entry_points(group=group):
+        found.setdefault(
+            (point.name, point.value), Plugin(point.name, group, point.value, _maker(point))
+        )
+    return sorted(found.values(), key=lambda plugin: (plugin.name, plugin.target))
+
+
+def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ...]) -> Any:
+    point = find(group, name)
+    kind = _kind(group)
+    where = f"the {kind} {name!r} of {_maker(point)}"
+    try:
+        made = point.load()(**options)
+    except KbkitError:
+        raise
+    except Exception as error:  # whatever the code of others raises is their message to the user
+        detail = safe_message(error, options)
+        raise ImpossibleError(f"{where} cannot be made with these options ({detail})") from error
+    missing = [part for part in parts if not hasattr(made, part)]
+    if missing:
+        raise ImpossibleError(f"{where} is no {kind}: it lacks {', '.join(missing)}")
+    return made
+
+
+def find(group: str, name: str) -> EntryPoint:
+    """Find a plugin, without importing it."""
+    kind = _kind(group)
+    points = {point.value: point for point in entry_points(group=group, name=name)}
+    if not points:
+        names = ", ".join(plugin.name for plugin in installed(group)) or "none"
+        raise ImpossibleError(
+            f"{name!r}: no installed package brings {_a(kind)} of that name (there are: {names})"
+        )
+    if len(points) > 1:
+        makers = " and ".join(sorted(_maker(point) for point in points.values()))
+        raise ImpossibleError(
+            f"{name!r}: {makers} both bring {_a(kind)} of that name; uninstall one"
+        )
+    (point,) = points.values()
+    return point
+
+
+def _kind(group: str) -> str:
+    return group.removeprefix("kbkit.").removesuffix("s")
+
+
+def _maker(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
+
+
+def _a(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"

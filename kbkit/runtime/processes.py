@@ -1,0 +1,326 @@
+"""Worker processes: a task that crashes or hangs affects only itself.
+
+The workers are plain child processes that speak pickle over their pipes, not a
+`ProcessPoolExecutor`: they never import the caller's ``__main__`` (so scripts without a guard,
+notebooks and Windows all work), a task on which a worker crashes or hangs costs that task only,
+and they end when the parent does, however it ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib
+import os
+import pickle
+import queue
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import IO, Any, NoReturn, Protocol
+
+_LOOK_SECONDS = 1.0
+
+
+class WorkerTask(Protocol):
+    """A task for a worker; pickled, like its result."""
+
+    @property
+    def seconds(self) -> float:
+        """Longest that it may take."""
+        ...
+
+    def perform(self) -> Any:
+        """Do it, in the worker."""
+        ...
+
+    def broken(self, reason: str) -> Any:
+        """Return the result for a task whose worker died."""
+        ...
+
+
+class Workers:
+    """Child processes that do tasks."""
+
+    def __init__(self, count: int | None = None, *, memory: int = 0, preload: str = "") -> None:
+        self._count = count or os.cpu_count() or 1
+        self._arguments = (str(memory), preload)
+        self._tasks: queue.SimpleQueue[tuple[WorkerTask, Future[Any]] | None] = queue.SimpleQueue()
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._threads: list[threading.Thread] = []
+        self._closed = False
+        self._opening = threading.Lock()
+        # fail early and here, where the caller can still read in its own process
+        first = self._spawn()
+        for process in [first, *(None for _ in range(self._count - 1))]:
+            thread = threading.Thread(target=self._serve, args=(process,), daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    @property
+    def count(self) -> int:
+        """Number of processes."""
+        return self._count
+
+    def submit(self, task: WorkerTask) -> Future[Any]:
+        """Submit a task, and return a future of its result; closing the workers cancels it."""
+        result: Future[Any] = Future()
+        with self._opening:
+            if self._closed:
+                result.cancel()
+            else:
+                self._tasks.put((task, result))
+        return result
+
+    def close(self) -> None:
+        """End the processes: tasks that have begun are broken, the others are cancelled."""
+        with self._opening:
+            self._closed = True
+            for _ in self._threads:
+                self._tasks.put(None)
+        for process in list(self._processes):
+            _end(process)
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        with self._opening:  # lest one begin that `close` does not see
+            if self._closed:
+                raise OSError("the workers are closed")
+            process = run_module("kbkit.runtime.processes", *self._arguments)
+            self._processes.add(process)
+            return process
+
+    def _serve(self, process: subprocess.Popen[bytes] | None) -> None:
+        """Feed one process, in a thread of its own; put another in place of one that broke."""
+        while True:
+            item = self._tasks.get()
+            if item is None:
+                break
+            task, future = item
+            if self._closed:
+                future.cancel()
+            if not future.set_running_or_notify_cancel():
+                continue
+            late = threading.Event()
+            try:
+                if process is None:
+                    process = self._spawn()
+                result = _ask(process, task, late)
+            # whatever it is, pickles that cannot be made or read too: it costs this task only
+            except Exception:
+                if process is not None:
+                    self._processes.discard(process)
+                    _end(process)
+                process = None
+                took = f"took longer than {task.seconds:g} s"
+                result = task.broken(took if late.is_set() else "the process that did it ended")
+            future.set_result(result)
+        if process is not None:
+            self._processes.discard(process)
+            _end(process)
+
+
+def run_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """A child process of this Python, with pipes; it finds kbkit where this one has it.
+
+    It imports nothing from the working directory, where anybody's files may lie.
+    """
+    if not sys.executable:
+        raise OSError("this Python does not know its own executable")
+    return subprocess.Popen(  # noqa: S603 - our own code
+        [sys.executable, "-P", "-m", name, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=_environment(),
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+
+
+def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """A process as `run_module` has it, but without pipes, that goes on when this one ends.
+
+    It is a group of its own, so that no Ctrl-C of a terminal reaches it, but no session of its own:
+    Linux shares processors out among sessions before it asks how nice the processes of one are.
+    """
+    if not sys.executable:
+        raise OSError("this Python does not know its own executable")
+    _started[:] = [process for process in _started if process.poll() is None]
+    flags = ("CREATE_NO_WINDOW", "CREATE_NEW_PROCESS_GROUP")
+    process = subprocess.Popen(  # noqa: S603 - our own code
+        [sys.executable, "-P", "-m", name, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=_environment(),
+        process_group=0,
+        creationflags=sum(getattr(subprocess, flag, 0) for flag in flags),
+    )
+    _started.append(process)
+    return process
+
+
+_started: list[subprocess.Popen[bytes]] = []
+"""Started processes, kept to reap them."""
+
+
+def ending_signals() -> list[signal.Signals]:
+    """Return the signals that end a server: interrupt, termination, and a closed terminal.
+
+    A shell has what it starts behind itself ignore interrupts, which a server is to hear all the
+    same; who wants it to outlive a terminal has it ignore its end (``nohup``).
+    """
+    signals = [signal.SIGINT, signal.SIGTERM]
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
+        signals.append(hangup)
+    return signals
+
+
+@contextlib.contextmanager
+def waiting_for_end() -> Iterator[Callable[[], None]]:
+    """Wait for an ending signal in the main thread; see `ending_signals`."""
+    ended = threading.Event()
+    before = {number: signal.signal(number, lambda *_: ended.set()) for number in ending_signals()}
+
+    def wait() -> None:
+        while not ended.wait(_LOOK_SECONDS):  # Windows would not hear of an interrupt meanwhile
+            pass
+
+    try:
+        yield wait
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def end_with_input() -> None:
+    """End this process when its standard input ends.
+
+    A program that starts a server keeps a pipe to it open; the system closes that when the
+    program is gone, however it ended. Nothing is made of what comes.
+    """
+    if sys.stdin is not None and sys.stdin.isatty():
+        from kbkit.errors import ConfigError  # workers do without
+
+        raise ConfigError(
+            "--until-stdin-closes: standard input is a terminal, where Ctrl+C ends a server; the "
+            "option is for programs that start it and keep a pipe to it open"
+        )
+    threading.Thread(target=_end_with_input, name="stdin", daemon=True).start()
+
+
+def end_process() -> NoReturn:
+    """End this process with status 0, without tearing the interpreter down.
+
+    A teardown while a daemon thread still runs in a native library (onnxruntime, Chroma) can abort
+    the process. Close what must be saved first.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(0)
+
+
+def _end_with_input() -> None:
+    with contextlib.suppress(OSError):
+        while os.read(0, 1 << 16):
+            pass
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGTERM)  # which may wait for something
+    else:
+        signal.raise_signal(signal.SIGTERM)
+
+
+def _environment() -> dict[str, str]:
+    environment = dict(os.environ)
+    package = str(Path(__file__).resolve().parents[2])
+    known = environment.get("PYTHONPATH")
+    environment["PYTHONPATH"] = package + (os.pathsep + known if known else "")
+    return environment
+
+
+def _ask(process: subprocess.Popen[bytes], task: WorkerTask, late: threading.Event) -> Any:
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    def expire() -> None:
+        late.set()
+        process.kill()
+
+    timer = threading.Timer(task.seconds, expire)
+    timer.daemon = True
+    timer.start()
+    try:
+        _write(process.stdin, task)
+        return _load(process.stdout)
+    finally:
+        timer.cancel()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        process.kill()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(2)
+
+
+def _write(stream: IO[bytes], value: object) -> None:
+    data = pickle.dumps(value, protocol=5)
+    stream.write(struct.pack("<Q", len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def _load(stream: IO[bytes]) -> Any:
+    head = stream.read(8)
+    if len(head) < 8:
+        raise EOFError
+    (size,) = struct.unpack("<Q", head)
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
+    return pickle.loads(data)  # noqa: S301 - from our own child process
+
+
+def main(memory: int = 0, preload: str = "") -> None:
+    """Serve one parent until it closes the pipe."""
+    if preload:
+        importlib.import_module(preload)
+    # Ctrl-C reaches the whole group of processes; the parent decides what it means
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if memory:
+        with contextlib.suppress(ImportError, ValueError, OSError):
+            import resource  # Windows has none
+
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    incoming, outgoing = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    # nothing that a library prints may get between the answers
+    os.dup2(2, 1)
+    tasks: queue.SimpleQueue[WorkerTask] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(incoming, tasks.put), daemon=True).start()
+    while True:
+        _write(outgoing, tasks.get().perform())
+
+
+def _receive(stream: IO[bytes], put: Callable[[WorkerTask], None]) -> None:
+    """Receive tasks until the parent ends, then end, even within a task."""
+    try:
+        while True:
+            put(_load(stream))
+    finally:
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])

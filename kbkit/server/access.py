@@ -1,0 +1,110 @@
+"""Scopes of routes, and the knowledge bases that a caller may use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Request, Security
+from fastapi.security import HTTPBearer, SecurityScopes
+
+from kbkit.access import ALL, Scope
+from kbkit.access import Caller as AccessCaller
+from kbkit.errors import NotFoundError
+from kbkit.knowledge_base import KnowledgeBase
+from kbkit.server.jobs import Jobs
+from kbkit.workspace import Workspace
+from kbkit.workspace.search_processes import SearchProcesses
+
+_bearer = HTTPBearer(
+    auto_error=False,
+    scheme_name="token",
+    description="A token of `kbkit token create`. A server on the loopback address for which "
+    "none was made needs none.",
+)
+
+
+# Dependencies that are no coroutines are run in threads, each of which waits for its turn.
+
+
+async def _caller(request: Request) -> AccessCaller:
+    caller: AccessCaller = getattr(request.state, "caller", ALL)
+    return caller
+
+
+async def _check(
+    needed: SecurityScopes,
+    caller: Annotated[AccessCaller, Depends(_caller)],
+    _token: Annotated[Any, Depends(_bearer)],
+) -> None:
+    for scope in needed.scopes:
+        caller.require(Scope(scope))
+
+
+async def _workspace(request: Request) -> Workspace:
+    workspace: Workspace = request.app.state.workspace
+    return workspace
+
+
+async def _searches(request: Request) -> SearchProcesses:
+    searches: SearchProcesses = request.app.state.searches
+    return searches
+
+
+async def _jobs(request: Request) -> Jobs:
+    jobs: Jobs = request.app.state.jobs
+    return jobs
+
+
+READ = Security(_check, scopes=[Scope.READ.value])
+"""Dependency of a route that only reads."""
+WRITE = Security(_check, scopes=[Scope.WRITE.value])
+"""Dependency of a route that writes knowledge bases, files or entries."""
+ADMIN = Security(_check, scopes=[Scope.ADMIN.value])
+"""Dependency of a route that makes, renames or deletes knowledge bases, or empties the trash."""
+
+Caller = Annotated[AccessCaller, Depends(_caller)]
+"""Parameter of a handler: the caller."""
+WorkspaceOf = Annotated[Workspace, Depends(_workspace)]
+SearchesOf = Annotated[SearchProcesses, Depends(_searches)]
+"""Parameter of a handler: the workspace that is served."""
+JobsOf = Annotated[Jobs, Depends(_jobs)]
+"""Parameter of a handler: the jobs of that workspace."""
+
+
+KbPath = Annotated[str, Path(description="Name of a knowledge base.", min_length=1, max_length=200)]
+"""Parameter: a knowledge base in a path, by name."""
+
+
+def base_of(workspace: Workspace, caller: AccessCaller, name: str) -> KnowledgeBase:
+    caller.require_kb(name)
+    return workspace[name]
+
+
+def _base(name: KbPath, workspace: WorkspaceOf, caller: Caller) -> KnowledgeBase:
+    return base_of(workspace, caller, name)
+
+
+Kb = Annotated[KnowledgeBase, Depends(_base)]
+"""Parameter of a handler: the knowledge base that the path names."""
+
+
+def holder_of(
+    workspace: Workspace,
+    caller: AccessCaller,
+    kb: str | None,
+    holds: Callable[[KnowledgeBase], object],
+) -> KnowledgeBase:
+    """The knowledge base that holds something: the one that is named, or the first that does."""
+    if kb is not None:
+        return base_of(workspace, caller, kb)
+    missing: NotFoundError | None = None
+    for name in caller.visible(workspace):
+        found = workspace[name]
+        try:
+            holds(found)
+        except NotFoundError as error:
+            missing = missing or error
+        else:
+            return found
+    raise missing or NotFoundError("there is no knowledge base to look in yet")

@@ -1,0 +1,274 @@
+"""Request bodies for entries and the graph."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from kbkit.entries.skill_file import MAX_DESCRIPTION_LENGTH, MAX_TAGS, MAX_TITLE_LENGTH
+from kbkit.entries.slugs import MAX_LENGTH
+from kbkit.errors import ArgumentError, VersionConflictError
+from kbkit.models import Entry, EntryInfo, EntryStatus, Target, TargetKind
+from kbkit.retrieval.context import MIN_TOKENS
+from kbkit.runtime.validation import check_text
+from kbkit.server.parameters import Body, whole
+from kbkit.server.uploads import Content
+
+MAX = 1_000_000
+"""Maximum entries, or tokens, of a request."""
+_SLUG = "^(?:[a-z0-9]+(?:-[a-z0-9]+)*)?$"
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class EntryList(BaseModel):
+    """Some of the entries that were asked for, in order."""
+
+    data: list[EntryInfo] = Field(description="These.")
+    total: int = Field(description="Total number.")
+    page: int = Field(description="Which page this is, from 1.")
+
+
+# Python itself says what is wrong with one of these; the schema tells what is right.
+FilePath = Annotated[str, Field(min_length=1)]
+Title = Annotated[
+    Any, WithJsonSchema({"type": "string", "maxLength": MAX_TITLE_LENGTH, "pattern": r"\S"})
+]
+Line = Annotated[Any, WithJsonSchema({"type": "string", "maxLength": MAX_TITLE_LENGTH})]
+Description = Annotated[
+    Any, WithJsonSchema({"type": "string", "maxLength": MAX_DESCRIPTION_LENGTH})
+]
+Text = Annotated[Any, WithJsonSchema({"type": "string"})]
+Tags = Annotated[
+    Any, WithJsonSchema({"type": "array", "items": {"type": "string"}, "maxItems": MAX_TAGS})
+]
+Prompt = Annotated[Any, WithJsonSchema({"type": "string", "pattern": r"[^\s]"})]
+Limit = Annotated[Any, WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX})]
+Tokens = Annotated[Any, WithJsonSchema({"type": "integer", "minimum": MIN_TOKENS, "maximum": MAX})]
+Status = Annotated[Any, WithJsonSchema({"type": "string", "enum": list(EntryStatus)})]
+Slug = Annotated[Any, WithJsonSchema({"type": "string", "maxLength": MAX_LENGTH, "pattern": _SLUG})]
+
+
+class NewEntry(_Body):
+    """An entry that is to be written."""
+
+    title: Title = Field(description="One line.")
+    slug: Slug = Field("", description="Name of its folder; by default made from the title.")
+    description: Description = Field("", description="Its purpose, which search uses.")
+    prompt: Text = Field("", description="Instructions for an agent.")
+    readme: Text = Field("", description="Readme for people.")
+    tags: Tags = Field((), description="Free labels.")
+    category: Line = Field("", description="Its domain.")
+    status: Status = Field("active", description="Whether it is in use.")
+    files: dict[FilePath, Content] = Field(
+        default_factory=dict, description="Other files, by path within it: text, or `base64`."
+    )
+
+
+class EntryChange(_Body):
+    """Changes of an entry; omitted or null fields stay."""
+
+    title: Title | None = Field(None, description="One line.")
+    description: Description | None = Field(None, description="Its purpose.")
+    prompt: Text | None = Field(None, description="Instructions for an agent.")
+    readme: Text | None = Field(None, description="Readme for people.")
+    tags: Tags | None = Field(None, description="Free labels.")
+    category: Line | None = Field(None, description="Its domain.")
+    status: Status | None = Field(None, description="Whether it is in use.")
+    files: dict[FilePath, Content | None] = Field(
+        default_factory=dict,
+        description="Files to write, by path within it: text, or `base64`; null deletes one.",
+    )
+
+
+class NewVote(_Body):
+    """A rating of an entry."""
+
+    score: int = Field(ge=1, le=5, description="1 (useless) to 5 (exactly right).")
+    rater: str = Field("", max_length=200, description="Who votes; by default who asks.")
+
+
+class Rated(BaseModel):
+    """Ratings of an entry in total, with the last one."""
+
+    average: float = Field(description="Of the scores, to two places.")
+    count: int = Field(description="Number of votes.")
+    entry: Entry
+
+
+class NewSlug(_Body):
+    """New slug of an entry."""
+
+    to: Slug = Field(description="The new name of its folder.")
+
+
+class TaskQuery(_Body):
+    """A task to look up entries for."""
+
+    prompt: Prompt = Field(description="The task.")
+    limit: Limit = Field(10, description="Most entries.")
+
+
+class Task(_Body):
+    """A task for an agent, with what entries know of it."""
+
+    prompt: Prompt = Field(description="The task.")
+    limit: Limit | None = Field(None, description="Most entries.")
+    max_tokens: Tokens = Field(1_000, description="Most tokens of the text.")
+
+
+MAX_NAME = 500
+MAX_IN_GRAPH = 100_000
+"""Maximum items of a graph's list."""
+_NAME = {"type": "string", "minLength": 1, "maxLength": MAX_NAME, "pattern": r"[^\s]"}
+_WORD = {"type": "string", "pattern": "^[a-z0-9_]{1,80}$"}
+_TARGET = {
+    "anyOf": [
+        {"type": "string", "maxLength": 8_000},
+        {
+            "type": "object",
+            "properties": {
+                "kind": {"type": "string", "enum": list(TargetKind)},
+                "id": {"type": "string"},
+            },
+            "required": ["kind", "id"],
+            "additionalProperties": False,
+        },
+    ]
+}
+_MAX_NAMES = 1_000
+_OF = "Id or name of an entity."
+_BY = "Who does it; by default who asks."
+
+
+def _few(names: Any) -> Any:
+    """Accept names with repetitions, which count once."""
+    if isinstance(names, list) and len(names) > _MAX_NAMES:
+        raise PydanticCustomError("too_long", f"more than {_MAX_NAMES:,} names")
+    return names
+
+
+# Python itself says what is wrong with one of these; the schema tells what is right.
+Named = Annotated[Any, WithJsonSchema(_TARGET)]
+Name = Annotated[Any, WithJsonSchema(_NAME)]
+Names = Annotated[
+    Any,
+    BeforeValidator(_few),
+    WithJsonSchema({"type": "array", "items": _NAME, "maxItems": _MAX_NAMES}),
+]
+Word = Annotated[Any, WithJsonSchema(_WORD)]
+
+Properties = Annotated[Any, WithJsonSchema({"type": "object", "additionalProperties": True})]
+Weight = Annotated[Any, WithJsonSchema({"type": "number", "exclusiveMinimum": 0, "maximum": 1})]
+Number = Annotated[
+    Any, BeforeValidator(whole), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 2**53})
+]
+By = Annotated[str, Field(max_length=200, description=_BY)]
+
+
+class NewEntity(Body):
+    """An entity that is to be made by hand."""
+
+    name: Name = Field(description="What it is called.")
+    type: Word = Field("name", description="What it is.")
+    description: Text = Field("", description="Description in a sentence.")
+    properties: Properties | None = Field(None, description="Further properties.")
+    aliases: Names = Field((), description="Its other names.")
+    by: By = ""
+
+
+class EntityChange(Body):
+    """Changes of an entity; omitted or null fields stay."""
+
+    name: Name | None = Field(None, description="New name.")
+    type: Word | None = Field(None, description="What it is.")
+    description: Text | None = Field(None, description="Description in a sentence.")
+    properties: Properties | None = Field(None, description="In place of those that it has.")
+    aliases: Names | None = Field(None, description="In place of those that it has.")
+    by: By = ""
+
+
+class NewRelation(Body):
+    """A relation that is to be made or changed by hand."""
+
+    source: Named = Field(description="Where it begins.")
+    name: Word = Field(description="Name of the relation, such as `depends_on`.")
+    target: Named = Field(description="Where it ends.")
+    weight: Weight = Field(1.0, description="How strong it is.")
+    note: Text = Field("", description="Anything else to say.")
+    by: By = ""
+    expected: AwareDatetime | None = Field(None, description="`seen_at` of the relation to change.")
+
+
+class Pair(Body):
+    """Two entities that are one, or are not."""
+
+    keep: Name = Field(description=_OF)
+    other: Name = Field(description=_OF)
+    by: By = ""
+
+
+class UndoRequest(Body):
+    """A change to revert."""
+
+    edit: Number | None = Field(None, description="Number of the edit; by default the last one.")
+    by: By = ""
+
+
+class Targets(Body):
+    """Things whose names are wanted."""
+
+    targets: Annotated[
+        list[Any],
+        Field(max_length=10_000),
+        WithJsonSchema({"type": "array", "maxItems": 10_000, "items": _TARGET["anyOf"][1]}),
+    ]
+
+
+class Picture(Body):
+    """The part of the graph to lay out."""
+
+    around: Annotated[
+        list[Any], WithJsonSchema({"type": "array", "maxItems": 1_000, "items": _TARGET})
+    ] = Field(default_factory=list, description="Where to begin; by default at hubs.")
+    depth: Annotated[
+        Any, BeforeValidator(whole), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 5})
+    ] = 2
+    type: list[str] = Field(default_factory=list, description="Only nodes of these types.")
+    relation: list[str] = Field(default_factory=list, description="Only relations of these names.")
+    kbs: list[str] | None = Field(None, description="Only relations of these.")
+    limit: Annotated[
+        Any,
+        BeforeValidator(whole),
+        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 2_000}),
+    ] = 500
+
+
+def target_of(said: Any, kind: str | None = None) -> Any:
+    if isinstance(said, dict):
+        if set(said) != {"kind", "id"}:
+            raise ArgumentError(f"{str(said)[:200]}: give an id or name, or a kind with an id")
+        said, kind = said["id"], said["kind"]
+    if kind is None:
+        return check_text("target", said)
+    try:
+        return Target(TargetKind(kind), check_text("id", said))
+    except ValueError:
+        kinds = ", ".join(TargetKind)
+        raise ArgumentError(f"kind={kind!r}: choose from {kinds}") from None
+
+
+def changed_at(version: str) -> datetime | None:
+    if version == "unchanged":
+        return None
+    try:
+        return datetime.fromisoformat(version).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise VersionConflictError(
+            f"{version!r} is no time of a change; give it as it was answered"
+        ) from None

@@ -1,0 +1,180 @@
+"""Jobs that export sites and read and write bundles."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from uuid import uuid4
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from kbkit.access import Caller
+from kbkit.bundles.writer import MANIFEST
+from kbkit.errors import (
+    BundleError,
+    ConfigError,
+    ImpossibleError,
+    KbkitError,
+    NotFoundError,
+    WorkspaceError,
+)
+from kbkit.knowledge_base import KnowledgeBase
+from kbkit.models import BundleArchive, ExportReport, SiteArchive
+from kbkit.runtime.progress import OnProgress
+from kbkit.server.jobs.base import Stopped, delete_old, stopping
+from kbkit.server.jobs.knowledge import uploaded
+from kbkit.workspace import Workspace, restored
+
+DOWNLOADS = "downloads"
+"""Folder of a workspace for archives that wait to be fetched, in folders."""
+_KEPT_SECONDS = 86_400
+_OPTIONS = ("build", "standalone", "pages_only", "model", "graph", "files", "entries")
+
+
+def waiting_place(workspace: Workspace, name: str) -> Path:
+    """A folder for archives that wait to be fetched, made if it is not there.
+
+    What nobody fetched for a day is deleted, and what a process left that was killed.
+    """
+    place = workspace.path / DOWNLOADS / name
+    place.mkdir(parents=True, exist_ok=True)
+    delete_old(place.parent.glob("*/*"), _KEPT_SECONDS)
+    return place
+
+
+def export(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    """Export a knowledge base to an archive, which is kept for a day, or update its published site.
+
+    Arguments: ``kb``; ``publish``, whether to update the site; those of `KnowledgeBase.export`
+    except for the folder.
+    """
+    kb = workspace[arguments["kb"]]
+    options = {name: arguments[name] for name in _OPTIONS if arguments.get(name) is not None}
+    tell = stopping(on_progress, stop)
+    archive = uuid4().hex
+    try:
+        if arguments.get("publish"):
+            return _told(kb.export(on_progress=tell, **options))
+        place = waiting_place(workspace, kb.id)
+        with TemporaryDirectory(prefix="kbkit-", dir=place) as made:
+            folder = Path(made, kb.name)
+            report = kb.export(folder=folder, on_progress=tell, **options)
+            draft = Path(made, "draft.zip")
+            with ZipFile(draft, "w", ZIP_DEFLATED) as packed:
+                for path in sorted(folder.rglob("*")):
+                    if path.is_file() and not path.is_symlink():
+                        packed.write(path, path.relative_to(folder).as_posix())
+            size = draft.stat().st_size
+            draft.rename(place / f"{archive}.zip")
+    except Stopped:
+        return {}
+    except OSError as error:
+        raise WorkspaceError(f"the archive cannot be written: {error.strerror}") from None
+    return _told(report, archive, size)
+
+
+def _told(report: ExportReport, archive: str = "", size: int = 0) -> Mapping[str, Any]:
+    built = report.site is not None
+    return SiteArchive(archive, size, built, report.documents, report.seconds).to_dict()
+
+
+def archive_of(workspace: Workspace, kb: KnowledgeBase, archive: str) -> Path:
+    found = workspace.path / DOWNLOADS / kb.id / f"{archive}.zip"
+    if not archive.isalnum() or not found.is_file():
+        raise NotFoundError(
+            f"{kb.name}: has no archive {archive!r}; it is kept for a day: export it again"
+        )
+    return found
+
+
+UPLOAD, KEY = "bundle.zip", "key.pub"
+"""Names in an upload's folder: the bundle, and the required signer's key."""
+_FOLDER = "bundles"
+_SHOWN = "the bundle"
+
+
+def bundle(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    """Write a bundle, which is kept for a day.
+
+    Arguments: ``kbs``, names of knowledge bases; null for all, with files and entries.
+    """
+    archive = uuid4().hex
+    tell = stopping(on_progress, stop)
+    try:
+        place = waiting_place(workspace, _FOLDER) / f"{archive}.zip"
+        done = workspace.bundle(place, kbs=arguments["kbs"], on_progress=tell)
+    except Stopped:
+        return {}
+    except (BundleError, OSError) as error:  # which names a path of this machine
+        reason = getattr(error.__cause__ or error, "strerror", None)
+        raise WorkspaceError(f"the bundle cannot be written: {reason}") from error
+    return BundleArchive(
+        archive,
+        done.knowledge_bases,
+        done.documents,
+        done.chunks,
+        done.bytes,
+        done.sha256,
+        done.skipped,
+        done.seconds,
+    ).to_dict()
+
+
+def bundle_of(workspace: Workspace, caller: Caller, archive: str) -> Path:
+    found = workspace.path / DOWNLOADS / _FOLDER / f"{archive}.zip"
+    if archive.isalnum() and found.is_file() and (not caller.kbs or _is_for(caller, found)):
+        return found
+    raise NotFoundError(f"no bundle {archive!r}; one is kept for a day: make it again")
+
+
+def _is_for(caller: Caller, place: Path) -> bool:
+    with zipfile.ZipFile(place) as packed:
+        manifest = json.loads(packed.read(MANIFEST))
+    names = manifest["knowledge_bases"]
+    return not manifest["whole"] and caller.visible(names) == names
+
+
+def restore(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    """Restore an uploaded bundle. Its sources never read this machine's disk.
+
+    Arguments: ``uploads``, its folder; ``name``; ``verify``, whether a key is there; ``trust``.
+    """
+    folder = uploaded(workspace, arguments["uploads"])
+    file, key = folder / UPLOAD, folder / KEY
+    if not file.is_file():
+        raise NotFoundError(f"{_SHOWN}: is not there any more; send it again")
+    try:
+        done = restored(
+            workspace,
+            file,
+            name=arguments["name"],
+            verify=key if arguments["verify"] else None,
+            trust=arguments["trust"],
+            paths=False,
+            tell=on_progress,
+        )
+    except KbkitError as error:
+        text = str(error).replace(str(file), _SHOWN).replace(str(key), "the key")
+        error.args = (text, *error.args[1:])
+        if type(error) is ConfigError:  # the text is one, as the schema has it
+            raise ImpossibleError(text) from None
+        raise
+    return {**done.to_dict(), "bundle": ""}

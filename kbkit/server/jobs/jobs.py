@@ -1,0 +1,248 @@
+"""The jobs of a workspace."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from kbkit.errors import ConfigError, ConflictError, KbkitError
+from kbkit.models import Job, JobError, JobProgress, JobState, Progress
+from kbkit.server.jobs.knowledge import forget_uploads
+from kbkit.server.jobs.tasks import TASKS, JobTask
+from kbkit.stores.catalog import jobs as job_table
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.stores import Stores
+from kbkit.workspace import Workspace, stores_of
+
+log = logging.getLogger("kbkit.server.jobs")
+
+WORKERS = 2
+"""Jobs that are at work at once."""
+ATTEMPTS = 3
+"""Attempts of a job whose server was killed."""
+KEPT = timedelta(days=7)
+"""Time for which ended jobs are kept."""
+_TELL_SECONDS = 0.5
+"""Between two times that progress goes into the catalog."""
+
+
+class Jobs:
+    """The jobs of a workspace.
+
+    Several processes may have one workspace's: a job is done by one of them, which holds a lock.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        tasks: Mapping[str, JobTask] | None = None,
+        workers: int = WORKERS,
+    ) -> None:
+        """Prepare to run jobs; `resume` continues existing ones."""
+        self._workspace = workspace
+        self._stores: Stores = stores_of(workspace)
+        self._tasks = TASKS if tasks is None else tasks
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="kbkit-job")
+        self._closing = threading.Event()
+        self._changed = threading.Condition()
+        self._progress: dict[str, JobProgress] = {}
+        self._cancelled: dict[str, threading.Event] = {}
+
+    def start(
+        self, kind: str, arguments: Mapping[str, Any], *, owner: str = "", kbs: Sequence[str] = ()
+    ) -> Job:
+        """Ask for a job; it is kept before this returns."""
+        if kind not in self._tasks:
+            raise ConfigError(f"no job is of the kind {kind!r}; there are {', '.join(self._tasks)}")
+        now = datetime.now(UTC)
+        job = Job(uuid4().hex, kind, tuple(kbs), owner, JobState.QUEUED, now)
+        with self._stores.database.write() as transaction:
+            job_table.add(transaction, job, arguments)
+        self._submit(job.id)
+        return job
+
+    def get(self, job_id: str) -> Job:
+        with self._stores.database.read() as transaction:
+            job = job_table.get(transaction, job_id)
+        return self._current(job)
+
+    def list(self) -> list[Job]:
+        """List jobs, the last first."""
+        with self._stores.database.read() as transaction:
+            return [self._current(job) for job in job_table.listed(transaction)]
+
+    def wait(self, job_id: str, seconds: float) -> Job:
+        """A job when it has ended, or after some seconds."""
+        deadline = time.monotonic() + seconds
+        while True:
+            with self._changed:
+                job = self.get(job_id)
+                left = deadline - time.monotonic()
+                if job.state.ended or left <= 0:
+                    return job
+                self._changed.wait(min(left, _TELL_SECONDS))  # another process may do it
+
+    def cancel(self, job_id: str) -> Job:
+        """Cancel a job; its work so far stays. An ended job stays as it is."""
+        with self._stores.database.write() as transaction:
+            job = job_table.get(transaction, job_id)
+            job_table.cancel(transaction, job_id)
+            if job.state in (JobState.QUEUED, JobState.INTERRUPTED):
+                self._ended(transaction, job_id, JobState.CANCELLED)
+        if event := self._cancelled.get(job_id):
+            event.set()
+        self._notify()
+        return self.get(job_id)
+
+    def resume(self) -> None:
+        with self._stores.database.write() as transaction:
+            job_table.forget(transaction, KEPT)
+            waiting = job_table.listed(transaction, ended=False)
+        for job in reversed(waiting):
+            self._submit(job.id)
+
+    def close(self) -> None:
+        """Stop running jobs cleanly: the next process resumes them."""
+        self._closing.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _submit(self, job_id: str) -> None:
+        if not self._closing.is_set():
+            self._cancelled.setdefault(job_id, threading.Event())
+            self._pool.submit(self._do, job_id)
+
+    def _current(self, job: Job) -> Job:
+        known = self._progress.get(job.id)
+        if known is None or job.state is not JobState.RUNNING:
+            return job
+        return Job(
+            job.id,
+            job.kind,
+            job.kbs,
+            job.owner,
+            job.state,
+            job.created_at,
+            known,
+            job.result,
+            job.problem,
+            job.attempts,
+            job.started_at,
+            job.ended_at,
+        )
+
+    def _do(self, job_id: str) -> None:
+        try:
+            with self._stores.locks.hold(f"job-{job_id}", wait=0):
+                self._do_alone(job_id)
+        except ConflictError:
+            pass  # another process does it
+        except Exception:
+            log.exception("job %s", job_id)
+        finally:
+            self._cancelled.pop(job_id, None)
+            self._progress.pop(job_id, None)
+            self._notify()
+
+    def _do_alone(self, job_id: str) -> None:
+        with self._stores.database.write() as transaction:
+            job = job_table.begin(transaction, job_id)
+            arguments = job_table.arguments_of(transaction, job_id)
+            cancelled = job_table.is_cancelled(transaction, job_id)
+        if job.state.ended:
+            return
+        if cancelled:
+            self._end(job_id, JobState.CANCELLED)
+            return
+        if job.attempts > ATTEMPTS:
+            message = f"its server ended {ATTEMPTS} times while it was running; start it again"
+            self._end(job_id, JobState.FAILED, problem=JobError("ServerError", message))
+            return
+        task = self._tasks.get(job.kind)
+        if task is None:
+            message = f"this server knows no jobs of the kind {job.kind!r}"
+            self._end(job_id, JobState.FAILED, problem=JobError("ConfigError", message))
+            return
+        watch = _Watch(self, job_id)
+        try:
+            result = task(self._workspace, arguments, watch.tell, watch.stop)
+        except KbkitError as error:
+            problem = JobError(type(error).__name__, str(error))
+            self._end(job_id, JobState.FAILED, problem=problem)
+        except Exception as error:
+            log.error("job %s (%s) failed", job_id, job.kind, exc_info=error)
+            problem = JobError("ServerError", "the server failed; its log says why")
+            self._end(job_id, JobState.FAILED, problem=problem)
+        else:
+            state = JobState.DONE
+            if watch.cancelled:
+                state = JobState.CANCELLED
+            elif watch.stopped:
+                state = JobState.INTERRUPTED
+            self._end(job_id, state, result=result)
+
+    def _end(
+        self,
+        job_id: str,
+        state: JobState,
+        *,
+        result: Mapping[str, Any] | None = None,
+        problem: JobError | None = None,
+    ) -> None:
+        with self._stores.database.write() as transaction:
+            last = self._progress.get(job_id)
+            if last is not None:
+                job_table.tell(transaction, job_id, last)
+            self._ended(transaction, job_id, state, result=result, problem=problem)
+
+    def _ended(self, transaction: Transaction, job_id: str, state: JobState, **came: Any) -> None:
+        """Record the end of a job; uploaded files stay so that it can be resumed."""
+        job_table.end(transaction, job_id, state, **came)
+        if state.ended:
+            forget_uploads(self._workspace, job_table.arguments_of(transaction, job_id))
+
+    def _notify(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+
+class _Watch:
+    """Progress and stop signal of a running task.
+
+    Attributes:
+        cancelled: Whether it was cancelled.
+    """
+
+    def __init__(self, jobs: Jobs, job_id: str) -> None:
+        self._jobs = jobs
+        self._id = job_id
+        self._event = jobs._cancelled.setdefault(job_id, threading.Event())
+        self._told = self._asked = time.monotonic()
+        self.cancelled = False
+        self.stopped = False
+
+    def tell(self, progress: Progress) -> None:
+        known = JobProgress.of(progress)
+        self._jobs._progress[self._id] = known
+        now = time.monotonic()
+        if now - self._told >= _TELL_SECONDS:
+            self._told = now
+            with self._jobs._stores.database.write() as transaction:
+                job_table.tell(transaction, self._id, known)
+        self._jobs._notify()
+
+    def stop(self) -> bool:
+        now = time.monotonic()
+        if not self.cancelled and now - self._asked >= _TELL_SECONDS:
+            self._asked = now  # in another process, it may have been
+            with self._jobs._stores.database.read() as transaction:
+                self.cancelled = job_table.is_cancelled(transaction, self._id)
+        self.cancelled = self.cancelled or self._event.is_set()
+        self.stopped = self.cancelled or self._jobs._closing.is_set()
+        return self.stopped

@@ -1,0 +1,187 @@
+"""Jobs on knowledge bases: imports, refreshes, settings, models."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+from uuid import uuid4
+
+from pydantic import TypeAdapter
+
+from kbkit.errors import SourceError, WorkspaceError
+from kbkit.files.paths import parts_of
+from kbkit.knowledge_base import KnowledgeBase
+from kbkit.models import DocumentInfo, ImportReport, IngestReport, SourceDocument, to_json
+from kbkit.models.values import from_dict
+from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, parse_source
+from kbkit.runtime.progress import OnProgress
+from kbkit.server.jobs.base import delete_old
+from kbkit.workspace import Workspace
+
+UPLOADS = "uploads"
+"""Folder of a workspace for files that came with a request, until their job has ended."""
+_KEPT_SECONDS = 8 * 86_400
+"""Age at which uploaded files of a job are deleted."""
+_NAMED = 5
+"""Problems that an error names."""
+
+
+def store_uploads(workspace: Workspace, files: Iterable[tuple[str, bytes | BinaryIO]]) -> str:
+    """Keep files that came with a request; gives the name of their folder, for a job."""
+    above = workspace.path / UPLOADS
+    name = uuid4().hex
+    try:
+        for path, data in files:
+            place = (above / name).joinpath(*parts_of(path))
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with place.open("wb") as file:
+                if isinstance(data, bytes):
+                    file.write(data)
+                else:
+                    shutil.copyfileobj(data, file)
+        delete_old(above.iterdir(), _KEPT_SECONDS)
+    except OSError as error:
+        shutil.rmtree(above / name, ignore_errors=True)
+        raise WorkspaceError(f"files that came cannot be kept: {error.strerror}") from None
+    except BaseException:
+        shutil.rmtree(above / name, ignore_errors=True)
+        raise
+    return name
+
+
+def uploaded(workspace: Workspace, name: str) -> Path:
+    return Path(workspace.path, UPLOADS, *parts_of(name))
+
+
+def forget_uploads(workspace: Workspace, arguments: Mapping[str, Any]) -> None:
+    if name := arguments.get("uploads"):
+        shutil.rmtree(uploaded(workspace, name), ignore_errors=True)
+
+
+def import_sources(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    """Read sources, or documents of the request, into a knowledge base.
+
+    Arguments: ``kb``, its name; ``sources``, as in recipes; ``documents``, as llama-index's
+    ``to_dict`` or fields of a `SourceDocument`; ``uploads``, the folder of relative paths;
+    ``remember``; ``sync``, whether to remove other sources; ``strict``, whether it is an error if
+    nothing is read.
+    """
+    kb = workspace[arguments["kb"]]
+    uploads = arguments.get("uploads", "")
+    base = uploaded(workspace, uploads) if uploads else workspace.path
+    sources = [parse_source(each) for each in arguments.get("sources", ())]
+    if arguments.get("sync"):
+        report = kb.sync(sources, base=base, on_progress=on_progress, stop=stop)
+    else:
+        report = kb.ingest(
+            *sources,
+            *map(_document, arguments.get("documents", ())),
+            base=base,
+            remember=arguments.get("remember", True) and not uploads,
+            on_progress=on_progress,
+            stop=stop,
+        )
+    if arguments.get("strict") and report.nothing_read and not report.interrupted:
+        raise SourceError(_problems(report))
+    return _result(kb, report)
+
+
+def refresh(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    kb = workspace[arguments["kb"]]
+    local = arguments.get("local", False)
+    return _result(kb, kb.refresh(local=local, on_progress=on_progress, stop=stop))
+
+
+def configure(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    """Change the settings of a knowledge base.
+
+    Arguments: ``kb``, ``spec``, ``description``, ``if_match``, the version of the spec before.
+    """
+    kb = workspace[arguments["kb"]]
+    spec = KnowledgeBaseSpec.model_validate(arguments["spec"])
+    description = arguments.get("description")
+    report = kb.configure(
+        spec,
+        description=description,
+        if_match=arguments.get("if_match"),
+        on_progress=on_progress,
+        stop=stop,
+    )
+    return _result(kb, report)
+
+
+def improve(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    embedding = arguments.get("embedding")
+    if isinstance(embedding, Mapping):
+        embedding = TypeAdapter(AnyEmbedding).validate_python(embedding)
+    left = workspace[arguments["kb"]].improve(
+        embedding=embedding, on_progress=on_progress, stop=stop
+    )
+    return left.to_dict()
+
+
+def annotate(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    made = workspace[arguments["kb"]].annotations.make(on_progress=on_progress, stop=stop)
+    return made.to_dict()
+
+
+def expand(
+    workspace: Workspace,
+    arguments: Mapping[str, Any],
+    on_progress: OnProgress,
+    stop: Callable[[], bool],
+) -> Mapping[str, Any]:
+    documents = workspace[arguments["kb"]].documents
+    return documents.expand(
+        arguments.get("llm"),
+        questions=arguments.get("questions"),
+        on_progress=on_progress,
+        stop=stop,
+    ).to_dict()
+
+
+def _document(values: Mapping[str, Any]) -> Any:
+    return from_dict(SourceDocument, values) if "uri" in values else values
+
+
+def _result(kb: KnowledgeBase, report: IngestReport) -> Mapping[str, Any]:
+    documents = []
+    for known in report.documents:
+        if known in kb.documents:
+            documents.append(DocumentInfo.of(kb.documents[known], len(kb.chunks.of(known))))
+    chunks = sum(document.chunks for document in documents)
+    values: Mapping[str, Any] = to_json(ImportReport(tuple(documents), chunks, report))
+    return values
+
+
+def _problems(report: IngestReport) -> str:
+    found = [str(problem) for problem in (*report.failed, *report.skipped)]
+    more = f"; and {len(found) - _NAMED:,} more" if len(found) > _NAMED else ""
+    return "; ".join(found[:_NAMED]) + more

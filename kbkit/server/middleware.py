@@ -1,0 +1,441 @@
+"""Middleware: tokens, limits, refused requests."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import hashlib
+import json
+import logging
+import math
+import re
+import threading
+import time
+from collections.abc import Callable
+from ipaddress import ip_address
+from typing import Annotated, Any
+from urllib.parse import unquote_to_bytes, urlsplit
+
+import anyio
+from fastapi import Depends, Header, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kbkit.access import TOKEN, Access, Caller
+from kbkit.access import Caller as AccessCaller
+from kbkit.errors import (
+    ArgumentError,
+    ForbiddenError,
+    KbkitError,
+    LimitError,
+    ReusedKeyError,
+    TokenError,
+)
+from kbkit.server.access import Caller as CallerOf
+from kbkit.server.access import WorkspaceOf
+from kbkit.server.metrics import Metrics
+from kbkit.server.problems import METADATA, no_token, problem, problem_of, takes_basic
+from kbkit.server.settings import ServerSettings
+from kbkit.stores.catalog import replayed_answers
+from kbkit.stores.catalog.replayed_answers import ReplayedAnswer
+from kbkit.workspace import Workspace, stores_of
+
+_MAX = 10_000
+"""Callers remembered; the longest quiet ones are forgotten."""
+
+
+class Rates:
+    """Counts requests of callers."""
+
+    def __init__(
+        self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
+        self._rate = rate
+        self._burst = float(max(burst, 1))
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def take(self, caller: str) -> None:
+        if not self._rate:
+            return
+        now = self._clock()
+        left, then = self._left.pop(caller, (self._burst, now))
+        left = min(self._burst, left + (now - then) * self._rate)
+        if len(self._left) >= _MAX:
+            del self._left[next(iter(self._left))]
+        self._left[caller] = max(left - 1, 0.0) if left >= 1 else left, now
+        if left < 1:
+            wait = max(1, math.ceil((1 - left) / self._rate))
+            raise LimitError(
+                f"more than {self._rate:g} requests a second; ask again in {wait} s", wait
+            )
+
+
+log = logging.getLogger("kbkit.server")
+
+_PUBLIC = ("/", "/health", "/ready", "/docs", "/openapi.json")
+_TOKEN_PARAMETERS = frozenset(
+    {"token", "access_token", "api_key", "apikey", "api-key", "authorization", "bearer"}
+)
+_LOOK_SECONDS = 0.3
+_BYTES_A_SECOND = 50_000
+"""Minimum rate of a body, after the base time of a request."""
+
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+}
+"""Default headers of responses."""
+
+
+class _BodyRefusedError(Exception):
+    """The body of a request is not read any further."""
+
+
+class Middleware:
+    """Lets requests through to an application that are as they have to be."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        access: Access,
+        settings: ServerSettings,
+        metrics: Metrics,
+        closing: threading.Event,
+    ) -> None:
+        self._closing = closing
+        self._app = app
+        self._access = access
+        self._settings = settings
+        self._metrics = metrics
+        self._rates = Rates(settings.rate, settings.burst)
+        self._names = {"localhost", "127.0.0.1", "::1", settings.host, *settings.allow_hosts}
+        if named := urlsplit(settings.public_url).hostname:
+            self._names.add(named)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request (ASGI)."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        with self._metrics.request(scope) as counted:
+            exchange = _Exchange(receive, send, self._settings, counted.status, self._closing)
+            try:
+                scope.setdefault("state", {})["caller"] = self._admitted(scope)
+            except KbkitError as error:
+                await self._refuse(error, scope, exchange)
+                return
+            try:
+                await self._app(scope, exchange.receive, exchange.send)
+            except Exception as error:
+                if exchange.started:
+                    raise
+                if exchange.refusal is None:
+                    log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+                    answer = problem("the server failed; its log says why", 500)
+                    await answer(scope, exchange.receive, exchange.send)
+            if exchange.refusal is not None and not exchange.started:
+                await self._refuse(exchange.refusal, scope, exchange)
+
+    def _admitted(self, scope: Scope) -> Caller:
+        headers = Headers(scope=scope)
+        self._check_host(headers)
+        _check_address(scope)
+        length = headers.get("content-length", "0")
+        if length.isdigit() and int(length) > self._settings.max_body:
+            raise _too_large(self._settings)
+        peer = scope["client"][0] if scope.get("client") else ""
+        if _is_public(scope["path"]):
+            self._rates.take(f"address {peer}")
+            return Caller("", frozenset())
+        try:
+            token = _token(headers, basic=takes_basic(scope))
+            caller = self._access.caller(token)
+        except TokenError:
+            self._rates.take(f"address {peer}")  # who guesses is slowed down
+            raise
+        self._rates.take(f"token {caller.name}" if caller.name else f"address {peer}")
+        return caller
+
+    def _check_host(self, headers: Headers) -> None:
+        """Refuse a request that another site had a browser send.
+
+        A page whose name was made to lead here (DNS rebinding) says its own name in ``Host``.
+        """
+        given = headers.getlist("host")
+        if len(given) != 1 or not self._is_own(_name_of(given[0])):
+            value = given[0][:100] if given else ""
+            raise ForbiddenError(
+                f"Host: {value!r} is no name of this server; name it with --allow-host"
+            )
+        for origin in headers.getlist("origin"):
+            own = origin.partition("://")[2] == given[0] and origin.startswith("http")
+            if not own and origin not in self._settings.allow_origins:
+                raise ForbiddenError(
+                    f"Origin: {origin[:100]!r} may not use this server; permit it with "
+                    "--allow-origin"
+                )
+
+    def _is_own(self, name: str) -> bool:
+        if name in self._names:
+            return True
+        if self._settings.host not in ("0.0.0.0", "::"):  # noqa: S104 - compared, not listened at
+            return False
+        try:  # an address is no name that anybody could have lead here
+            ip_address(name)
+        except ValueError:
+            return False
+        return True
+
+    async def _refuse(self, error: KbkitError, scope: Scope, exchange: _Exchange) -> None:
+        answer = problem_of(error)
+        if isinstance(error, LimitError) and error.retry_after:
+            answer = problem(
+                str(error),
+                429,
+                LimitError,
+                attributes=vars(error),
+                headers={"Retry-After": str(error.retry_after)},
+            )
+        elif isinstance(error, _SlowError):
+            answer = problem(str(error), 408, LimitError)
+        elif isinstance(error, TokenError):
+            answer.headers["WWW-Authenticate"] = no_token(scope, self._settings)
+        if not exchange.complete:
+            answer.headers["Connection"] = "close"  # what follows of the body is not read
+        await answer(scope, exchange.receive, exchange.send_refusal)
+
+
+class _SlowError(LimitError):
+    """A body did not come in in time."""
+
+
+class _Exchange:
+    """A request as it comes in, and its answer as it goes out."""
+
+    def __init__(
+        self,
+        receive: Receive,
+        send: Send,
+        settings: ServerSettings,
+        status: list[int],
+        closing: threading.Event,
+    ) -> None:
+        self._status = status
+        self._closing = closing
+        self._streams = False
+        self._receive = receive
+        self._send = send
+        self._settings = settings
+        self._began = time.monotonic()
+        self._bytes = 0
+        self.refusal: KbkitError | None = None
+        self.started = False
+        self.complete = False
+
+    async def receive(self) -> Message:
+        if self.complete:
+            return await self._end()
+        if self.refusal is not None:
+            raise _BodyRefusedError
+        settings = self._settings
+        left = (
+            self._began + settings.body_seconds + self._bytes / _BYTES_A_SECOND - time.monotonic()
+        )
+        try:
+            with anyio.fail_after(max(left, 0)):
+                message = await self._receive()
+        except TimeoutError:
+            self.refusal = _SlowError(
+                f"the request did not come in within {settings.body_seconds:g} s; send it faster, "
+                "or in parts"
+            )
+            raise _BodyRefusedError from None
+        if message["type"] == "http.request":
+            self._bytes += len(message.get("body", b""))
+            self.complete = not message.get("more_body", False)
+            if self._bytes > settings.max_body:
+                self.refusal = _too_large(settings)
+                self.complete = False
+                raise _BodyRefusedError
+        return message
+
+    async def _end(self) -> Message:
+        """Return the message after the body: the client has disconnected.
+
+        Endless streams of events hear of the server's shutdown too.
+        """
+        while True:
+            with anyio.move_on_after(_LOOK_SECONDS):
+                return await self._receive()
+            if self._streams and self._closing.is_set():
+                return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        if self.refusal is None or self.started:  # else it is what the application makes of that
+            await self.send_refusal(message)
+
+    async def send_refusal(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            self._status.append(message["status"])
+            headers = MutableHeaders(scope=message)
+            self._streams = headers.get("content-type", "").startswith("text/event-stream")
+            for name, text in _HEADERS.items():
+                headers.setdefault(name, text)
+        await self._send(message)
+
+
+def _too_large(settings: ServerSettings) -> LimitError:
+    return LimitError(
+        f"the request is longer than {settings.max_body / 1e6:,.4g} MB; send it in parts, or serve "
+        "with a larger --max-body"
+    )
+
+
+def _check_address(scope: Scope) -> None:
+    """Refuse a token in an address, which is kept by logs, histories and proxies, and no UTF-8."""
+    query = scope.get("query_string", b"").decode("latin-1")
+    names = {part.partition("=")[0].lower() for part in query.split("&")}
+    raw = scope.get("raw_path") or scope["path"].encode()
+    try:
+        unquote_to_bytes(raw).decode()
+    except UnicodeDecodeError:
+        raise ArgumentError("the path is no text in UTF-8, percent-encoded") from None
+    if names & _TOKEN_PARAMETERS or TOKEN.search(query) or TOKEN.search(raw.decode("latin-1")):
+        raise ArgumentError(
+            "a token does not belong into an address, where logs keep it: revoke it, and send a "
+            "new one as Authorization: Bearer TOKEN"
+        )
+
+
+def _name_of(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].lower()
+
+
+def _is_public(path: str) -> bool:
+    return path in _PUBLIC or path.startswith(METADATA)
+
+
+def _token(headers: Headers, *, basic: bool) -> str | None:
+    """The token that a request shows; ``None`` for nothing."""
+    given = headers.getlist("authorization")
+    if not given:
+        return None
+    scheme, _, text = given[0].partition(" ")
+    if len(given) == 1 and scheme.lower() == "bearer":
+        return text.strip()
+    if len(given) == 1 and basic and scheme.lower() == "basic":
+        with contextlib.suppress(ValueError, binascii.Error):
+            return base64.b64decode(text, validate=True).decode().partition(":")[2]
+    raise TokenError("Authorization: give one token, as Authorization: Bearer TOKEN")
+
+
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")  # as ASCII writes one
+
+
+def _is_plain(body: bytes) -> bool:
+    """Whether a body is UTF-8 without escapes of surrogates, so that its texts need no check."""
+    if b"\0" in body or _HALF.search(body):  # NUL: JSON in UTF-16
+        return False
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+async def _check(request: Request) -> None:
+    if "json" not in request.headers.get("content-type", "").lower():
+        return
+    if _is_plain(await request.body()):
+        return
+    try:
+        values = await request.json()
+    except (ValueError, RecursionError):
+        return  # no JSON, as who reads it says
+    try:
+        json.dumps(values, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError):
+        message = "a text holds half of a character (a lone surrogate); leave it out"
+        fault = {"type": "string_unicode", "loc": ("body",), "msg": message}
+        raise RequestValidationError([fault]) from None
+
+
+WHOLE_TEXTS = Depends(_check)
+"""Dependency of an application whose bodies hold Unicode only."""
+
+
+_KEPT_HEADERS = ("etag", "location")
+
+
+class IdempotentRequests:
+    """Runs a request once, however often it is sent with one idempotency key."""
+
+    def __init__(
+        self, workspace: Workspace, place: str, caller: AccessCaller, key: str | None
+    ) -> None:
+        self._stores = stores_of(workspace)
+        self._place = place
+        self._key = key and _digest([caller.name, place, key])
+
+    def __call__(self, values: Any, answer: Callable[[], Response]) -> Response:
+        """Return the response, new or stored."""
+        if self._key is None:
+            return answer()
+        digest = _digest([self._place, values])
+        with self._stores.locks.hold(f"answer-{self._key}", wait=0, task="answering this request"):
+            with self._stores.database.read() as transaction:
+                known = replayed_answers.find(transaction, self._key)
+            if known is None:
+                return self._kept(digest, answer())
+        if known.digest != digest:
+            raise ReusedKeyError(
+                "Idempotency-Key: was used for another request within the last day; use a new one"
+            )
+        headers = {**known.headers, "Idempotency-Replayed": "true"}
+        return Response(known.body, known.status, headers, known.media_type)
+
+    def _kept(self, digest: str, made: Response) -> Response:
+        headers = {name: made.headers[name] for name in _KEPT_HEADERS if name in made.headers}
+        kept = ReplayedAnswer(
+            digest, made.status_code, headers, bytes(made.body), made.media_type or ""
+        )
+        with self._stores.database.write() as transaction:
+            replayed_answers.keep(transaction, self._key or "", kept)
+        return made
+
+
+def _digest(values: Any) -> str:
+    text = json.dumps(values, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _once(
+    request: Request,
+    caller: CallerOf,
+    workspace: WorkspaceOf,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            description="Made up by the caller for one request: sent again with the same key "
+            "within a day, it is answered again and not done again.",
+            min_length=1,
+            max_length=200,
+        ),
+    ] = None,
+) -> IdempotentRequests:
+    return IdempotentRequests(workspace, request.url.path, caller, idempotency_key)
+
+
+Once = Annotated[IdempotentRequests, Depends(_once)]
+"""Parameter of a handler that makes something: has it done once for each key."""

@@ -1,0 +1,225 @@
+"""Errors as problem details (RFC 9457), with Python's messages."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Scope
+
+from kbkit import errors
+from kbkit.server.settings import ServerSettings
+
+METADATA = "/.well-known/oauth-protected-resource"
+"""Address of the authorization metadata."""
+MCP = "/mcp"
+"""Address of MCP."""
+
+
+def base_url(scope: Scope, settings: ServerSettings) -> str:
+    if settings.public_url:
+        return settings.public_url.rstrip("/")
+    host = Headers(scope=scope).get("host", "127.0.0.1")  # checked by then
+    return f"{scope.get('scheme', 'http')}://{host}"
+
+
+def no_token(scope: Scope, settings: ServerSettings) -> str:
+    """``WWW-Authenticate`` of a 401: there is no token, or no good one."""
+    if takes_basic(scope):
+        return 'Basic realm="kbkit: a token as the password", charset="UTF-8"'
+    shown = Headers(scope=scope).get("authorization") is not None
+    return _bearer(scope, settings, error="invalid_token" if shown else "")
+
+
+def too_little(scope: Scope, settings: ServerSettings, needed: str) -> str:
+    """``WWW-Authenticate`` of a 403: the token is good, and has not the scope that is needed."""
+    return _bearer(scope, settings, error="insufficient_scope", scope=needed)
+
+
+def takes_basic(scope: Scope) -> bool:
+    """Whether a browser may ask for credentials: only to view a site."""
+    return scope["path"].startswith("/site/") and scope["method"] in ("GET", "HEAD")
+
+
+def _bearer(request: Scope, settings: ServerSettings, **said: str) -> str:
+    told_of = MCP if request["path"].startswith(MCP) else ""
+    texts = {
+        "realm": "kbkit",
+        "resource_metadata": base_url(request, settings) + METADATA + told_of,
+        **said,
+    }
+    return "Bearer " + ", ".join(f'{name}="{text}"' for name, text in texts.items() if text)
+
+
+log = logging.getLogger("kbkit.server")
+
+MEDIA_TYPE = "application/problem+json"
+_MAX_FAULTS = 10
+"""Faults listed of a request."""
+_MAX_NAME_LENGTH = 80
+"""Characters shown of a name in a request."""
+
+# The first class that an error is of decides.
+_STATUS: tuple[tuple[type[errors.KbkitError], int], ...] = (
+    (errors.VersionConflictError, 412),
+    (errors.ConflictError, 409),
+    (errors.NotFoundError, 404),
+    (errors.TokenError, 401),
+    (errors.ForbiddenError, 403),
+    (errors.LimitError, 413),
+    (errors.ReusedKeyError, 409),
+    (errors.ForbiddenAddressError, 403),
+    (errors.ReadOnlyPathError, 403),
+    (errors.InvalidPathError, 404),
+    (errors.EntryFormatError, 422),
+    (errors.SecretsError, 422),
+    (errors.FilesError, 409),
+    (errors.MissingExtraError, 409),
+    (errors.ConfigError, 400),
+    (errors.InvalidNameError, 400),
+    # the request is right, and what it needs of others does not do its part
+    (errors.SourceError, 409),
+    (errors.BundleError, 409),
+    (errors.ExportError, 409),
+    (errors.EmbedderError, 409),
+    (errors.PostprocessorError, 409),
+    (errors.LanguageModelError, 409),
+    (errors.WorkspaceError, 503),
+)
+
+_CLASS_OF_STATUS = {
+    401: errors.TokenError,
+    403: errors.ForbiddenError,
+    404: errors.NotFoundError,
+    408: errors.LimitError,
+    409: errors.ConflictError,
+    412: errors.VersionConflictError,
+    413: errors.LimitError,
+    429: errors.LimitError,
+}
+
+
+class ProblemDetails(BaseModel):
+    """A problem of a request (RFC 9457)."""
+
+    type: str = Field(description="Which problem it is: `urn:kbkit:problem:` and a name.")
+    title: str = Field(description="The status in words.")
+    status: int = Field(description="The status.")
+    detail: str = Field(description="The problem, its place, and the remedy, as in Python.")
+    error: str = Field(description="Class of `kbkit.errors` that Python raises.")
+    attributes: dict[str, Any] = Field(
+        default_factory=dict, description="Further data of this type of error."
+    )
+
+
+def status_of(error: errors.KbkitError) -> int:
+    """The status that answers an error; 500 where the fault is not the caller's."""
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+
+
+def problem(
+    detail: str,
+    status: int,
+    error: type[errors.KbkitError] | None = None,
+    *,
+    attributes: Mapping[str, Any] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """The answer to a request that cannot be granted."""
+    kind = error or _CLASS_OF_STATUS.get(status) or errors.ArgumentError
+    if status >= 500 and error is None:
+        kind = errors.ServerError
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind.__name__.removesuffix("Error")).lower()
+    details = ProblemDetails(
+        type=f"urn:kbkit:problem:{name}",
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=detail,
+        error=kind.__name__,
+        attributes=dict(attributes or {}),
+    )
+    content = details.model_dump()
+    if not attributes:
+        del content["attributes"]
+    return JSONResponse(content, status, headers, MEDIA_TYPE)
+
+
+def problem_of(error: errors.KbkitError, *, challenge: str = "") -> JSONResponse:
+    status = status_of(error)
+    headers = {"WWW-Authenticate": challenge} if challenge else {}
+    if status >= 500:
+        log.error("%s: %s", type(error).__name__, error)
+    if isinstance(error, errors.LimitError) and error.retry_after:
+        headers["Retry-After"] = str(error.retry_after)
+    return problem(str(error), status, type(error), attributes=vars(error), headers=headers)
+
+
+def _told(error: RequestValidationError) -> str:
+    faults = error.errors()
+    found = []
+    for each in faults[:_MAX_FAULTS]:
+        place = ".".join(str(part)[:_MAX_NAME_LENGTH] for part in each["loc"])
+        found.append(f"{place}: {each['msg']}")
+    if len(faults) > _MAX_FAULTS:
+        found.append(f"and {len(faults) - _MAX_FAULTS:,} more")
+    return "; ".join(found)
+
+
+def _methods(routes: Iterable[BaseRoute], scope: Scope) -> set[str]:
+    matching = [route for route in _flat(routes) if route.matches(scope)[0] is not Match.NONE]
+    return {
+        method
+        for route in matching
+        if route.path == matching[0].path
+        for method in route.methods or ()
+    }
+
+
+def _flat(routes: Iterable[BaseRoute]) -> Iterator[Route]:
+    for route in routes:
+        inner = getattr(route, "original_router", None)
+        if inner is not None:
+            yield from _flat(inner.routes)
+        elif isinstance(route, Route):
+            yield route
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Answer errors with problem details."""
+
+    @app.exception_handler(errors.KbkitError)
+    def of_kbkit(request: Request, error: errors.KbkitError) -> JSONResponse:
+        needed = error.scope if isinstance(error, errors.ForbiddenError) else ""
+        if not needed:
+            return problem_of(error)
+        settings = request.app.state.settings
+        return problem_of(error, challenge=too_little(request.scope, settings, needed))
+
+    @app.exception_handler(RequestValidationError)
+    def of_validation(_: Request, error: RequestValidationError) -> JSONResponse:
+        # what no schema can say: values that contradict each other, a pattern that is none
+        kinds = {fault["type"] for fault in error.errors()}
+        if "value_error" in kinds:  # the others may be of forms that were not meant
+            return problem(_told(error), 409, errors.ImpossibleError)
+        return problem(_told(error), 422, errors.ArgumentError)
+
+    @app.exception_handler(HTTPException)
+    def of_http(request: Request, error: HTTPException) -> JSONResponse:
+        detail, headers = error.detail, dict(error.headers or {})
+        if error.status_code == 404:
+            detail = f"{request.url.path}: no such address; /docs lists all"
+        elif error.status_code == 405:
+            detail = f"{request.url.path}: does not take {request.method}; see /docs"
+            if taken := _methods(request.app.routes, request.scope):
+                headers["Allow"] = ", ".join(sorted(taken))
+        return problem(detail, error.status_code, headers=headers)

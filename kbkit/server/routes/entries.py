@@ -1,0 +1,250 @@
+"""Routes for entries: `/api/entries`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path as FilePath
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal
+from zipfile import ZIP_DEFLATED, ZipFile
+
+from fastapi import Depends, Path, Query, Response
+
+from kbkit.entries.entries import Entries
+from kbkit.errors import EntryFormatError, ImpossibleError
+from kbkit.models import (
+    Context,
+    DeletedFile,
+    Entry,
+    EntryFile,
+    EntryInfo,
+    EntryStatus,
+    EntrySyncReport,
+)
+from kbkit.retrieval.context import MIN_TOKENS
+from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
+from kbkit.server.bodies import (
+    MAX,
+    EntryChange,
+    EntryList,
+    NewEntry,
+    NewSlug,
+    NewVote,
+    Rated,
+    Task,
+    TaskQuery,
+)
+from kbkit.server.parameters import check_number
+from kbkit.server.responses import IfMatch, answer
+from kbkit.server.routes.files import Undelete
+from kbkit.server.routing import Created, Routes
+from kbkit.server.uploads import (
+    REVISION,
+    ConditionsOf,
+    UploadOf,
+    bytes_of,
+    contents,
+    sent,
+    sent_folder,
+    told_revision,
+    upload_body,
+)
+from kbkit.stores.catalog.knowledge_bases import ENTRIES
+
+routes = Routes("/api/entries", "entries")
+trash = Routes("/api/trash", "trash")
+
+SlugOf = Annotated[str, Path(max_length=255, description="Name of the entry's folder.")]
+
+
+def entries_of(workspace: WorkspaceOf, caller: Caller) -> Entries:
+    caller.require_kb(ENTRIES)
+    return workspace.entries
+
+
+EntriesOf = Annotated[Entries, Depends(entries_of)]
+
+
+@routes.get("", model=EntryList)
+def list_entries(
+    *,
+    entries: EntriesOf,
+    status: Annotated[
+        str | None,
+        Query(description="Only of this status.", json_schema_extra={"enum": list(EntryStatus)}),
+    ] = None,
+    category: Annotated[str | None, Query(max_length=500, description="Only of this.")] = None,
+    tag: Annotated[str | None, Query(max_length=500, description="Only with this.")] = None,
+    text: Annotated[str, Query(max_length=500, description="Only those that contain it.")] = "",
+    sort: Annotated[
+        str,
+        Query(
+            description="`rating`: the best first; `updated`: the last first; `title`.",
+            json_schema_extra={"enum": ["rating", "updated", "title"]},
+        ),
+    ] = "rating",
+    page: Annotated[int, Query(ge=1, le=1_000_000, description="Which page, from 1.")] = 1,
+    limit: Annotated[int, Query(ge=1, le=1_000, description="Entries of a page.")] = 50,
+    offset: Annotated[
+        int | None,
+        Query(ge=0, le=1_000_000_000, description="Entries to leave out, in place of `page`."),
+    ] = None,
+) -> dict[str, Any]:
+    """List entries in order, without their text."""
+    start = (page - 1) * limit if offset is None else offset
+    found = entries.list(
+        status=status, category=category, tag=tag, text=text, sort=sort, limit=limit, offset=start
+    )
+    return {"data": found.entries, "total": found.total, "page": start // limit + 1}
+
+
+@routes.post("", WRITE)
+def create_entry(entries: EntriesOf, body: NewEntry) -> Created[Entry]:
+    """Write a new entry."""
+    values = body.model_dump(exclude={"title", "files"}, exclude_unset=True)
+    files = {path: bytes_of(path, each) for path, each in body.files.items()}
+    entry = entries.create(body.title, **values, files=files)
+    return Created(entry, f"{routes.prefix}/{entry.slug}")
+
+
+@routes.get("/skills.zip", response_class=Response, responses=contents())
+def export_skills(
+    entries: EntriesOf,
+    wanted: ConditionsOf,
+    slugs: Annotated[list[str] | None, Query(description="Of entries; by default all.")] = None,
+) -> Response:
+    """Entries as Agent Skills, a folder each, in a zip."""
+    with TemporaryDirectory(prefix="kbkit-") as folder:
+        made = entries.export_skills(folder, slugs=slugs)
+        packed = BytesIO()
+        with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+            for skill in made:
+                for file in sorted(skill.rglob("*")):
+                    if file.is_file():
+                        archive.write(file, file.relative_to(FilePath(folder).absolute()))
+    return sent(packed.getvalue(), "skills.zip", "", wanted)
+
+
+@routes.get("/revision.json", responses=REVISION)
+def read_entries_revision(entries: EntriesOf, wanted: ConditionsOf) -> Response:
+    """Return a revision that changes with entries and votes; cheap enough to poll."""
+    return told_revision(entries.revision(), wanted)
+
+
+@routes.post("/skills", WRITE, openapi_extra=upload_body())
+def import_skills(entries: EntriesOf, upload: UploadOf) -> tuple[Entry, ...]:
+    """Import uploaded Agent Skills, a folder each, all or nothing."""
+    with sent_folder(upload.files, "sent") as folder:
+        return entries.import_skills(folder)
+
+
+@routes.post("/sync", WRITE)
+def sync_entries(entries: EntriesOf) -> EntrySyncReport:
+    """Import changes made on the server outside kbkit, and write votes of searches."""
+    return entries.sync(on_progress=lambda _: None)
+
+
+@routes.post("/find", READ)
+def find_entries(entries: EntriesOf, body: TaskQuery) -> list[EntryInfo]:
+    """The active entries that fit a task, by relevance and by rating, the best first."""
+    return entries.find(body.prompt, limit=check_number("limit", body.limit, 1, MAX))
+
+
+@routes.post("/context", READ)
+def read_entry_context(entries: EntriesOf, body: Task) -> Context:
+    """The active entries that fit a task, as a short numbered list for an agent."""
+    tokens = check_number("max_tokens", body.max_tokens, MIN_TOKENS, MAX)
+    most = None if body.limit is None else check_number("limit", body.limit, 1, MAX)
+    return entries.context(body.prompt, limit=most, max_tokens=tokens)
+
+
+@routes.post("/learn", WRITE, openapi_extra=upload_body())
+def learn_entry(entries: EntriesOf, upload: UploadOf) -> Entry:
+    """Create or update an entry from the folder `.knowledge` of a task."""
+    with sent_folder(upload.files, ".knowledge") as folder:
+        return entries.learn(folder, task_id=upload.task_id)
+
+
+@routes.get("/learn/prompt")
+def read_learning_prompt(entries: EntriesOf) -> str:
+    """Return a section for an agent's system prompt that has it record what it learned."""
+    return entries.learning_prompt()
+
+
+@routes.get("/{slug}")
+def read_entry(entries: EntriesOf, slug: SlugOf) -> Entry:
+    """Return an entry with prompt, readme, votes and names of other files."""
+    return entries.read(slug)
+
+
+@routes.put("/{slug}", WRITE)
+def update_entry(entries: EntriesOf, slug: SlugOf, body: EntryChange, expected: IfMatch) -> Entry:
+    """Change an entry; omitted fields stay."""
+    values = body.model_dump(exclude={"files"}, exclude_none=True)
+    files: Mapping[str, bytes | None] = {
+        path: None if each is None else bytes_of(path, each) for path, each in body.files.items()
+    }
+    return entries.update(slug, **values, files=files, if_match=expected)
+
+
+@routes.delete("/{slug}", WRITE)
+def delete_entry(entries: EntriesOf, slug: SlugOf, expected: IfMatch) -> DeletedFile:
+    """Move an entry to the trash."""
+    return entries.delete(slug, if_match=expected)
+
+
+@routes.post("/{slug}/rate", WRITE, model=Rated)
+def rate_entry(entries: EntriesOf, caller: Caller, slug: SlugOf, body: NewVote) -> Response:
+    """Vote for an entry."""
+    try:
+        entry = entries.rate(slug, body.score, rater=body.rater or caller.name)
+    except EntryFormatError as error:  # of the entry, and not of the request
+        raise ImpossibleError(str(error)) from None
+    values = {"average": entry.rating.average, "count": entry.rating.count, "entry": entry}
+    return answer(values, version=entry.version)
+
+
+@routes.post("/{slug}/rename", WRITE)
+def rename_entry(entries: EntriesOf, slug: SlugOf, body: NewSlug) -> Entry:
+    """Rename an entry; id, votes and relations stay."""
+    return entries.rename(slug, to=body.to)
+
+
+@routes.get("/{slug}/artifacts")
+def list_artifacts(
+    entries: EntriesOf,
+    slug: SlugOf,
+    folder: Annotated[
+        Literal["", "code", "artifacts"], Query(description="Only those in this folder of it.")
+    ] = "",
+) -> list[EntryFile]:
+    """List the files of an entry, other than its prompt and readme."""
+    files = entries.read(slug).files
+    return [each for each in files if not folder or each.path.startswith(f"{folder}/")]
+
+
+@routes.get("/{slug}/artifacts/{path:path}", response_class=Response, responses=contents())
+def read_artifact(
+    entries: EntriesOf,
+    wanted: ConditionsOf,
+    slug: SlugOf,
+    path: Annotated[str, Path(max_length=4_000, description="Within the entry.")],
+) -> Response:
+    """A file of an entry. Browsers are made to keep it, never to run it."""
+    file = entries.open(slug, path)
+    about = os.fstat(file.fileno())
+    return sent(file, path.rpartition("/")[2], f"{about.st_mtime_ns:x}-{about.st_size:x}", wanted)
+
+
+@trash.get("/entries")
+def list_deleted_entries(entries: EntriesOf) -> list[DeletedFile]:
+    """List the entries that can be brought back, the last first."""
+    return entries.trash()
+
+
+@trash.post("/entries", WRITE)
+def undelete_entry(entries: EntriesOf, body: Undelete) -> Entry:
+    """Restore the entry of a slug that was last deleted or replaced."""
+    return entries.undelete(body.path, to=body.to)

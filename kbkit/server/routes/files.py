@@ -1,0 +1,292 @@
+"""Routes for files: `/api/files`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import Annotated, Literal
+from urllib.parse import quote
+
+from fastapi import Depends, Header, Path, Query, Request, Response
+from pydantic import Field, StringConstraints
+
+from kbkit.errors import IsFolderError, NotTextError
+from kbkit.files.files import Files
+from kbkit.files.paths import parts_of
+from kbkit.files.shown import ROOT
+from kbkit.files.store import version
+from kbkit.models import DeletedFile, FileInfo, FileLink, FileTree, SyncReport
+from kbkit.server.access import WRITE, Caller, WorkspaceOf
+from kbkit.server.parameters import Body
+from kbkit.server.responses import Expected, IfMatch, Page, answer, page
+from kbkit.server.routing import Routes
+from kbkit.server.uploads import REVISION, ConditionsOf, contents, sent, told_revision
+from kbkit.stores.catalog.knowledge_bases import FILES
+
+routes = Routes("/api/files", "files")
+trash = Routes("/api/trash", "trash")
+
+_PATH = "From the root, such as `notes/today.md`."
+_MAX_LENGTH = 4_000
+PathOf = Annotated[str, Path(max_length=_MAX_LENGTH, description=_PATH)]
+OptionalPath = Annotated[str, Query(max_length=_MAX_LENGTH, description=_PATH)]
+BodyPath = Annotated[str, Field(max_length=_MAX_LENGTH, description=_PATH)]
+_MAX_DELETED = 8_000
+
+
+class Form(StrEnum):
+    """Form of a file in the response."""
+
+    RAW = "raw"
+    INFO = "info"
+    NUMBERED = "numbered"
+    LINKS = "links"
+    BACKLINKS = "backlinks"
+
+
+class FolderToMake(Body):
+    """A folder that is to be made."""
+
+    path: BodyPath
+
+
+class Move(Body):
+    """Source and target of a move."""
+
+    source: BodyPath
+    target: BodyPath
+
+
+class Replacement(Body):
+    """A text that occurs exactly once in a file, and its replacement."""
+
+    op: Literal["replace"]
+    old: str = Field(min_length=1, description="What stands there.")
+    new: str = Field(description="The replacement.")
+
+
+class Insertion(Body):
+    """A text to insert after a line."""
+
+    op: Literal["insert"]
+    line: int = Field(description="From 1; 0 for the beginning.", json_schema_extra={"minimum": 0})
+    text: str = Field(description="What to put there.")
+
+
+class Edit(Body):
+    """A change of a part of a file."""
+
+    edit: Annotated[Replacement | Insertion, Field(discriminator="op")]
+
+
+class Undelete(Body):
+    """A deleted file or entry."""
+
+    path: str = Field(max_length=_MAX_DELETED, description="Where it was, or its id in the trash.")
+    to: str = Field("", max_length=_MAX_DELETED, description="Where to; by default where it was.")
+
+
+def files_of(workspace: WorkspaceOf, caller: Caller) -> Files:
+    caller.require_kb(FILES)
+    return workspace.files
+
+
+FilesOf = Annotated[Files, Depends(files_of)]
+
+
+async def _text(request: Request) -> str:
+    try:
+        return (await request.body()).decode()
+    except UnicodeDecodeError:
+        path = request.path_params["path"]
+        raise NotTextError(f"{path}: the content is no text in UTF-8") from None
+
+
+TextOf = Annotated[str, Depends(_text)]
+_TEXT_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "The text, in UTF-8.",
+        "content": {"text/plain": {"schema": {"type": "string"}}},
+    }
+}
+
+
+@routes.get("")
+def list_folder(files: FilesOf, caller: Caller, path: OptionalPath = "") -> list[FileInfo]:
+    """List a folder: folders first, then files, by name."""
+    _permit(path, caller)
+    return [each for each in files.list(path) if _visible(each, caller)]
+
+
+@routes.get("/tree")
+def read_file_tree(
+    files: FilesOf,
+    caller: Caller,
+    path: OptionalPath = "",
+    depth: Annotated[
+        int | None, Query(ge=0, le=100, description="Folders down to go; by default all.")
+    ] = None,
+) -> FileTree:
+    """A folder with all that is in it."""
+    _permit(path, caller)
+    return _pruned(files.tree(path, depth=depth), caller)
+
+
+@routes.get("/prompt")
+def read_files_prompt(files: FilesOf, caller: Caller) -> str:
+    """Return a section for a system prompt: the root folders and their use."""
+    caller.require_all_kbs()
+    return files.prompt()
+
+
+@routes.get("/revision", responses=REVISION)
+def read_files_revision(
+    files: FilesOf,
+    caller: Caller,
+    wanted: ConditionsOf,
+    paths: Annotated[
+        list[Annotated[str, StringConstraints(max_length=4_000)]] | None,
+        Query(
+            description="Folders and files to look at on the server's disk, too.", max_length=200
+        ),
+    ] = None,
+) -> Response:
+    """Return a revision that changes with files; cheap enough to poll."""
+    for path in paths or ():
+        _permit(path, caller)
+    return told_revision(files.revision(paths or ()), wanted)
+
+
+@routes.post("/mkdir", WRITE)
+def make_folder(files: FilesOf, body: FolderToMake) -> FileInfo:
+    """Create a folder and its parents; an existing one stays."""
+    return files.mkdir(body.path)
+
+
+@routes.post("/move", WRITE)
+def move_file(files: FilesOf, body: Move) -> FileInfo:
+    """Move a file or folder; the target must not exist."""
+    return files.move(body.source, body.target)
+
+
+@routes.post("/sync", WRITE)
+def sync_files(files: FilesOf) -> SyncReport:
+    """Import changes made on the server outside kbkit, for search."""
+    return files.sync(on_progress=lambda _: None)
+
+
+@routes.get(
+    "/{path:path}",
+    response_class=Response,
+    responses=contents(FileInfo | Page[FileLink] | Page[str]),
+)
+def read_file(
+    *,
+    files: FilesOf,
+    caller: Caller,
+    wanted: ConditionsOf,
+    path: PathOf,
+    form: Annotated[
+        Form | None,
+        Query(
+            alias="as",
+            description=(
+                "`raw`: its bytes; `info`: its facts, or a folder's; `numbered`: its text with "
+                "numbered lines, or the tree of a folder; `links` and "
+                "`backlinks`: files that it links to, and that link to it. By default `raw`, or "
+                "`info` if `application/json` is accepted first."
+            ),
+        ),
+    ] = None,
+    lines: Annotated[
+        list[int] | None,
+        Query(
+            description="First and last line of `numbered`, from 1; -1 is the last line.",
+            json_schema_extra={"minItems": 2, "maxItems": 2},
+        ),
+    ] = None,
+    accept: Annotated[str, Header(include_in_schema=False)] = "",
+) -> Response:
+    """Read a file or its facts. Browsers download it and never run it.
+
+    A file that is called as a route here (`tree`) is read at `/api/files/./tree`.
+    """
+    _permit(path, caller)
+    if form is None:
+        form = Form.INFO if accept.startswith("application/json") else Form.RAW
+    if form is Form.INFO:
+        return answer(files.info(path))
+    if form is Form.NUMBERED:
+        return Response(files.view(path, lines), media_type="text/plain")
+    if form is Form.LINKS:
+        return page(files.links(path))
+    if form is Form.BACKLINKS:
+        return page(files.backlinks(path))
+    try:
+        with files.open(path) as file:
+            data = file.read()
+    except IsFolderError as error:
+        place = f"{routes.prefix}/tree?path={quote(path)}"
+        raise IsFolderError(f"{error} (GET {place} lists all)") from None
+    shown = parts_of(path)
+    of = files.info(path).version if shown[:1] == (ROOT,) else version(data)
+    return sent(data, shown[-1], of, wanted)
+
+
+@routes.put("/{path:path}", WRITE, openapi_extra=_TEXT_BODY)
+def write_file(files: FilesOf, path: PathOf, content: TextOf, expected: Expected) -> FileInfo:
+    """Write a file as a whole; folders above are made."""
+    return files.write(path, content, if_match=expected)
+
+
+@routes.post("/{path:path}", WRITE, openapi_extra=_TEXT_BODY)
+def append_to_file(files: FilesOf, path: PathOf, content: TextOf, expected: Expected) -> FileInfo:
+    """Append a text on a line of its own; creates the file."""
+    return files.append(path, content, if_match=expected)
+
+
+@routes.patch("/{path:path}", WRITE)
+def edit_file(files: FilesOf, path: PathOf, body: Edit, expected: IfMatch) -> FileInfo:
+    """Replace a text that occurs exactly once, or insert one after a line."""
+    edit = body.edit
+    if isinstance(edit, Replacement):
+        return files.replace(path, edit.old, edit.new, if_match=expected)
+    return files.insert(path, edit.line, edit.text, if_match=expected)
+
+
+@routes.delete("/{path:path}", WRITE)
+def delete_file(files: FilesOf, path: PathOf, expected: IfMatch) -> DeletedFile:
+    """Move a file or a folder to the trash."""
+    return files.delete(path, if_match=expected)
+
+
+@trash.get("/files")
+def list_deleted_files(files: FilesOf) -> list[DeletedFile]:
+    """List the files and folders that can be brought back, the last first."""
+    return files.trash()
+
+
+@trash.post("/files", WRITE)
+def undelete_file(files: FilesOf, body: Undelete) -> FileInfo:
+    """Restore what was last deleted at a path."""
+    return files.undelete(body.path, to=body.to)
+
+
+def _permit(path: str, caller: Caller) -> None:
+    parts = parts_of(path)
+    if len(parts) > 1 and parts[0] == ROOT:
+        caller.require_kb(parts[1])
+
+
+def _visible(info: FileInfo, caller: Caller) -> bool:
+    parts = info.path.split("/")
+    return len(parts) != 2 or parts[0] != ROOT or bool(caller.visible(parts[1:]))
+
+
+def _pruned(found: FileTree, caller: Caller) -> FileTree:
+    """Return a tree without knowledge bases that the caller may not see."""
+    if not caller.kbs:
+        return found
+    kept = [_pruned(each, caller) for each in found.children if _visible(each.info, caller)]
+    return replace(found, children=tuple(kept))

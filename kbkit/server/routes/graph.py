@@ -1,0 +1,383 @@
+"""Routes for the graph: entities, relations, walks, gaps, layout, and subjects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Query
+from pydantic import BaseModel, Field
+
+from kbkit.errors import ArgumentError, ConflictError, VersionConflictError
+from kbkit.graph.graph import Graph
+from kbkit.models import (
+    About,
+    Entity,
+    Gap,
+    GapKind,
+    GraphEdit,
+    GraphLayout,
+    Hit,
+    MergeSuggestion,
+    Relation,
+    Step,
+    Subject,
+    SubjectKind,
+    Target,
+    TargetKind,
+)
+from kbkit.server.access import READ, WRITE, Caller, WorkspaceOf
+from kbkit.server.bodies import (
+    MAX_IN_GRAPH,
+    MAX_NAME,
+    EntityChange,
+    NewEntity,
+    NewRelation,
+    Pair,
+    Picture,
+    Targets,
+    UndoRequest,
+    changed_at,
+    target_of,
+)
+from kbkit.server.parameters import Cursor, integer, left_out, part_found
+from kbkit.server.responses import IfMatch, Page, Paged
+from kbkit.server.routing import Created, Routes
+
+routes = Routes("/api/knowledge/graph", "graph")
+subjects = Routes("/api/knowledge", "graph")
+
+
+def _graph(workspace: WorkspaceOf, caller: Caller) -> Graph:
+    caller.require_all_kbs()
+    return workspace.graph
+
+
+GraphOf = Annotated[Graph, Depends(_graph)]
+"""Parameter: the graph, for callers who may use all of the workspace."""
+
+
+def limited(description: str, default: int) -> Any:
+    return integer("limit", description, 1, MAX_IN_GRAPH, default)
+
+
+EntityOf = Annotated[
+    str, Path(min_length=1, max_length=MAX_NAME, description="Id of the entity, or its name.")
+]
+LimitOf = Annotated[int, limited("Most that are listed.", 50)]
+Depth = Annotated[int, integer("depth", "Relations to follow.", 1, 5, 1)]
+Ref = Annotated[str, Query(min_length=1, max_length=2_000)]
+RelationName = Annotated[str, Query(max_length=80)]
+Kind = Annotated[
+    str | None,
+    Query(
+        description="Kind of target, if given by id; looked up by default.",
+        json_schema_extra={"enum": list(TargetKind)},
+    ),
+]
+Several = Annotated[list[str] | None, Query(max_length=1_000)]
+By = Annotated[str, Query(max_length=200)]
+OnlyBy = Annotated[str | None, Query(max_length=200, description="Only by this person.")]
+
+
+class WholeGraph(BaseModel):
+    """All relations and their ends."""
+
+    nodes: list[dict[str, Any]] = Field(description="Each with `id`, `kind`, `name`, `type`.")
+    edges: list[dict[str, Any]] = Field(description="With ids of nodes as ends.")
+
+
+class Called(BaseModel):
+    """Label of a target."""
+
+    target: Target
+    name: str
+
+
+@routes.get("", model=WholeGraph)
+def read_graph(graph: GraphOf) -> Any:
+    """Return all relations and their ends."""
+    return graph.to_json()
+
+
+@routes.get("/entities")
+def list_entities(
+    *,
+    graph: GraphOf,
+    limit: LimitOf,
+    query: Annotated[str, Query(max_length=MAX_NAME, description="A part of their name.")] = "",
+    type: Several = None,
+    kbs: Several = None,
+    name: Annotated[
+        str | None, Query(max_length=MAX_NAME, description="Only the one of this id or name.")
+    ] = None,
+    cursor: Cursor = "",
+) -> Paged[Entity]:
+    """List entities, the most mentioned first."""
+    if name is not None:
+        return Paged([graph.entity(name)], None)
+    return part_found(
+        lambda first: graph.entities(query, type=type or (), kbs=kbs, limit=first), limit, cursor
+    )
+
+
+@routes.post("/entities", WRITE)
+def create_entity(graph: GraphOf, caller: Caller, body: NewEntity) -> Created[Entity]:
+    """Create an entity by hand; restores a deleted one."""
+    values = body.model_dump(exclude={"name", "by"}, exclude_unset=True)
+    made = graph.create(body.name, **values, by=body.by or caller.name)
+    return Created(made, f"{routes.prefix}/entities/{made.id}")
+
+
+@routes.get("/entities/{id}")
+def read_entity(graph: GraphOf, id: EntityOf) -> Entity:
+    """Return an entity."""
+    return graph.entity(id)
+
+
+@routes.put("/entities/{id}", WRITE)
+def update_entity(
+    graph: GraphOf, caller: Caller, id: EntityOf, body: EntityChange, expected: IfMatch
+) -> Entity:
+    """Change an entity; omitted fields stay."""
+    values = body.model_dump(exclude={"by"}, exclude_none=True)
+    with _as_seen(graph, id, expected) as entity:
+        return graph.update(entity, **values, by=body.by or caller.name)
+
+
+@routes.delete("/entities/{id}", WRITE)
+def delete_entity(
+    graph: GraphOf, caller: Caller, id: EntityOf, expected: IfMatch, by: By = ""
+) -> None:
+    """Delete an entity for good; chunks that name it stay as they are."""
+    with _as_seen(graph, id, expected) as entity:
+        graph.delete(entity, by=by or caller.name)
+
+
+@routes.get("/entities/{id}/neighbors")
+def list_entity_neighbors(
+    graph: GraphOf, id: EntityOf, depth: Depth, limit: LimitOf, relation: Several = None
+) -> list[Step]:
+    """List what relations reach from an entity, the nearest and strongest first."""
+    target = Target(TargetKind.ENTITY, id)
+    return graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
+
+
+@routes.get("/relationships")
+def list_relationships(
+    *,
+    graph: GraphOf,
+    limit: LimitOf,
+    target: Ref | None = None,
+    kind: Kind = None,
+    name: Annotated[str | None, Query(max_length=80, description="Only of this name.")] = None,
+    by: OnlyBy = None,
+    cursor: Cursor = "",
+) -> Paged[Relation]:
+    """List relations, the strongest first; of one thing or of all."""
+    end = None if target is None and kind is None else target_of(target or "", kind)
+    return part_found(
+        lambda first: graph.relations(end, name=name, by=by, limit=first), limit, cursor
+    )
+
+
+@routes.post("/relationships", WRITE)
+def create_relationship(graph: GraphOf, caller: Caller, body: NewRelation) -> Relation:
+    """Create or change a relation by hand."""
+    return graph.relate(
+        target_of(body.source),
+        body.name,
+        target_of(body.target),
+        weight=body.weight,
+        note=body.note,
+        by=body.by or caller.name,
+        expected=body.expected,
+    )
+
+
+def _relation(
+    *,
+    graph: GraphOf,
+    source: Ref,
+    name: RelationName,
+    target: Ref,
+    source_kind: Kind = None,
+    target_kind: Kind = None,
+) -> Relation:
+    return graph.relation(target_of(source, source_kind), name, target_of(target, target_kind))
+
+
+RelationOf = Annotated[Relation, Depends(_relation)]
+"""Parameter: the relation with the ends of the query."""
+
+
+@routes.get("/relationships/between")
+def read_relationship(relation: RelationOf) -> Relation:
+    """Return a relation by its ends."""
+    return relation
+
+
+@routes.delete("/relationships", WRITE)
+def delete_relationship(
+    graph: GraphOf, caller: Caller, relation: RelationOf, expected: IfMatch, by: By = ""
+) -> None:
+    """Delete a relation for good; `relationships` brings it back."""
+    seen = relation.seen_at if expected is None else changed_at(expected)
+    with _conflicts(relation.seen_at, seen):
+        graph.delete(replace(relation, seen_at=seen), by=by or caller.name)
+
+
+@routes.post("/merge", WRITE)
+def merge_entities(graph: GraphOf, caller: Caller, body: Pair) -> Entity:
+    """Make an entity another name of a second one; `undo` reverts it."""
+    return graph.merge(body.keep, body.other, by=body.by or caller.name)
+
+
+@routes.post("/refuse", WRITE)
+def refuse_suggestion(graph: GraphOf, caller: Caller, body: Pair) -> None:
+    """Note that two entities are not one."""
+    graph.refuse(body.keep, body.other, by=body.by or caller.name)
+
+
+@routes.get("/edits")
+def list_graph_edits(
+    graph: GraphOf,
+    limit: Annotated[int, limited("Most edits.", 20)],
+    by: OnlyBy = None,
+    cursor: Cursor = "",
+) -> Paged[GraphEdit]:
+    """List changes that `undo` can revert, the last first."""
+    return part_found(lambda first: graph.edits(by=by, limit=first), limit, cursor)
+
+
+@routes.post("/undo", WRITE)
+def undo_graph_edit(
+    graph: GraphOf, caller: Caller, body: Annotated[UndoRequest, left_out(UndoRequest)]
+) -> GraphEdit:
+    """Revert a change of the graph in one step."""
+    return graph.undo(body.edit, by=body.by or caller.name)
+
+
+@routes.get("/neighbors")
+def list_neighbors(
+    *,
+    graph: GraphOf,
+    target: Ref,
+    kind: Kind = None,
+    depth: Depth,
+    relation: Several = None,
+    limit: LimitOf,
+) -> list[Step]:
+    """List what relations reach from a target, the nearest and strongest first."""
+    end = target_of(target, kind)
+    return graph.neighbors(end, depth=depth, relation=relation or (), limit=limit)
+
+
+@routes.get("/passages")
+def list_passages(
+    graph: GraphOf,
+    target: Ref,
+    limit: Annotated[int, limited("Most passages.", 5)],
+    kind: Kind = None,
+) -> list[Hit]:
+    """List passages that define a target, then those that mention it most plainly."""
+    return graph.passages(target_of(target, kind), limit=limit)
+
+
+@routes.get("/path")
+def find_path(
+    graph: GraphOf, source: Ref, target: Ref, source_kind: Kind = None, target_kind: Kind = None
+) -> list[Step]:
+    """Find the path between two targets; empty if nothing connects them."""
+    return graph.path(target_of(source, source_kind), target_of(target, target_kind))
+
+
+@routes.get("/gaps")
+def list_gaps(
+    graph: GraphOf,
+    limit: Annotated[int, limited("Most of each kind.", 10)],
+    kind: Annotated[str | None, Query(json_schema_extra={"enum": list(GapKind)})] = None,
+    kbs: Several = None,
+) -> list[Gap]:
+    """List gaps of the documentation, the most important first."""
+    return graph.gaps(kind=kind, kbs=kbs, limit=limit)
+
+
+@routes.get("/suggestions")
+def list_suggestions(
+    graph: GraphOf, limit: Annotated[int, limited("Most pairs.", 20)]
+) -> list[MergeSuggestion]:
+    """List pairs of entities that may be one, the surest first."""
+    return graph.suggestions(limit=limit)
+
+
+@routes.post("/names", READ, model=Page[Called])
+def list_names(graph: GraphOf, body: Targets) -> list[dict[str, Any]]:
+    """Return labels of targets; missing ones are left out."""
+    targets = [target_of(each) for each in body.targets]
+    if wrong := [each for each in targets if not isinstance(each, Target)]:
+        raise ArgumentError(f"targets: {wrong[0][:200]!r}: give a kind with an id")
+    return [{"target": each, "name": name} for each, name in graph.names(targets).items()]
+
+
+@routes.post("/layout", READ)
+def lay_out_graph(graph: GraphOf, body: Annotated[Picture, left_out(Picture)]) -> GraphLayout:
+    """Lay out the graph or a part of it: nodes, sizes and positions."""
+    around = [target_of(each) for each in body.around]
+    return graph.layout(around, **body.model_dump(exclude={"around"}))
+
+
+@subjects.get("/subjects")
+def list_subjects(
+    *,
+    workspace: WorkspaceOf,
+    caller: Caller,
+    limit: Annotated[int | None, integer("limit", "Most; by default all.", 1, MAX_IN_GRAPH, None)],
+    kind: Annotated[str | None, Query(json_schema_extra={"enum": list(SubjectKind)})] = None,
+    like: Annotated[str, Query(max_length=500, description="A part of a name.")] = "",
+    kbs: Several = None,
+) -> list[Subject]:
+    """List subjects that chunks mention, the most mentioned first."""
+    return workspace.subjects(kind=kind, like=like, kbs=caller.restrict(kbs), limit=limit)
+
+
+@subjects.get("/about")
+def tell_about(
+    workspace: WorkspaceOf,
+    caller: Caller,
+    query: Annotated[
+        str,
+        Query(
+            max_length=500,
+            description="A name of a subject.",
+            json_schema_extra={"pattern": r"[^\s]"},
+        ),
+    ],
+    limit: Annotated[int, limited("Most of each.", 20)],
+    kbs: Several = None,
+) -> About:
+    """Find chunks, documents and entities about a subject."""
+    return workspace.about(query, kbs=caller.restrict(kbs), limit=limit)
+
+
+@contextmanager
+def _as_seen(graph: Graph, name: str, expected: str | None) -> Iterator[str | Entity]:
+    if expected is None:
+        yield name
+        return
+    found = graph.entity(name)
+    with _conflicts(found.updated_at, changed_at(expected)):
+        yield replace(found, updated_at=changed_at(expected))
+
+
+@contextmanager
+def _conflicts(now: datetime | None, expected: datetime | None) -> Iterator[None]:
+    try:
+        yield
+    except ConflictError as error:
+        if now == expected:
+            raise
+        raise VersionConflictError(str(error)) from error

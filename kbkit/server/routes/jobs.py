@@ -1,0 +1,126 @@
+"""Routes for jobs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Annotated
+
+import anyio
+from anyio import to_thread
+from fastapi import Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from kbkit.access import Caller as AccessCaller
+from kbkit.errors import NotFoundError
+from kbkit.models import Job
+from kbkit.server.access import WRITE, Caller, JobsOf
+from kbkit.server.jobs import Jobs
+from kbkit.server.responses import Paged
+from kbkit.server.routing import Routes
+
+routes = Routes("/api/jobs", "jobs")
+
+_LOOK_SECONDS = 0.2
+_QUIET_SECONDS = 1.0
+"""Seconds between heartbeats of a stream."""
+_EVENT = {
+    "type": "object",
+    "properties": {
+        "event": {"const": "job"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "data"],
+}
+
+JobId = Annotated[str, Path(description="Id of the job.", max_length=64)]
+
+
+@routes.get("")
+def list_jobs(
+    jobs: JobsOf,
+    caller: Caller,
+    limit: Annotated[int, Query(ge=1, le=500, description="Most jobs.")] = 50,
+    cursor: Annotated[
+        str | None, Query(max_length=64, description="Cursor of the page before.")
+    ] = None,
+) -> Paged[Job]:
+    """List jobs, the last first."""
+    found = [job for job in jobs.list() if _may_see(caller, job)]
+    if cursor is not None:
+        ids = [job.id for job in found]
+        if cursor not in ids:
+            raise NotFoundError(f"cursor={cursor!r}: that job is gone; begin anew without a cursor")
+        found = found[ids.index(cursor) + 1 :]
+    more = len(found) > limit
+    return Paged(found[:limit], found[limit - 1].id if more else None)
+
+
+@routes.get("/{job_id}")
+def read_job(
+    job_id: JobId,
+    jobs: JobsOf,
+    caller: Caller,
+    wait: Annotated[float, Query(ge=0, le=20, description="Seconds to wait for its end.")] = 0,
+) -> Job:
+    """Return the progress and outcome of a job."""
+    found = _seen(jobs, caller, job_id)
+    return jobs.wait(job_id, wait) if wait else found
+
+
+@routes.delete("/{job_id}", WRITE)
+def cancel_job(job_id: JobId, jobs: JobsOf, caller: Caller) -> Job:
+    """Cancel a job; its work so far stays."""
+    _seen(jobs, caller, job_id)
+    return jobs.cancel(job_id)
+
+
+@routes.get(
+    "/{job_id}/events",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": (
+                "The job as server-sent events named `job`, one for each change; the last one has "
+                "the outcome."
+            ),
+            "content": {"text/event-stream": {"schema": _EVENT}},
+        }
+    },
+)
+async def follow_job(job_id: JobId, jobs: JobsOf, caller: Caller, request: Request) -> Response:
+    """Follow a job to its end, as server-sent events."""
+    look = partial(to_thread.run_sync, partial(_seen, jobs, caller, job_id))
+    first = await look()  # what is not there is a problem, and no stream
+
+    async def events() -> AsyncIterator[str]:
+        job, last, at = first, "", time.monotonic()
+        while True:
+            text = json.dumps(job.to_dict(), separators=(",", ":"))
+            if text != last:
+                last, at = text, time.monotonic()
+                yield f"event: job\ndata: {text}\n\n"
+            elif time.monotonic() - at > _QUIET_SECONDS:
+                at = time.monotonic()
+                yield ": at work\n\n"
+            if job.state.ended or request.app.state.closing.is_set():
+                return
+            await anyio.sleep(_LOOK_SECONDS)
+            job = await look()
+
+    return StreamingResponse(
+        events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+    )
+
+
+def _may_see(caller: AccessCaller, job: Job) -> bool:
+    return not caller.kbs or (bool(job.kbs) and set(job.kbs) <= set(caller.kbs))
+
+
+def _seen(jobs: Jobs, caller: AccessCaller, job_id: str) -> Job:
+    job = jobs.get(job_id)
+    if not _may_see(caller, job):
+        raise NotFoundError(f"no job {job_id!r}: it never was, or ended some days ago")
+    return job

@@ -1,0 +1,189 @@
+"""Routes for judgements, pools, evaluation and tuning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import Response
+from pydantic import BaseModel, BeforeValidator, Field, StrictBool, StrictInt
+
+from kbkit.access import Caller as AccessCaller
+from kbkit.access import Scope
+from kbkit.feedback.evaluation_report import Evaluation
+from kbkit.feedback.judgements import Judgement
+from kbkit.feedback.tune_report import TuneReport
+from kbkit.models import Mode
+from kbkit.models.hits import HitDict
+from kbkit.recipes import Question, RetrievalSpec
+from kbkit.server.access import READ, WRITE, Caller, Kb, WorkspaceOf, base_of
+from kbkit.server.jobs.tasks import evaluated
+from kbkit.server.parameters import (
+    Body,
+    Cursor,
+    KbName,
+    Limit,
+    QueryText,
+    check_number,
+    left_out,
+    number,
+    part_of,
+    whole,
+)
+from kbkit.server.responses import Paged, Wait, answer
+from kbkit.server.routing import Routes, Work
+
+routes = Routes("/api/knowledge/bases/{name}", "measures")
+
+_AT_ONCE = 100
+"""Queries measured in a request; a job measures more."""
+
+_MAX_SEED = 2**32 - 1
+Seed = Annotated[Any, number(0, _MAX_SEED)]
+_MAX_QUERIES = 100_000
+Questions = Annotated[list[Question], Field(min_length=1, max_length=_MAX_QUERIES)]
+Grade = Annotated[StrictInt, BeforeValidator(whole), Field(ge=0, le=100)]
+ChunkGrades = Annotated[dict[str, Grade], Field(min_length=1)]
+Grades = Annotated[dict[str, ChunkGrades], Field(min_length=1, max_length=_MAX_QUERIES)]
+
+
+class GroundTruth(Body):
+    """Queries of known answers; by default, those of ratings."""
+
+    questions: Questions | None = None
+    """Golden questions, which are measured by page."""
+    judgements: Grades | None = None
+    """Instead: by query, the grade of each judged chunk's id, which are measured by chunk."""
+
+
+class EvaluationBody(GroundTruth):
+    """An evaluation."""
+
+    mode: Mode = Mode.HYBRID
+    """Search mode."""
+    retrieval: RetrievalSpec | None = None
+    """Ranking settings, in place of the knowledge base's."""
+    against: Mode | RetrievalSpec | None = None
+    """Baseline: another mode, or other settings."""
+    k: Annotated[Any, number(1, 100)] = 10
+    """Places that Recall@k reads."""
+    improve: StrictBool = False
+    """Embed with models first, which needs the scope write."""
+    wait: Wait = True
+
+
+class OtherBase(GroundTruth):
+    """Another knowledge base to learn from."""
+
+    kb: KbName
+
+
+class TuningBody(GroundTruth):
+    """Queries to tune weights by."""
+
+    others: Annotated[list[OtherBase], Field(max_length=100)] = Field(default_factory=list)
+    """More knowledge bases to learn from."""
+    keep: StrictBool = False
+    """Write the proposed settings, if they win, which needs the scope admin."""
+    seed: Seed = 0
+    """Another one divides the queries in other ways."""
+    improve: StrictBool = False
+    """Embed with models first."""
+    wait: Wait = True
+
+
+class PoolBody(Body):
+    """A query that is to be judged."""
+
+    query: QueryText
+    """The query."""
+    limit: Annotated[Any, number(1, 100)] = 10
+    """Hits of each mode."""
+    unshown: Annotated[Any, number(0, 100)] = 5
+    """Candidates drawn at random from further down."""
+    seed: Seed = 0
+    """Another one gives another order and draws others."""
+    rater: Annotated[str, Field(max_length=1_000)] = ""
+    """Rater whose ratings are marked; by default the token's name, else the server's user."""
+
+
+class PooledChunk(BaseModel):
+    """A chunk to be judged."""
+
+    hit: HitDict
+    found_by: list[Mode] = Field(description="Modes that show it: not to be shown to judges.")
+    score: int | None = Field(description="The rater's earlier score for this query.")
+    raters: int = Field(description="How many people rated it for this query.")
+
+
+class Pool(BaseModel):
+    """Candidates for a query, in an order that hides how they were found."""
+
+    query: str
+    candidates: list[PooledChunk]
+
+
+@routes.get("/judgements")
+def list_judgements(kb: Kb, limit: Limit, cursor: Cursor = "") -> Paged[Judgement]:
+    """List graded judgements made from ratings that name a query."""
+    return part_of(kb.feedback.judgements(), limit, cursor)
+
+
+@routes.post("/pool", READ, model=Pool)
+def pool_candidates(kb: Kb, body: PoolBody, caller: Caller) -> dict[str, Any]:
+    """Find candidates for judging a query: hits of every mode, and some that none shows."""
+    found = kb.feedback.pool(
+        body.query,
+        limit=whole(body.limit),
+        unshown=whole(body.unshown),
+        seed=check_number("seed", body.seed, 0, _MAX_SEED),
+        rater=body.rater or caller.name,
+    )
+    return {"query": found.query, "candidates": found.candidates}
+
+
+@routes.post("/evaluate", READ, work=Evaluation)
+def evaluate_search(
+    *,
+    kb: Kb,
+    body: Annotated[EvaluationBody, left_out(EvaluationBody)],
+    workspace: WorkspaceOf,
+    caller: Caller,
+    work: Work,
+) -> Response:
+    """Measure search with queries of known answers."""
+    for settings in (body.retrieval, body.against):
+        _check_settings(caller, settings)
+    if body.improve:
+        caller.require(Scope.WRITE)
+    values = body.model_dump(mode="json", exclude_unset=True, exclude={"wait"})
+    arguments = {**values, "kb": kb.name, "k": check_number("k", body.k, 1, 100)}
+    given: Any = body.questions or body.judgements or kb.feedback.judgements().queries
+    if len(given) <= _AT_ONCE and not body.improve:
+        return answer(evaluated(workspace, arguments, lambda _: None))
+    return work.start("evaluate", arguments, wait=body.wait, key=values)
+
+
+@routes.post("/tune", WRITE, work=TuneReport)
+def tune_search(
+    *,
+    kb: Kb,
+    body: Annotated[TuningBody, left_out(TuningBody)],
+    workspace: WorkspaceOf,
+    caller: Caller,
+    work: Work,
+) -> Response:
+    """Learn the weights of hybrid search from queries whose answers are known."""
+    for other in body.others:
+        base_of(workspace, caller, other.kb)
+    if body.keep:
+        caller.require(Scope.ADMIN)
+    values: Mapping[str, Any] = body.model_dump(mode="json", exclude={"wait"})
+    arguments = {**values, "kb": kb.name, "seed": check_number("seed", body.seed, 0, _MAX_SEED)}
+    return work.start("tune", arguments, wait=body.wait, key=values)
+
+
+def _check_settings(caller: AccessCaller, settings: Mode | RetrievalSpec | None) -> None:
+    """Refuse settings that name classes to import, except for admins."""
+    if isinstance(settings, RetrievalSpec) and settings.postprocessors:
+        caller.require(Scope.ADMIN)

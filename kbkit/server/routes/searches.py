@@ -1,0 +1,186 @@
+"""Routes for search, context and ask."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Query, Response
+from pydantic import Field, WithJsonSchema
+
+from kbkit.access import Caller as AccessCaller
+from kbkit.access import Scope
+from kbkit.errors import ConfigError, ImpossibleError
+from kbkit.models import Answer, Context, Hits
+from kbkit.recipes import RetrievalSpec
+from kbkit.retrieval.context import MIN_TOKENS
+from kbkit.server.access import READ, Caller, SearchesOf, WorkspaceOf
+from kbkit.server.parameters import (
+    MAX,
+    QUERY_SHAPE,
+    Body,
+    FewHits,
+    FewLimit,
+    FiltersField,
+    GraphWeight,
+    KbNames,
+    KbsQuery,
+    QueryText,
+    SearchMode,
+    check_number,
+    filters_of,
+    integer,
+)
+from kbkit.server.responses import json_answer
+from kbkit.server.routing import Routes
+
+routes = Routes("/api/knowledge", "search")
+
+_TOKENS = 100_000
+"""Maximum tokens of a context."""
+
+
+class Asked(Body):
+    """A query, and of whom it is asked."""
+
+    query: QueryText
+    kb: Annotated[str | None, Field(max_length=200)] = None
+    """A knowledge base; short for `kbs` with one name."""
+    kbs: KbNames = None
+    filters: FiltersField = None
+
+    def named(self, caller: AccessCaller) -> list[str] | None:
+        """The knowledge bases to ask; ``None`` for all."""
+        return _named(caller, self.kb, self.kbs)
+
+
+class SearchBody(Asked):
+    """A search."""
+
+    limit: FewHits = 10
+    mode: SearchMode = "hybrid"
+    retrieval: RetrievalSpec | None = None
+    """Ranking settings, in place of the knowledge bases'."""
+    graph: GraphWeight = None
+
+
+class AskBody(Asked):
+    """A question that a language model is to answer, if the server has one."""
+
+    limit: FewHits = 5
+
+
+class ContextBody(Asked):
+    """A question whose answer needs a context."""
+
+    max_tokens: Annotated[
+        Any, WithJsonSchema({"type": "integer", "minimum": MIN_TOKENS, "maximum": _TOKENS})
+    ] = 2000
+    """Maximum tokens of the text."""
+    limit: Annotated[
+        Any,
+        WithJsonSchema(
+            {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MAX}, {"type": "null"}]}
+        ),
+    ] = None
+    """Maximum passages; by default the server's setting."""
+
+
+Text = Annotated[str, Query(description="A question or some words."), WithJsonSchema(QUERY_SHAPE)]
+
+
+@routes.post("/search", READ, model=Hits)
+async def search_knowledge(body: SearchBody, searches: SearchesOf, caller: Caller) -> Response:
+    """Find the passages that answer a query, best first."""
+    if body.retrieval is not None and body.retrieval.postprocessors:
+        caller.require(Scope.ADMIN)  # they are classes to import
+    found = await searches.answer_async(
+        "search",
+        body.query,
+        kbs=body.named(caller),
+        limit=check_number("limit", body.limit, 1, MAX),
+        mode=body.mode,
+        filters=body.filters,
+        retrieval=body.retrieval,
+        graph=body.graph,
+    )
+    return json_answer(found)
+
+
+@routes.get("/search", model=Hits)
+async def search_knowledge_by_address(
+    *,
+    query: Text,
+    searches: SearchesOf,
+    caller: Caller,
+    filters: Annotated[dict[str, Any], filters_of()],
+    limit: FewLimit,
+    kb: KbsQuery = None,
+    mode: Annotated[
+        str,
+        Query(description="How to search."),
+        WithJsonSchema(
+            {"type": "string", "enum": ["hybrid", "dense", "lexical"], "default": "hybrid"}
+        ),
+    ] = "hybrid",
+) -> Response:
+    """Find the passages that answer a query, for programs that only fetch addresses."""
+    kbs = caller.restrict(kb)
+    found = await searches.answer_async(
+        "search", query, kbs=kbs, limit=limit, mode=mode, filters=filters
+    )
+    return json_answer(found)
+
+
+@routes.post("/ask", READ)
+def ask_knowledge(body: AskBody, workspace: WorkspaceOf, caller: Caller) -> Answer:
+    """Answer a question from the best passages; without a model, return the passages."""
+    limit = check_number("limit", body.limit, 1, MAX)
+    kbs = body.named(caller)
+    return workspace.ask(body.query, kbs=kbs, limit=limit, filters=body.filters)
+
+
+@routes.post("/context", READ, model=Context)
+async def build_context(body: ContextBody, searches: SearchesOf, caller: Caller) -> Response:
+    """Collect passages that answer a question, within a budget of tokens."""
+    found = await searches.answer_async(
+        "context",
+        body.query,
+        kbs=body.named(caller),
+        max_tokens=check_number("max_tokens", body.max_tokens, MIN_TOKENS, _TOKENS),
+        limit=None if body.limit is None else check_number("limit", body.limit, 1, MAX),
+        filters=body.filters,
+    )
+    return json_answer(found)
+
+
+@routes.get("/context", model=Context)
+async def build_context_by_address(
+    *,
+    query: Text,
+    searches: SearchesOf,
+    caller: Caller,
+    max_tokens: Annotated[
+        int, integer("max_tokens", "Most tokens of the text.", MIN_TOKENS, _TOKENS, 2000)
+    ],
+    limit: Annotated[int | None, integer("limit", "Most passages.", 1, MAX, None)],
+    kb: KbsQuery = None,
+) -> Response:
+    """Collect passages that answer a question, for programs that can only fetch addresses."""
+    kbs = caller.restrict(kb)
+    found = await searches.answer_async(
+        "context", query, kbs=kbs, max_tokens=max_tokens, limit=limit
+    )
+    return json_answer(found)
+
+
+def _named(caller: AccessCaller, kb: str | None, kbs: Any) -> list[str] | None:
+    if kb is not None and kbs is not None:
+        raise ImpossibleError("kb and kbs: give one of the two")
+    named = [kb] if kb is not None else [kbs] if isinstance(kbs, str) else kbs
+    if named is None:
+        return caller.restrict(None)
+    if not isinstance(named, list) or not all(isinstance(each, str) for each in named):
+        raise ConfigError(f"kbs={named!r:.80}: give a list of names")
+    if not named:
+        raise ConfigError("kbs is empty: name a knowledge base, or leave kbs out for all")
+    return caller.restrict(named)

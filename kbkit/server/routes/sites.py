@@ -1,0 +1,140 @@
+"""Routes for exports, and for exported sites."""
+
+from __future__ import annotations
+
+import mimetypes
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import Path as PathParameter
+from fastapi import Request, Response
+from fastapi.responses import FileResponse, RedirectResponse
+from pydantic import StrictBool
+
+from kbkit.errors import ImpossibleError, NotFoundError
+from kbkit.knowledge_base import handle_of
+from kbkit.models import SiteArchive
+from kbkit.server.access import WRITE, Caller, Kb, WorkspaceOf
+from kbkit.server.jobs.exports import archive_of
+from kbkit.server.parameters import Body, left_out
+from kbkit.server.problems import base_url
+from kbkit.server.responses import Wait
+from kbkit.server.routing import Routes, Work
+from kbkit.server.uploads import ConditionsOf, contents, sent
+from kbkit.stores.catalog.knowledge_bases import ENTRIES, FILES
+
+exports = Routes("/api/knowledge/bases/{name}/exports", "sites")
+routes = Routes("", "sites", any_query=True, include_in_schema=False)
+
+ArchiveId = Annotated[
+    str, PathParameter(description="Id of an archive.", min_length=1, max_length=64)
+]
+Name = Annotated[str, PathParameter(max_length=100)]
+
+
+class NewExport(Body):
+    """Contents of an export."""
+
+    build: StrictBool = True
+    """Also run MkDocs, so that the built site is in it."""
+    publish: StrictBool = False
+    """Renew the site that this server shows at `/site/NAME/`, and make no archive."""
+    standalone: StrictBool = False
+    """Add what others need to build the project."""
+    pages_only: StrictBool = False
+    """Only the pages, for the documentation of a site of yours."""
+    model: StrictBool | None = None
+    """Whether browsers get the query model; by default the recipe's."""
+    graph: StrictBool | None = None
+    """Whether the knowledge graph gets a page; by default the recipe's."""
+    files: StrictBool | None = None
+    """Whether the workspace's files are a section; by default the recipe's."""
+    entries: StrictBool | None = None
+    """Whether its entries are a section; by default the recipe's."""
+    wait: Wait = True
+
+
+@exports.post("", WRITE, work=SiteArchive)
+def export_base(
+    kb: Kb, body: Annotated[NewExport, left_out(NewExport)], caller: Caller, work: Work
+) -> Response:
+    """Write a knowledge base with its site into an archive, or renew the site shown here."""
+    if body.pages_only and (body.standalone or body.files or body.entries):
+        raise ImpossibleError("pages_only: leave out standalone, files and entries")
+    if body.publish and (body.pages_only or not body.build):
+        raise ImpossibleError("publish: is of a built site; leave out pages_only, and build: false")
+    for known, wanted in ((FILES, body.files), (ENTRIES, body.entries)):
+        if wanted:
+            caller.require_kb(known)
+    arguments = {"kb": kb.name, **body.model_dump(exclude={"wait"})}
+    return work.start("export", arguments, wait=body.wait)
+
+
+@exports.get("/{archive}", responses=contents())
+def fetch_export(
+    kb: Kb, archive: ArchiveId, workspace: WorkspaceOf, wanted: ConditionsOf
+) -> Response:
+    """Fetch an archive (ZIP) that an export wrote; it is kept for a day."""
+    place = archive_of(workspace, kb, archive)
+    return sent(place.open("rb"), f"{kb.name}.zip", archive, wanted)
+
+
+@routes.get("/site/{name}")
+def to_site(name: Name, request: Request) -> Response:
+    """Lead to the site of a knowledge base."""
+    return RedirectResponse(f"{request.url.path}/", 308)
+
+
+@routes.get("/site/{name}/{path:path}")
+def site(
+    name: Name, path: str, request: Request, workspace: WorkspaceOf, caller: Caller
+) -> Response:
+    """A file of the site of a knowledge base."""
+    caller.require_kb(name)
+    folder = (handle_of(workspace[name]).site_folder() / "site").resolve()
+    if not (folder / "index.html").is_file():
+        raise NotFoundError(
+            f"{name}: has no site yet; make it with `kbkit export {name}`, or publish: true of "
+            f"POST /api/knowledge/bases/{name}/exports"
+        )
+    found = _file(folder, path)
+    status = 200 if found else 404
+    found = found or folder / "404.html"
+    if not found.is_file():
+        raise NotFoundError(f"{request.url.path}: the site has no such page")
+    kind = mimetypes.guess_type(found.name)[0] or "application/octet-stream"
+    place = f"{base_url(request.scope, request.app.state.settings)}/site/{name}/"
+    return FileResponse(
+        found,
+        status,
+        media_type=kind,
+        headers={"Content-Security-Policy": _policy(place), "Cache-Control": "no-cache"},
+    )
+
+
+def _file(folder: Path, path: str) -> Path | None:
+    if "\0" in path:
+        return None
+    try:
+        found = (folder / path).resolve()
+        if found.is_dir():
+            found /= "index.html"
+        if found.is_relative_to(folder) and found.is_file():
+            return found
+    except OSError:  # a name that is too long
+        pass
+    return None
+
+
+def _policy(place: str) -> str:
+    """Return the content security policy of a site: its pages may only read the site itself.
+
+    A hostile script in a page could otherwise use the server with the rights of its reader.
+    """
+    return (
+        f"default-src 'none'; script-src {place} 'unsafe-inline' 'wasm-unsafe-eval' blob:; "
+        f"style-src {place} 'unsafe-inline'; img-src {place} data: https:; font-src {place} data:; "
+        f"media-src {place} data: https:; connect-src {place} data: blob:; worker-src {place} "
+        f"blob:; manifest-src {place}; form-action {place}; base-uri 'none'; object-src 'none'; "
+        "frame-ancestors 'none'"
+    )

@@ -1,0 +1,246 @@
+"""Routes for sources and settings of knowledge bases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import Path, Response
+from pydantic import Field, GetJsonSchemaHandler, StrictBool, TypeAdapter
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from kbkit.access import Caller as AccessCaller
+from kbkit.access import Scope
+from kbkit.errors import ConfigError, ForbiddenError, ImpossibleError
+from kbkit.models import ImportReport, Improvement, SourceInfo
+from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, parse_source
+from kbkit.server.access import ADMIN, WRITE, Caller, Kb
+from kbkit.server.parameters import MAX, Body, Cursor, Limit, boolean, left_out, part_of
+from kbkit.server.responses import IfMatch, Paged, Wait, answer
+from kbkit.server.routing import Routes, Work
+
+routes = Routes("/api/knowledge", "sources")
+
+_OF_WEB = ("crawl", "page", "openapi")
+
+SourceName = Annotated[
+    str, Path(description="Id of a source, or its place.", min_length=1, max_length=4_000)
+]
+
+
+class _AsSource:
+    """Documents a source in OpenAPI; Python validates it."""
+
+    def __get_pydantic_json_schema__(
+        self, _: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return handler(TypeAdapter(AnySource).core_schema)
+
+
+SourceValues = Annotated[dict[str, Any], _AsSource()]
+
+
+class Ingest(Body):
+    """Sources, as recipes have them, and documents, as llama-index's `to_dict` gives them."""
+
+    sources: Annotated[list[SourceValues], Field(max_length=MAX)] = Field(default_factory=list)
+    """Sources to read."""
+    documents: Annotated[list[dict[str, Any]], Field(max_length=100_000)] = Field(
+        default_factory=list
+    )
+    """Documents; each replaces the one with its URI."""
+    remember: StrictBool = True
+    """Whether refreshes read the sources again."""
+    sync: StrictBool = False
+    """The sources are all that a recipe names: those that it named before go."""
+    wait: Wait = True
+
+
+class Refresh(Body):
+    """Sources to read again."""
+
+    local: StrictBool = False
+    """Only those that read on the server's disk."""
+    wait: Wait = True
+
+
+class Configuration(Body):
+    """New settings of a knowledge base."""
+
+    spec: KnowledgeBaseSpec
+    """All of it."""
+    description: str | None = None
+    """Description of its topic."""
+    wait: Wait = True
+
+
+class Improve(Body):
+    """Models to embed and annotate with."""
+
+    embedding: AnyEmbedding | str | None = None
+    """New embedding of the chunks, which needs the scope admin."""
+    estimate: StrictBool = False
+    """Only estimate."""
+    background: StrictBool = False
+    """Start, and return what is left."""
+    wait: Wait = True
+
+
+class NewSources(Body):
+    """Sources that are to be remembered, without being read now."""
+
+    sources: Annotated[list[SourceValues], Field(min_length=1, max_length=MAX)]
+    """Sources as in a recipe."""
+
+
+class SourceChange(Body):
+    """Changes of a source; omitted fields stay."""
+
+    enabled: StrictBool | None = None
+    """Whether refreshes read it."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options as in a recipe; null restores the default."""
+
+
+def check_source(caller: AccessCaller, source: AnySource) -> None:
+    """Check that a caller may use a source: only admins read files or packages of the server."""
+    if getattr(source, "path", None):
+        raise ForbiddenError(
+            f"a source of the type {source.type} names a path, and a server reads none of its own "
+            "for a caller; send the files to /api/knowledge/import/file"
+        )
+    if source.type not in _OF_WEB or getattr(source, "allow_private", False):
+        caller.require(Scope.ADMIN)
+    if getattr(source, "provider", None) == "browser":
+        caller.require(Scope.ADMIN)
+
+
+def _checked(values: Sequence[dict[str, Any]], caller: AccessCaller) -> list[AnySource]:
+    sources = [parse_source(each) for each in values]
+    for source in sources:
+        check_source(caller, source)
+    return sources
+
+
+@routes.post("/bases/{name}/ingest", WRITE, work=ImportReport)
+def ingest_sources(
+    kb: Kb, body: Annotated[Ingest, left_out(Ingest)], caller: Caller, work: Work
+) -> Response:
+    """Read sources as a recipe has them; files, packages and plugins of the server need admin."""
+    sources = [each.model_dump(mode="json") for each in _checked(body.sources, caller)]
+    values = body.model_dump(mode="json")
+    arguments = {**values, "kb": kb.name, "sources": sources}
+    del arguments["wait"]
+    return work.start("import", arguments, wait=body.wait, key=values)
+
+
+@routes.post("/bases/{name}/refresh", WRITE, work=ImportReport)
+def refresh_base(kb: Kb, body: Annotated[Refresh, left_out(Refresh)], work: Work) -> Response:
+    """Read all sources of a knowledge base again and store changes."""
+    return work.start("refresh", {"kb": kb.name, "local": body.local}, wait=body.wait)
+
+
+@routes.put("/bases/{name}/spec", ADMIN, work=ImportReport)
+def configure_base(kb: Kb, body: Configuration, work: Work, expected: IfMatch) -> Response:
+    """Change the settings; documents are split and embedded again if needed."""
+    kb.spec.check_version(expected)
+    arguments = {
+        "kb": kb.name,
+        "spec": body.spec.model_dump(mode="json"),
+        "description": body.description,
+        "if_match": expected,
+    }
+    return work.start("configure", arguments, wait=body.wait)
+
+
+@routes.post("/bases/{name}/improve", WRITE, work=Improvement)
+def improve_base(
+    kb: Kb, body: Annotated[Improve, left_out(Improve)], caller: Caller, work: Work
+) -> Response:
+    """Embed and annotate with models; return what is left."""
+    embedding: Any = body.embedding
+    if embedding is not None:
+        caller.require(Scope.ADMIN)
+    if body.estimate or body.background:
+        left = kb.improve(
+            embedding=embedding,
+            estimate=body.estimate,
+            background=body.background,
+            on_progress=lambda _: None,
+        )
+        return answer(left)
+    if embedding is not None and not isinstance(embedding, str):
+        embedding = embedding.model_dump(mode="json")
+    return work.start("improve", {"kb": kb.name, "embedding": embedding}, wait=body.wait)
+
+
+@routes.get("/bases/{name}/sources")
+def list_sources(kb: Kb, caller: Caller, limit: Limit, cursor: Cursor = "") -> Paged[SourceInfo]:
+    """List the sources of a knowledge base, oldest first."""
+    return part_of([told(each, caller) for each in kb.sources], limit, cursor)
+
+
+@routes.post("/bases/{name}/sources", WRITE, status=201)
+def add_sources(kb: Kb, body: NewSources, caller: Caller) -> list[SourceInfo]:
+    """Remember sources without reading them: the next refresh does."""
+    made = kb.sources.add(_checked(body.sources, caller))
+    return [told(each, caller) for each in made]
+
+
+@routes.get("/bases/{name}/sources/{source:path}")
+def read_source(kb: Kb, source: SourceName, caller: Caller) -> SourceInfo:
+    """Return a source of a knowledge base with its documents."""
+    return told(kb.sources[source], caller)
+
+
+@routes.patch("/bases/{name}/sources/{source:path}", WRITE)
+def change_source(
+    kb: Kb, source: SourceName, body: SourceChange, caller: Caller, expected: IfMatch
+) -> SourceInfo:
+    """Change a source, or have refreshes skip it."""
+    sources = kb.sources
+    found = sources[source]
+    given: dict[str, Any] = {}
+    if body.options:
+        known = {**found.options, **body.options, "type": found.type}
+        values = {key: value for key, value in known.items() if value is not None}
+        try:
+            check_source(caller, parse_source(values))
+        except ConfigError as error:  # which options there are is up to the source
+            raise ImpossibleError(str(error)) from None
+        named = {**found.options, **values}  # else a null could stand for an argument of update
+        given = {key: value for key, value in body.options.items() if key in named}
+    if body.options or body.enabled is None:
+        found = sources.update(found.id, if_match=expected, **given)
+        expected = None
+    if body.enabled and not found.enabled:  # one of a stranger's bundle, for instance
+        check_source(caller, parse_source({**found.options, "type": found.type}))
+    if body.enabled is not None:
+        switch = sources.enable if body.enabled else sources.disable
+        found = switch(found.id, if_match=expected)
+    return told(found, caller)
+
+
+@routes.delete("/bases/{name}/sources/{source:path}", WRITE)
+def remove_source(
+    kb: Kb,
+    source: SourceName,
+    expected: IfMatch,
+    keep_documents: Annotated[
+        bool, boolean("keep_documents", "Leave its documents, as if added by hand.")
+    ],
+) -> None:
+    """Forget a source and delete its documents."""
+    kb.sources.remove(source, keep_documents=keep_documents, if_match=expected)
+
+
+def told(source: SourceInfo, caller: AccessCaller) -> SourceInfo:
+    """Return a source as the caller may see it: only admins see paths of the server."""
+    if Scope.ADMIN in caller.scopes:
+        return source
+    if not source.options.get("path"):
+        return replace(source, base="")
+    options = {**source.options, "path": source.name}
+    return replace(source, base="", location=source.name, options=options)

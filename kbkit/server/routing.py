@@ -1,0 +1,232 @@
+"""Routes whose handlers return values; the type of the result documents the response."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import iscoroutinefunction, signature
+from types import NoneType
+from typing import (
+    Annotated,
+    Any,
+    Generic,
+    NamedTuple,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+
+from kbkit import errors
+from kbkit.errors import ArgumentError, ConflictError, KbkitError, ServerError
+from kbkit.models import Job, JobState
+from kbkit.models.values import did_you_mean
+from kbkit.server.access import READ, Caller, JobsOf
+from kbkit.server.middleware import Once
+from kbkit.server.responses import Paged, answer, documented, no_content, page, refused
+
+T = TypeVar("T")
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+_WAIT_SECONDS = 20.0
+"""Seconds after which the job is returned instead of its result."""
+
+
+class Created(NamedTuple, Generic[T]):
+    """A new resource, and its path."""
+
+    value: T
+    location: str
+
+
+async def _check_query(request: Request) -> None:
+    route: Any = request.scope.get("route")
+    if not isinstance(route, APIRoute):
+        return
+    if route.unique_id not in _KNOWN:
+        _KNOWN[route.unique_id] = _parameters(route)
+    known = _KNOWN[route.unique_id]
+    for name in request.query_params:
+        if name not in known:
+            meant = did_you_mean(name, known)
+            raise ArgumentError(f"{request.url.path}: has no parameter {name[:80]!r}; {meant}")
+
+
+_KNOWN: dict[str, tuple[str, ...]] = {}
+"""Parameters of each route, cached."""
+
+
+def _parameters(route: APIRoute) -> tuple[str, ...]:
+    found: list[str] = []
+    waiting: list[Dependant] = [route.dependant]
+    while waiting:
+        dependant = waiting.pop()
+        found += (parameter.alias for parameter in dependant.query_params)
+        waiting += dependant.dependencies
+    return tuple(dict.fromkeys(found))
+
+
+class Routes:
+    """Routes below a path.
+
+    A handler's result is sent as JSON with its version as `ETag`; a list or `Paged` as a page,
+    ``None`` as 204, `Created` as 201, a `Response` as it is.
+    """
+
+    def __init__(self, prefix: str, tag: str, *, any_query: bool = False, **options: Any) -> None:
+        checks = [] if any_query else [Depends(_check_query)]
+        self.prefix = prefix
+        self.router = APIRouter(prefix=prefix, tags=[tag], dependencies=checks, **options)
+
+    def get(self, path: str, scope: Any = READ, **options: Any) -> Callable[[Handler], Handler]:
+        return self._route("GET", path, scope, **options)
+
+    def post(self, path: str, scope: Any, **options: Any) -> Callable[[Handler], Handler]:
+        return self._route("POST", path, scope, **options)
+
+    def put(self, path: str, scope: Any, **options: Any) -> Callable[[Handler], Handler]:
+        return self._route("PUT", path, scope, **options)
+
+    def patch(self, path: str, scope: Any, **options: Any) -> Callable[[Handler], Handler]:
+        return self._route("PATCH", path, scope, **options)
+
+    def delete(self, path: str, scope: Any, **options: Any) -> Callable[[Handler], Handler]:
+        return self._route("DELETE", path, scope, **options)
+
+    def _route(
+        self,
+        method: str,
+        path: str,
+        scope: Any,
+        *,
+        status: int = 200,
+        model: Any = None,
+        work: Any = None,
+        responses: Mapping[int | str, dict[str, Any]] | None = None,
+        **options: Any,
+    ) -> Callable[[Handler], Handler]:
+        """Declare a route.
+
+        Args:
+            method: HTTP method.
+            path: Path below the prefix.
+            scope: Required scope, if any.
+            status: Status of a value.
+            model: Type of the response, if not the handler's.
+            work: Type of a job's result, if the handler starts one.
+            responses: Documented responses instead of those of the type.
+            options: Options of `fastapi.APIRouter.add_api_route`.
+        """
+
+        def register(handler: Handler) -> Handler:
+            hints = get_type_hints(handler, include_extras=True)
+            result = hints.pop("return")
+            code = {NoneType: 204, Created: 201}.get(get_origin(result) or result, status)
+            described = dict(responses or {})
+            if not described:
+                described = _described(work or model or result, code)
+                described |= documented(Job, 202, description="A job goes on") if work else {}
+            versions = () if method == "GET" else (412,)
+            self.router.add_api_route(
+                path,
+                _endpoint(handler, code, hints),
+                methods=[method],
+                status_code=code,
+                dependencies=[] if scope is None else [scope],
+                responses=refused(404, *versions, 422, 501, 503) | described,
+                response_model=None,
+                **options,
+            )
+            return handler
+
+        return register
+
+
+def _described(result: Any, status: int) -> dict[int | str, dict[str, Any]]:
+    kind, arguments = get_origin(result), get_args(result)
+    if kind in (list, tuple, Paged):
+        return documented(arguments[0], status, many=True)
+    if kind is Created:
+        return _described(arguments[0], status)
+    if NoneType in arguments:
+        return documented(arguments[0]) | documented(status=204)
+    return documented(None if result in (NoneType, Response) else result, status)
+
+
+def _endpoint(handler: Callable[..., Any], status: int, hints: Mapping[str, Any]) -> Any:
+    if iscoroutinefunction(handler):
+
+        @wraps(handler)
+        async def endpoint(**arguments: Any) -> Response:
+            return _response(await handler(**arguments), status)
+
+    else:
+
+        @wraps(handler)
+        def endpoint(**arguments: Any) -> Response:
+            return _response(handler(**arguments), status)
+
+    declared = signature(handler)
+    named = [each.replace(annotation=hints[name]) for name, each in declared.parameters.items()]
+    endpoint.__signature__ = declared.replace(  # type: ignore[attr-defined]  # FastAPI reads it
+        parameters=named, return_annotation=Response
+    )
+    return endpoint
+
+
+def _response(value: Any, status: int) -> Response:
+    if isinstance(value, Response):
+        return value
+    if value is None:
+        return no_content()
+    if isinstance(value, Created):
+        return answer(value.value, status, headers={"Location": value.location})
+    if isinstance(value, Paged):
+        return page(value.values, value.cursor, status)
+    return page(value, None, status) if isinstance(value, list | tuple) else answer(value, status)
+
+
+class Worker:
+    """Runs jobs for a caller, each once for an idempotency key."""
+
+    def __init__(self, jobs: JobsOf, caller: Caller, once: Once) -> None:
+        self._jobs = jobs
+        self._caller = caller
+        self.once = once
+
+    def start(
+        self, kind: str, arguments: Mapping[str, Any], *, wait: bool, key: Any = None
+    ) -> Response:
+        """Run a job once for `key`, by default its arguments; see `run`."""
+        key = arguments if key is None else key
+        return self.once(key, lambda: self.run(kind, arguments, wait=wait))
+
+    def run(self, kind: str, arguments: Mapping[str, Any], *, wait: bool) -> Response:
+        """Run a job; respond with its result, or with the job (202)."""
+        kbs = (arguments["kb"],) if "kb" in arguments else tuple(arguments.get("kbs") or ())
+        job = self._jobs.start(kind, arguments, owner=self._caller.name, kbs=kbs)
+        if wait:
+            job = self._jobs.wait(job.id, _WAIT_SECONDS)
+        if job.state is JobState.FAILED:
+            raise _error_of(job)
+        if job.state is JobState.CANCELLED:
+            raise ConflictError(f"the job {job.id} was cancelled; its work so far is kept")
+        if job.state is JobState.DONE:
+            return answer(job.result)
+        return answer(job, 202, headers={"Location": f"/api/jobs/{job.id}"})
+
+
+Work = Annotated[Worker, Depends(Worker)]
+"""Parameter of a handler that runs jobs."""
+
+
+def _error_of(job: Job) -> KbkitError:
+    known: Any = getattr(errors, job.problem.error, None) if job.problem else None
+    kind = known if isinstance(known, type) and issubclass(known, KbkitError) else ServerError
+    error: KbkitError = kind.__new__(kind)
+    Exception.__init__(error, job.problem.detail if job.problem else "the job failed")
+    return error

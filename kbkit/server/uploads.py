@@ -1,0 +1,346 @@
+"""Uploaded folders, for methods that read folders."""
+
+from __future__ import annotations
+
+import os
+from base64 import b64decode
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from io import BytesIO
+from mimetypes import MimeTypes
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
+from urllib.parse import quote
+
+from fastapi import Depends, Header, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.datastructures import UploadFile
+
+from kbkit.errors import (
+    ArgumentError,
+    ConflictError,
+    EntryFormatError,
+    InvalidPathError,
+    KbkitError,
+)
+from kbkit.files.paths import collision_key, joined, parts_of
+from kbkit.server.problems import problem
+from kbkit.server.responses import answer, documented, quoted, refused
+
+MAX_FILES = 5_000
+"""Maximum files of an upload."""
+
+
+class Base64(BaseModel):
+    """Content of a binary file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    base64: Annotated[
+        str,
+        Field(
+            pattern="^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
+            description="Its bytes in Base64.",
+        ),
+    ]
+
+
+Content = str | Base64
+"""A file as JSON: its text, or its bytes."""
+
+
+def bytes_of(path: str, content: Content) -> bytes:
+    try:
+        return content.encode() if isinstance(content, str) else b64decode(content.base64)
+    except ValueError as error:
+        raise ArgumentError(f"files: {path[:200]!r}: {error}") from None
+
+
+@contextmanager
+def sent_folder(files: Mapping[str, bytes], name: Literal["sent", ".knowledge"]) -> Iterator[Path]:
+    """Provide a folder with uploaded files within the block.
+
+    Errors inside it name the caller's paths.
+
+    Raises:
+        FilesError: A path leads out of the folder, or is invalid on some systems.
+        EntryFormatError: There are too many, or two have the same name on some systems.
+    """
+    if len(files) > MAX_FILES:
+        raise EntryFormatError(f"a folder may have {MAX_FILES:,} files at most")
+    with TemporaryDirectory(prefix="kbkit-") as temporary:
+        root = Path(temporary).resolve() / name
+        root.mkdir()
+        seen: dict[str, str] = {}
+        for path, data in files.items():
+            parts = parts_of(path)
+            if not parts:
+                raise InvalidPathError("a file that was sent has no name")
+            for end in range(1, len(parts) + 1):
+                here = joined(parts[:end])
+                if seen.setdefault(collision_key(here), here) != here:
+                    raise EntryFormatError(
+                        f"{here}: differs from another only in capitals, which some systems treat "
+                        "as the same name; nothing was imported"
+                    )
+            place = root.joinpath(*parts)
+            try:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with place.open("xb") as file:
+                    file.write(data)
+            except OSError as error:
+                raise EntryFormatError(
+                    f"{joined(parts)}: cannot be written ({error.strerror}); nothing was imported"
+                ) from None
+        try:
+            yield root
+        except KbkitError as error:
+            shown = "" if name == "sent" else name
+            text = str(error).replace(f"{root}/", f"{shown}/" if shown else "")
+            error.args = (text.replace(str(root), shown or "the folder"), *error.args[1:])
+            raise
+
+
+class Folder(BaseModel):
+    """A folder as JSON."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    files: Annotated[
+        dict[Annotated[str, Field(min_length=1)], Content],
+        Field(
+            min_length=1,
+            max_length=MAX_FILES,
+            description="Contents of its files by path: text, or `base64`.",
+        ),
+    ]
+    task_id: Annotated[str, Field(max_length=500, description="Name of the task.")] = ""
+
+
+class Upload(NamedTuple):
+    """A folder that came with a request."""
+
+    files: Mapping[str, bytes]
+    task_id: str
+
+
+async def _upload(request: Request) -> Upload:
+    if request.headers.get("content-type", "").startswith("multipart/form-data"):
+        async with request.form(max_files=MAX_FILES, max_fields=10) as form:
+            parts = [each for each in form.getlist("files") if isinstance(each, UploadFile)]
+            files = {str(each.filename): await each.read() for each in parts}
+            task = form.get("task_id", "")
+            if not files or not isinstance(task, str):
+                raise ArgumentError(
+                    "files: send the files of the folder, each with its path as its filename"
+                )
+            if len(files) < len(parts):
+                raise ConflictError("files: two have the same filename; give each its path")
+            return Upload(files, task)
+    try:
+        folder = Folder.model_validate_json(await request.body())
+    except ValidationError as error:
+        raise RequestValidationError(
+            [{**each, "loc": ("body", *each["loc"])} for each in error.errors()]
+        ) from None
+    return Upload(
+        {path: bytes_of(path, content) for path, content in folder.files.items()}, folder.task_id
+    )
+
+
+UploadOf = Annotated[Upload, Depends(_upload)]
+"""Parameter of a handler: a folder that came with a request."""
+
+
+def upload_body() -> dict[str, Any]:
+    described = Folder.model_json_schema()
+    base64 = described.pop("$defs")["Base64"]
+    described["properties"]["files"]["additionalProperties"] = {
+        "anyOf": [{"type": "string"}, base64]
+    }
+    form = {
+        "type": "object",
+        "required": ["files"],
+        "properties": {
+            "files": {
+                "type": "array",
+                "minItems": 1,
+                "items": {"type": "string", "format": "binary"},
+                "description": "Its files; the `filename` of each is its path.",
+            },
+            "task_id": described["properties"]["task_id"],
+        },
+    }
+    kinds = {"application/json": {"schema": described}, "multipart/form-data": {"schema": form}}
+    return {"requestBody": {"required": True, "content": kinds}}
+
+
+_TYPES = MimeTypes()  # those that Python knows: the same on every machine
+for _type, _ending in (
+    ("text/markdown", ".md"),
+    ("application/yaml", ".yaml"),
+    ("application/yaml", ".yml"),
+):
+    _TYPES.add_type(_type, _ending)
+_PIECE = 1 << 16
+_SAFE = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Accept-Ranges": "bytes",
+    "Cache-Control": "no-cache",
+}
+
+
+class FileConditions:
+    """Conditions of a request for a file: a range, or only if changed."""
+
+    def __init__(
+        self,
+        bytes_range: Annotated[
+            str | None,
+            Header(
+                alias="Range",
+                description="Which bytes: `bytes=0-99`, `bytes=100-` or `bytes=-100`. All are "
+                "given where it asks for several ranges.",
+                max_length=100,
+            ),
+        ] = None,
+        if_range: Annotated[
+            str | None,
+            Header(
+                description="An `ETag`: the range is only given of that version, else all.",
+                max_length=200,
+            ),
+        ] = None,
+        if_none_match: Annotated[
+            str | None,
+            Header(
+                description="An `ETag`: of that version nothing is given (304).", max_length=1_000
+            ),
+        ] = None,
+    ) -> None:
+        self._range = bytes_range
+        self._if_range = if_range
+        self._if_none_match = if_none_match
+
+    def has(self, etag: str) -> bool:
+        known = (each.strip().removeprefix("W/") for each in (self._if_none_match or "").split(","))
+        return any(each in ("*", etag) for each in known)
+
+    def range_of(self, size: int, etag: str) -> tuple[int, int] | None:
+        """The bytes that are wanted: the first, and the one behind the last; ``None`` for all."""
+        unit, _, wanted = (self._range or "").partition("=")
+        first, dash, last = (each.strip() for each in wanted.partition("-"))
+        if unit.strip().lower() != "bytes" or not dash or "," in wanted:
+            return None
+        if self._if_range is not None and self._if_range.strip() != etag:
+            return None
+        if not all(each == "" or (each.isascii() and each.isdigit()) for each in (first, last)):
+            return None
+        if first == last == "":
+            return None
+        if first == "":
+            start, end = max(0, size - int(last)), size
+        else:
+            start, end = int(first), min(size, int(last) + 1) if last else size
+            if last and int(last) < int(first):
+                return None
+        if start >= end:
+            raise ValueError
+        return start, end
+
+
+ConditionsOf = Annotated[FileConditions, Depends(FileConditions)]
+"""Parameter of a handler: conditions on a file."""
+
+
+def sent(file: BinaryIO | bytes, name: str, version: str, wanted: FileConditions) -> Response:
+    """A file, or a range of it, as an answer."""
+    opened = BytesIO(file) if isinstance(file, bytes) else file
+    size = len(file) if isinstance(file, bytes) else os.fstat(opened.fileno()).st_size
+    etag = quoted(version)
+    headers = {
+        **_SAFE,
+        "ETag": etag,
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
+    }
+    if wanted.has(etag):
+        opened.close()
+        return Response(status_code=304, headers=headers)
+    try:
+        found = wanted.range_of(size, etag)
+    except ValueError:
+        opened.close()
+        range_headers = {"Content-Range": f"bytes */{size}"}
+        return problem(
+            f"{name}: has {size:,} bytes, and none of those",
+            416,
+            ArgumentError,
+            headers=range_headers,
+        )
+    start, end = found or (0, size)
+    if found is not None:
+        headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
+    headers["Content-Length"] = str(end - start)
+    return StreamingResponse(
+        _pieces(opened, start, end),
+        status_code=200 if found is None else 206,
+        headers=headers,
+        media_type=media_type(name),
+    )
+
+
+def media_type(name: str) -> str:
+    found, packed = _TYPES.guess_type(name.rpartition("/")[2])
+    return "application/octet-stream" if found is None or packed else found
+
+
+def _pieces(file: BinaryIO, start: int, end: int) -> Iterator[bytes]:
+    with file:
+        file.seek(start)
+        while start < end and (piece := file.read(min(_PIECE, end - start))):
+            start += len(piece)
+            yield piece
+
+
+def contents(model: Any = None) -> dict[int | str, dict[str, Any]]:
+    version = {"schema": {"type": "string"}, "description": "Version of its content."}
+    binary = {"*/*": {"schema": {"type": "string", "format": "binary"}}}
+    whole = {"description": "The file", "headers": {"ETag": version}, "content": binary}
+    return {
+        200: whole if model is None else {**whole, "model": model},
+        206: {
+            "description": "The range",
+            "headers": {
+                "ETag": version,
+                "Content-Range": {
+                    "schema": {"type": "string"},
+                    "description": "Which bytes, of how many.",
+                },
+            },
+            "content": binary,
+        },
+        304: {"description": "Not changed"},
+        **refused(416),
+    }
+
+
+class RevisionOf(BaseModel):
+    """Revision that changes with the data."""
+
+    revision: str
+
+
+REVISION = documented(RevisionOf) | {304: {"description": "Not changed"}}
+"""Response of revision routes."""
+
+
+def told_revision(revision: str, wanted: FileConditions) -> Response:
+    """A revision as an answer; without a body for who has it already."""
+    if wanted.has(quoted(revision)):
+        return Response(status_code=304, headers={"ETag": quoted(revision)})
+    return answer({"revision": revision}, version=revision)

@@ -1,0 +1,220 @@
+"""Sanitize Markdown for a page: rewrite links, escape markup of strangers.
+
+Text of documents is hostile. `kbkit.text.markdown.rendering` renders the pages of an export and
+lets nothing active through. This module protects those who render the Markdown files with another
+program. Code blocks and spans keep their text, except for invisible characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from markdown_it.common.utils import unescapeAll
+
+from kbkit.models.values import plain, without_controls
+from kbkit.text.markdown.blocks import Block, Kind, blocks, is_closed, same_breaks, text_anchor
+from kbkit.text.markdown.plain_text import DESTINATION
+from kbkit.text.markdown.structure import split_anchor
+
+_ACTIVE = re.compile(r"[\\`<\]{]")
+_BACKTICKS = re.compile(r"`+")
+_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
+_AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^\s<>]+)>")
+_DEFINITION = re.compile(r"[ >\t]{0,12}(\[(?:\\.|[^\]\\])+\]):[ \t]*(?:<([^<>]*)>|(\S+))")
+_PICTURE = re.compile(
+    r"\[!\[[^\[\]]{0,400}\]\([^()\n]{0,2000}\)\]\([^()\n]{0,2000}\)|!\[[^\[\]]{0,400}\]\([^()\n]{0,2000}\)"
+)
+_CONTENTS = re.compile(r"^([ >\t]*(?:[-*+][ \t]+)?)\[(?=TOC\]\s*$)", re.IGNORECASE | re.MULTILINE)
+_NO_MARKS = re.compile(r"^[ >\t]*")
+_MARKS = re.compile(r"^(?:[ >\t]|(?:[-*+]|\d{1,9}[.)])(?=[ \t]))*")
+_BLOCK_START = re.compile(r"^(\d{1,9}(?=[.)])|(?=[-+=:!?#>*_`~|]))")
+_CELLS = re.compile(r"((?<!\\)\|)")
+_SPECIAL = re.compile(r"([\\`*_\[\]|~#])")
+
+Rewrite = Callable[[str], str | None]
+"""Returns a link's new destination, or ``None`` if it must not be followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document's Markdown, ready for its page.
+
+    Attributes:
+        anchor: Anchor of the title that the document itself began with, or ``""``.
+    """
+
+    text: str
+    anchor: str
+
+
+@lru_cache(maxsize=16_384)
+def escape(text: str) -> str:
+    text = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SPECIAL.sub(r"\\\1", text).replace("{", "&#123;").replace("}", "&#125;")
+
+
+def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
+    """Prepare a document's Markdown for a page with its title.
+
+    A heading that repeats the title is dropped where nothing but pictures stands before it (its
+    anchor is handed over); if other headings of level 1 remain, all headings go down one level.
+    Raw HTML becomes text, and what steers a terminal or turns text around goes, in code too.
+    """
+    # first: what they part may become markup without them
+    content = without_controls(same_breaks(content.replace("\r\n", "\n")))
+    found = list(blocks(content))
+    at = 0
+    own, anchor = _repeated_title(found, content, title)
+    demote = any(block.level == 1 and block.outermost and block is not own for block in found)
+    parts: list[str] = []
+    before: Block | None = None
+    for block in found:
+        gap = content[at : block.start]
+        if before is not None and before.kind is Kind.HTML and before.outermost and gap == "\n":
+            gap = "\n\n"  # a comment ends at its line; as text it would go on in the next
+        before = block
+        parts.append(_between(gap, rewrite))
+        if block is not own:
+            parts.append(_disarmed(block, content[block.start : block.end], rewrite, demote=demote))
+        at = block.end
+    parts.append(_between(content[at:], rewrite))
+    text = "".join(parts).strip("\n")
+    # what ends a fence that the document left open, which would take in the rest of the page
+    last = found[-1] if found else None
+    if last and last.kind is Kind.FENCE and last.outermost and not is_closed(last, content):
+        text += f"\n{last.markup}"
+    return Prepared(text, anchor)
+
+
+def _repeated_title(found: Sequence[Block], content: str, title: str) -> tuple[Block | None, str]:
+    """Return the heading that repeats the title at the start, and its anchor."""
+    own = next((block for block in found if block.kind is Kind.HEADING), None)
+    if own and own.outermost and _bare(content[: own.start]):
+        text, anchor = split_anchor(own.title)
+        if _words(text) == _words(title):
+            return own, anchor
+    return None, ""
+
+
+def _bare(text: str) -> bool:
+    return not any(map(str.isalnum, _PICTURE.sub("", text)))
+
+
+def _words(text: str) -> str:
+    text = re.sub(r"\[((?:\\.|[^\[\]\\])*)\]\([^()]*\)", r"\1", text)
+    return " ".join(re.sub(r"[`*_\\¶]", "", text).split()).casefold()
+
+
+def _between(text: str, rewrite: Rewrite) -> str:
+    return "\n".join(_definition(line, rewrite) if line else line for line in text.split("\n"))
+
+
+def _disarmed(block: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str:
+    if block.kind is Kind.HEADING:
+        return _heading(block, text, rewrite, demote=demote)
+    if block.kind is Kind.TABLE:
+        head, dashes, *rows = text.split("\n")
+        return "\n".join([_cells(head, rewrite), dashes, *(_cells(row, rewrite) for row in rows)])
+    if block.kind in {Kind.HTML, Kind.FRONT_MATTER}:
+        return html_as_text(block, text, escape)
+    if block.kind is Kind.TEXT and _ACTIVE.search(text):
+        text, anchor = text_anchor(block, text)
+        text = "\n".join(map(_defuse_definition, _disarm(text, rewrite).split("\n")))
+        return _CONTENTS.sub(r"\1\\[", text) + (f" {{#{anchor}}}" if anchor else "")
+    return text
+
+
+def _cells(row: str, rewrite: Rewrite) -> str:
+    return "".join(_disarm(cell, rewrite) for cell in _CELLS.split(row))
+
+
+def html_as_text(block: Block, text: str, escaped: Callable[[str], str]) -> str:
+    lead = _MARKS if block.item else _NO_MARKS
+    shown = []
+    for line in text.split("\n"):
+        begin = 0 if block.outermost else len(line) - len(lead.sub("", line, count=1))
+        shown.append(line[:begin] + _BLOCK_START.sub(r"\1\\", escaped(line[begin:].strip())))
+        lead = _NO_MARKS
+    return "\n".join(shown)
+
+
+def _heading(heading: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str:
+    """Disarm a heading; its anchor stays, its level may go down by one."""
+    if heading.markup[0] == "#":
+        marks = heading.markup + "#" * (demote and heading.level < 6)
+        lead = text[: text.index("#")]
+        return f"{lead}{marks} {_heading_text(heading.title, rewrite)}".rstrip()
+    text, _, underline = text.rpartition("\n")
+    text = _heading_text(text, rewrite)
+    if not demote or heading.level == 1:
+        return f"{text}\n{underline.replace('=', '-') if demote else underline}"
+    # There is no underline for level 3
+    head, *rest = text.split("\n")
+    begin = len(head) - len(_NO_MARKS.sub("", head, count=1))
+    joined = " ".join([head[begin:], *(line.strip(" >\t") for line in rest)])
+    return f"{head[:begin]}### {joined}"
+
+
+def _heading_text(text: str, rewrite: Rewrite) -> str:
+    text, anchor = split_anchor(text)
+    return _disarm(text, rewrite) + (f" {{#{anchor}}}" if anchor else "")
+
+
+def _disarm(text: str, rewrite: Rewrite) -> str:
+    out: list[str] = []
+    at = 0
+    while found := _ACTIVE.search(text, at):
+        out.append(text[at : found.start()])
+        at = found.start()
+        char = text[at]
+        if char == "\\" and at + 1 < len(text):
+            follower = text[at + 1]
+            out.append({"<": "&lt;", "{": "&#123;"}.get(follower, char + follower))
+            at += 2
+        elif char == "`":
+            at = _copy_code(text, at, out)
+        elif char == "<":
+            link = _AUTOLINK.match(text, at)
+            out.append(_autolink(link[1], rewrite) if link else "&lt;")
+            at = link.end() if link else at + 1
+        elif char == "]" and (goal := DESTINATION.match(text, at)):
+            target = rewrite(unescapeAll(goal[1] if goal[1] is not None else goal[2]))
+            out.append(f"]({target or ''}")
+            at = goal.end()
+        else:
+            out.append("&#123;" if char == "{" else char)
+            at += 1
+    return "".join(out) + text[at:]
+
+
+def _copy_code(text: str, at: int, out: list[str]) -> int:
+    span = _SPAN.match(text, at) or _BACKTICKS.match(text, at)
+    assert span is not None
+    out.append(span[0])
+    return span.end()
+
+
+def _autolink(target: str, rewrite: Rewrite) -> str:
+    """An address in angle brackets; one that is a page of the export becomes a link to it."""
+    found = rewrite(target)
+    if found is None:
+        return escape(target)
+    if found.startswith(("http://", "https://", "mailto:")):
+        return f"<{found}>"
+    return f"[{escape(target)}]({found})"
+
+
+def _defuse_definition(line: str) -> str:
+    return line.replace("[", "\\[", 1) if _DEFINITION.match(line) else line
+
+
+def _definition(line: str, rewrite: Rewrite) -> str:
+    """A link's definition (``[label]: address``), or a line that no block claims."""
+    match = _DEFINITION.match(line)
+    if not match:
+        return _disarm(line, rewrite)
+    target = rewrite(unescapeAll(match[2] if match[2] is not None else match[3]))
+    return f"{_disarm(match[1], rewrite)}: {target or '<>'}"

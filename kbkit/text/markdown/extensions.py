@@ -1,0 +1,291 @@
+"""Extensions of the Markdown parser: definition lists, footnotes, formulas and wiki links."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+
+import nh3
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+
+from kbkit.text.markdown.blocks import blocks
+from kbkit.text.markdown.disarming import escape
+from kbkit.text.markdown.plain_text import WIKI_LINK
+
+_MAX_BETWEEN = 4
+"""Maximum characters between two equivalent terms: a comma, a bar, an ``or``."""
+
+
+def make_definition_lists(tokens: list[Token]) -> list[Token]:
+    terms: list[Token] = []
+    for start in reversed([n for n, one in enumerate(tokens) if one.type == "bullet_list_open"]):
+        items = list(_items(tokens, start))
+        found = [_term(tokens[item + 1 : item + 4]) for item in items]
+        if not items or not all(found):
+            continue
+        end = _end(tokens, start)
+        tokens[start].tag = tokens[end].tag = "dl"
+        added: list[Token] = []
+        for item, length in zip(reversed(items), reversed(found), strict=True):
+            inline = tokens[item + 2]
+            tokens[item].tag = tokens[_end(tokens, item)].tag = "dd"
+            name = _name(inline, length)
+            tokens[item:item] = name
+            added = [*name[:2], *added]
+        terms = [*added, *terms]
+    return terms
+
+
+def _items(tokens: Sequence[Token], start: int) -> Iterator[int]:
+    for number in range(start + 1, len(tokens)):
+        token = tokens[number]
+        if token.level == tokens[start].level:
+            return
+        if token.type == "list_item_open" and token.level == tokens[start].level + 1:
+            yield number
+
+
+def _end(tokens: Sequence[Token], start: int) -> int:
+    level = tokens[start].level
+    return next(n for n in range(start + 1, len(tokens)) if tokens[n].level == level)
+
+
+def _term(begin: Sequence[Token]) -> int:
+    """Count the tokens of the term that begins an item, bold marks included; 0 without one."""
+    if [token.type for token in begin[:2]] != ["paragraph_open", "inline"]:
+        return 0
+    children = begin[1].children or []
+    # the parser begins bold text with an empty one
+    first = next((child.type for child in children if child.type != "text" or child.content), "")
+    if first not in {"strong_open", "code_inline"}:
+        return 0
+    depth = 0
+    for number, child in enumerate(children[:-1]):
+        depth += (child.type == "strong_open") - (child.type == "strong_close")
+        if child.type in {"strong_close", "code_inline"} and not depth:
+            follows = children[number + 1]
+            if follows.content.startswith(":"):
+                return number + 1
+            if len(follows.content) > _MAX_BETWEEN:
+                return 0
+    return 0
+
+
+def _name(inline: Token, length: int) -> list[Token]:
+    children = inline.children or []
+    named = [child for child in children[:length] if not child.type.startswith("strong_")]
+    rest = children[length:]
+    rest[0].content = rest[0].content.removeprefix(":").lstrip()
+    inline.children = rest
+    opened = Token("dt_open", "dt", 1, block=True, level=inline.level - 1)
+    text = Token("inline", "", 0, content="", children=named, level=inline.level)
+    return [opened, text, Token("dt_close", "dt", -1, block=True, level=inline.level - 1)]
+
+
+_PREFIX = "fn-"
+_BACK = '<a class="kb-back" href="#%s" title="Back to the text">↩</a>'
+
+
+def note_anchor(label: str) -> str:
+    return _PREFIX + re.sub(r"[^\w.-]", "-", label)
+
+
+def link_notes(tokens: list[Token], used: set[str]) -> None:
+    notes = {
+        str(token.attrGet("id")): number
+        for number, token in enumerate(tokens)
+        if token.type == "list_item_open" and str(token.attrGet("id")).startswith(_PREFIX)
+    }
+    places: dict[str, list[str]] = {}
+    for token in tokens if notes else ():
+        for link in token.children or []:
+            note = str(link.attrGet("href") or "").removeprefix("#")
+            if link.type == "link_open" and note in notes:
+                place = _place(note, used)
+                link.attrSet("id", place)
+                link.attrSet("class", "kb-note")
+                places.setdefault(note, []).append(place)
+    for note, number in notes.items():
+        text = next(_texts(tokens, number), None)
+        if text is not None:
+            back = "".join(f" {_BACK % place}" for place in places.get(note, ()))
+            text.children = [*(text.children or []), Token("html_inline", "", 0, content=back)]
+
+
+def _place(note: str, used: set[str]) -> str:
+    number = 1
+    while (place := f"{note}-ref-{number}") in used:
+        number += 1
+    used.add(place)
+    return place
+
+
+def _texts(tokens: list[Token], item: int) -> Iterator[Token]:
+    level = tokens[item].level
+    end = next(n for n in range(item + 1, len(tokens)) if tokens[n].level == level)
+    return (token for token in reversed(tokens[item:end]) if token.type == "inline")
+
+
+_FORMULA = re.compile(r"\$\$(?=[^$])[^$]{1,4000}\$\$|\$(?=[^\s$])[^$\n]{0,500}(?<=[^\s\\])\$(?!\w)")
+_TEX = re.compile(r"\\[A-Za-z]|[\^_]\{")
+_WORD = re.compile(r"[A-Za-z]{3}|\s[A-Za-z]{2}\s")
+_MAX_BRACES = 200
+_UNSEEN = re.compile(r"\\(?:(?:label|tag\*?)\{[^{}]*\}|nonumber\b|notag\b)")
+_ENVIRONMENTS = re.compile(
+    r"\\(?P<place>begin|end)\{(?P<name>align|alignat|eqnarray|flalign|split|gather|multline|equation"
+    r"|displaymath|math|array)\*?\}(?:(?<=array\})\{[^{}]*\})?"
+)
+_KNOWN = {
+    **dict.fromkeys(
+        ("align", "alignat", "eqnarray", "flalign", "split", "gather", "multline"), "aligned"
+    ),
+    "array": "matrix",
+}
+_BETWEEN = re.compile(r"(?<=>)\n\s*(?=<)")
+_MARK = '<span class="kb-math">%s</span>'
+_MARKED = re.compile(_MARK % r"([^<]*)")
+_TAGS = {
+    "math",
+    "mfrac",
+    "mi",
+    "mn",
+    "mo",
+    "mover",
+    "mpadded",
+    "mphantom",
+    "mroot",
+    "mrow",
+    "mspace",
+    "msqrt",
+    "mstyle",
+    "msub",
+    "msubsup",
+    "msup",
+    "mtable",
+    "mtd",
+    "mtext",
+    "mtr",
+    "munder",
+    "munderover",
+    "menclose",
+}
+_ATTRIBUTES = {
+    "math": {"display"},
+    "mo": {
+        "stretchy",
+        "movablelimits",
+        "fence",
+        "form",
+        "accent",
+        "minsize",
+        "maxsize",
+        "lspace",
+        "rspace",
+    },
+    "mi": {"mathvariant"},
+    "mspace": {"width"},
+    "mstyle": {"displaystyle", "scriptlevel"},
+    "mtable": {"displaystyle", "columnalign"},
+    "mtd": {"columnalign"},
+    "mfrac": {"linethickness"},
+    "mover": {"accent"},
+    "munder": {"accentunder"},
+    "menclose": {"notation"},
+}
+
+
+def formula(state: StateInline, silent: bool) -> bool:
+    """Keep TeX between dollars as it is: its backslashes and underscores are no Markdown.
+
+    A rule of markdown-it; its tokens hold the TeX with its dollars.
+    """
+    found = _FORMULA.match(state.src, state.pos) if state.src[state.pos] == "$" else None
+    if found is None:
+        return False
+    if not silent:
+        before = state.src[state.pos - 1 : state.pos]
+        kind = "text" if before.isalnum() or not _is_tex(found[0]) else "formula"
+        state.push(kind, "", 0).content = html.unescape(found[0])
+    state.pos = found.end()
+    return True
+
+
+def _is_tex(text: str) -> bool:
+    return text.startswith("$$") or bool(_TEX.search(text)) or not _WORD.search(text)
+
+
+def with_mathml(page: str) -> str:
+    return _MARKED.sub(lambda found: mathml(html.unescape(found[1])) or found[0], page)
+
+
+def marked(_: object, tokens: Sequence[Token], number: int, *__: object) -> str:
+    """A formula as the text it is, marked for `with_mathml`; a rule of markdown-it."""
+    return _MARK % html.escape(tokens[number].content, quote=False)
+
+
+@lru_cache(maxsize=4_096)
+def mathml(text: str) -> str:
+    """Convert a formula to MathML, ``""`` if it is not supported."""
+    # most pages have no formula
+    from docutils.utils.math.latex2mathml import tex2mathml
+
+    tex = text.strip("$").strip()
+    if max(tex.count("{"), tex.count("\\left")) > _MAX_BRACES:
+        return ""
+    tex = _ENVIRONMENTS.sub(_environment, _UNSEEN.sub("", tex))
+    try:
+        written = tex2mathml(tex, as_block=text.startswith("$$"))
+    except (ValueError, LookupError, AttributeError, TypeError, RecursionError):
+        return ""  # it looks after few mistakes of those who write
+    return nh3.clean(_BETWEEN.sub("", written), tags=_TAGS, attributes=_ATTRIBUTES)
+
+
+def _environment(found: re.Match[str]) -> str:
+    name = _KNOWN.get(found["name"], "")
+    return f"\\{found['place']}{{{name}}}" if name else ""
+
+
+CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
+"""Code within a line, in which nothing is a link."""
+
+Address = Callable[[str, str], str | None]
+"""Address of a name and heading (``""`` for none); ``None`` if unknown."""
+
+
+def resolve_wiki_links(markdown: str, address: Address) -> str:
+    """Convert links by name to Markdown links; broken ones become text. Code stays."""
+    if "[[" not in markdown:
+        return markdown
+
+    def linked(match: re.Match[str]) -> str:
+        name, heading = match[1].strip(), (match[2] or "").strip()
+        text = escape(match[3] or (f"{name} › {heading}" if heading else name))
+        target = address(name, heading)
+        return text if target is None else f"[{text}]({target})"
+
+    def prose(text: str) -> str:
+        return _LINK.sub(linked, text) if "[[" in text else text
+
+    parts, at = [], 0
+    for block in blocks(markdown):
+        if block.is_verbatim:
+            parts += [
+                _outside_code(markdown[at : block.start], prose),
+                markdown[block.start : block.end],
+            ]
+            at = block.end
+    return "".join([*parts, _outside_code(markdown[at:], prose)])
+
+
+_LINK = re.compile("!?" + WIKI_LINK.pattern)
+
+
+def _outside_code(text: str, change: Callable[[str], str]) -> str:
+    parts, at = [], 0
+    for span in CODE_SPAN.finditer(text):
+        parts += [change(text[at : span.start()]), span[0]]
+        at = span.end()
+    return "".join([*parts, change(text[at:])])

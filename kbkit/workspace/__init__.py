@@ -1,0 +1,21 @@
+"""A workspace: a folder or a server with knowledge bases, files, entries and a graph.
+
+::
+
+    workspace         the workspace itself
+    searches          searches across its knowledge bases
+    doctor            finds damage, and repairs it
+    search_processes  searches in processes of their own, for a server
+    improver          the process in which models embed after an ingest
+"""
+
+from kbkit.workspace.workspace import (
+    Workspace,
+    create_whole,
+    rater_of,
+    restored,
+    settings_of,
+    stores_of,
+)
+
+__all__ = ["Workspace", "create_whole", "rater_of", "restored", "settings_of", "stores_of"]

@@ -1,0 +1,69 @@
+"""The background process in which models embed; until it ends, static vectors serve searches.
+
+A workspace has at most one: ``python -m kbkit.workspace.improver ADDRESS``. It outlives the process
+that started it, runs at low priority, and ends when nothing is left to embed. Where documents keep
+coming it waits a while and embeds them together, since some of its work takes as long as the
+knowledge base is large. Vectors are kept by content: a kill costs some seconds of work, and the
+next ingest or `kbkit improve` starts it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+
+from kbkit.errors import ConflictError, KbkitError
+from kbkit.knowledge_base import handle_of
+from kbkit.knowledge_base.improving import PROCESS, Improving
+from kbkit.models import KnowledgeBaseInfo
+from kbkit.stores.stores import StoresAddress
+from kbkit.workspace import Workspace
+
+_NICE = 15
+_PATIENCE = 2.0
+"""Seconds to wait for a lock that others only test."""
+_RESTS, _MAX_REST_LENGTH = 4, 30.0
+"""Pause after work, as a multiple of its time, and its maximum in seconds."""
+
+
+def main(address: str) -> None:
+    """Improve the knowledge bases of a workspace until nothing is left."""
+    with contextlib.suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    stores = StoresAddress.from_json(address).open()
+    failed: set[str] = set()
+    with Workspace(stores.folder, stores=stores) as workspace:
+        # asked again when the lock is free: who stored something while it was held started nobody
+        while waiting := _waiting(workspace, failed):
+            try:
+                with stores.locks.hold(PROCESS, wait=_PATIENCE):
+                    began = time.monotonic()
+                    failed |= {info.id for info in waiting if not _improve(workspace, info)}
+                    if _waiting(workspace, failed):
+                        worked = time.monotonic() - began
+                        time.sleep(min(_RESTS * worked, _MAX_REST_LENGTH))
+            except ConflictError:
+                return
+
+
+def _waiting(workspace: Workspace, failed: set[str]) -> list[KnowledgeBaseInfo]:
+    return [info for info in workspace.list() if info.waiting and info.id not in failed]
+
+
+def _improve(workspace: Workspace, info: KnowledgeBaseInfo) -> bool:
+    """Improve a knowledge base; ``False`` if it is gone, lacks its model, or is being improved."""
+    try:
+        kb = workspace[info.name]
+        Improving(handle_of(kb)).once()
+        return kb.info() != info
+    except KbkitError:  # `kbkit improve` says it to somebody
+        return False
+
+
+if __name__ == "__main__":
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
+    main(sys.argv[1])

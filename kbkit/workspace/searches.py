@@ -1,0 +1,230 @@
+"""Queries over several knowledge bases."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Container, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbkit.errors import ConfigError, NotFoundError
+from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
+from kbkit.models import About, Answer, Context, Filters, Hits, Mode, Subject, SubjectKind
+from kbkit.recipes import RetrievalSpec
+from kbkit.retrieval.context import MIN_TOKENS, SOUGHT, Finder, Findings, build
+from kbkit.retrieval.query import Query
+from kbkit.retrieval.retriever import Retriever
+from kbkit.retrieval.searching import ask, search
+from kbkit.runtime.validation import check_integer, explained
+from kbkit.stores.stores import Stores
+
+if TYPE_CHECKING:
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.llms import LLM
+
+
+@explained
+class WorkspaceSearches(ABC):
+    """The searches of a workspace."""
+
+    _stores: Stores
+    _resources: Resources
+
+    @property
+    @abstractmethod
+    def path(self) -> Path:
+        """Its folder."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[str]:
+        """Names of its knowledge bases."""
+
+    @abstractmethod
+    def __getitem__(self, name: str) -> KnowledgeBase:
+        """The knowledge base of that name."""
+
+    @abstractmethod
+    def _finders(self, query: str, kbs: Container[str], *, all_kbs: bool) -> Mapping[str, Finder]:
+        """Return further retrievers of a context, beside passages and the graph."""
+
+    def search(
+        self,
+        query: str,
+        *,
+        kbs: Sequence[str] | None = None,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+        retrieval: RetrievalSpec | None = None,
+        graph: float | None = None,
+    ) -> Hits:
+        """Search several knowledge bases at once, or all of them.
+
+        Args:
+            query: A question or some words.
+            kbs: Names, at least one; by default all.
+            limit: Most hits in all.
+            mode: ``hybrid``, ``dense`` or ``lexical``.
+            filters: Conditions; see `KnowledgeBase.search`.
+            retrieval: Ranking settings; by default those of each knowledge base.
+            graph: Weight of the graph, 0 to 5, in place of the knowledge bases' own; 0 switches it
+                off.
+
+        Raises:
+            ConfigError: The query is empty, or limit, mode, a filter or ``kbs`` is invalid.
+            NotFoundError: A name is not there, or the workspace is empty.
+        """
+        asked = Query.of(query, limit, mode, filters, retrieval, graph=graph)
+        return search(list(self._retrievers(kbs).values()), asked)
+
+    def ask(
+        self,
+        query: str,
+        *,
+        kbs: Sequence[str] | None = None,
+        limit: int = 5,
+        llm: LLM | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Answer:
+        """Answer a question from the best passages with a language model.
+
+        See `KnowledgeBase.ask`; ``kbs`` are names, at least one, by default all.
+
+        Raises:
+            ConfigError: The query is empty, or the limit, a filter or ``kbs`` is invalid.
+            NotFoundError: A name is not there, or the workspace is empty.
+            LanguageModelError: The model failed.
+        """
+        return ask(self.search(query, kbs=kbs, limit=limit, filters=filters), llm)
+
+    def context(
+        self,
+        query: str,
+        *,
+        kbs: Sequence[str] | None = None,
+        max_tokens: int = 2000,
+        limit: int | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Context:
+        """Collect passages that answer a question, as one text and as pieces with sources.
+
+        Passages of the search without what they repeat, what is known of the entities that the
+        question names (their relations, and where they are mentioned), the entries that fit it, the
+        best-rated first, and the root folders of the files, each between marks that no document
+        can have foreseen, numbered, with title, headings, address, day of fetching and
+        state. Tokens are counted by the tokenizer of the static embedder (that of Llama 2), which
+        on most texts counts more than those of newer models.
+
+        Args:
+            query: A question or some words.
+            kbs: Names, at least one; by default all.
+            max_tokens: Most tokens of the text, 100 or more.
+            limit: Maximum number of passages; by default ``KBKIT_TOP_K``, else 3.
+            filters: Conditions; see `KnowledgeBase.search`. With some, only passages are returned.
+
+        Raises:
+            ConfigError: The query is empty, the limit, a filter or ``kbs`` is invalid, or the
+                budget is too small for one passage.
+            NotFoundError: A name is not there, or the workspace is empty.
+        """
+        settings = self._resources.settings
+        most = check_integer("max_tokens", max_tokens, MIN_TOKENS)
+        wanted = check_integer("limit", settings.top_k if limit is None else limit, 1)
+        asked = Query.of(query, SOUGHT * wanted, filters=filters)
+
+        retrievers = self._retrievers(kbs)
+
+        def find() -> Findings:
+            hits = search(list(retrievers.values()), asked)
+            return Findings(hits.hits, notes=hits.notes)
+
+        finders: dict[str, Finder] = {}
+        at_hand: list[str] = []
+        if settings.max_entities and asked.filters == Filters():
+            from kbkit.graph.facts import EntityFacts
+
+            facts = EntityFacts(self._stores.database, retrievers, settings.max_entities)
+            finders["graph"] = lambda: facts.find(asked.text)
+            at_hand += ["graph"] if facts.is_at_hand() else []
+        if asked.filters == Filters():
+            finders |= self._finders(asked.text, retrievers, all_kbs=kbs is None)
+        return build(query, find, finders, wanted, most, at_hand=at_hand)
+
+    def subjects(
+        self,
+        *,
+        kind: str | SubjectKind | None = None,
+        like: str = "",
+        kbs: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> list[Subject]:
+        """List subjects that chunks mention, the most mentioned first.
+
+        Args:
+            kind: Only ``domain``, ``entity``, ``problem``, ``resolution`` or ``context``.
+            like: Only names that contain this text.
+            kbs: Only of these knowledge bases, at least one; by default of all.
+            limit: Most subjects; by default all.
+
+        Raises:
+            ConfigError: The kind, the limit or ``kbs`` is invalid.
+            NotFoundError: A name of a knowledge base is not there.
+        """
+        handles = [handle_of(self[name]) for name in self._named(kbs)]
+        from kbkit.knowledge_base.annotations import list_subjects
+
+        return list_subjects(self._stores, handles, kind=kind, like=like, limit=limit)
+
+    def about(self, query: str, *, kbs: Sequence[str] | None = None, limit: int = 20) -> About:
+        """Find chunks, documents and entities about a subject.
+
+        Args:
+            query: A name of a subject (``connection pool``), in any of its forms.
+            kbs: Only in these knowledge bases, at least one; by default in all.
+            limit: Most of each.
+
+        Raises:
+            ConfigError: The query is empty, or the limit or ``kbs`` is invalid.
+            NotFoundError: There is no such subject; the message suggests similar names.
+        """
+        handles = [handle_of(self[name]) for name in self._named(kbs)]
+        from kbkit.knowledge_base.annotations import about
+
+        return about(self._stores, handles, query, limit=limit)
+
+    def as_retriever(
+        self,
+        *,
+        kbs: Sequence[str] | None = None,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> BaseRetriever:
+        """The search over several knowledge bases as a llama-index retriever.
+
+        Takes what `search` takes; see `KnowledgeBase.as_retriever`.
+
+        Raises:
+            ConfigError: Limit, mode, a filter or ``kbs`` is invalid.
+            NotFoundError: A name is not there.
+        """
+        from kbkit.retrieval.llamaindex import KbkitRetriever, asking
+
+        for name in self._named(kbs):
+            self[name]
+        return KbkitRetriever(asking(self.search, kbs=kbs, limit=limit, mode=mode, filters=filters))
+
+    def _retrievers(self, kbs: Sequence[str] | None) -> dict[str, Retriever]:
+        names = self._named(kbs)
+        if not names:
+            raise NotFoundError(
+                f"{self.path}: has no knowledge base yet; make one with `kbkit new`"
+            )
+        return {name: handle_of(self[name]).retriever for name in names}
+
+    def _named(self, kbs: Sequence[str] | None) -> Sequence[str]:
+        if kbs is None:
+            return tuple(self)
+        if not kbs:
+            raise ConfigError("kbs is empty: name a knowledge base, or leave kbs out for all")
+        return tuple(dict.fromkeys([kbs] if isinstance(kbs, str) else kbs))

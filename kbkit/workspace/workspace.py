@@ -1,0 +1,594 @@
+"""Workspace: a folder of knowledge bases. The only place that chooses concrete classes."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from uuid import uuid4
+
+from kbkit.embedding.embedders import Embedders
+from kbkit.errors import ConflictError, InvalidNameError, KbkitError
+from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of, ingestion_of
+from kbkit.models import (
+    BundleInfo,
+    Compaction,
+    DeletedKnowledgeBase,
+    Health,
+    IngestReport,
+    KnowledgeBaseInfo,
+    Problem,
+    Restoration,
+    Run,
+    SourceDocument,
+)
+from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, check_name, parse_embedding
+from kbkit.retrieval.context import Finder
+from kbkit.runtime.config import Settings
+from kbkit.runtime.engine import LOCAL, open_engine
+from kbkit.runtime.progress import OnProgress, progress_bar
+from kbkit.runtime.validation import check_text, explained
+from kbkit.stores.catalog import knowledge_bases, trash
+from kbkit.stores.catalog.commitments import JOURNAL
+from kbkit.stores.catalog.knowledge_bases import BUILT_IN, ENTRIES, FILES
+from kbkit.stores.stores import Stores
+from kbkit.workspace.searches import WorkspaceSearches
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kbkit.entries.entries import Entries
+    from kbkit.files.files import Files
+    from kbkit.graph.graph import Graph
+    from kbkit.ingest.pipeline import Stop
+
+
+@explained
+class Workspace(WorkspaceSearches):
+    """A folder of knowledge bases, opened for this process.
+
+    Several processes may open one folder at once. A workspace may be used from several threads,
+    and closes at the end of a ``with`` block.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        settings: Settings | None = None,
+        stores: Stores | None = None,
+        engine: str = LOCAL,
+    ) -> None:
+        """Open a workspace, made when missing."""
+        settings = settings or Settings.load()
+        self._engine = open_engine(engine)
+        self._stores = stores or Stores.of_settings(
+            Path(path or settings.workspace).absolute(), settings
+        )
+        self._resources = Resources(
+            self._stores,
+            settings,
+            Embedders(self._engine),
+            self._engine,
+            {ENTRIES: self._files_of_entry},
+        )
+        self._knowledge_bases: dict[str, KnowledgeBase] = {}
+        self._named_at: dict[str, tuple[int, KnowledgeBase]] = {}
+        self._stores.vectors.sweep()  # what a deletion that was killed has left
+        if (self.path / JOURNAL).exists():
+            from kbkit.bundles.restoring import settle_alone
+
+            settle_alone(self._stores)
+        if (self.path / FILES).is_dir():
+            from kbkit.files.files import take_over
+
+            with suppress(KbkitError, OSError):  # `files.sync` says it
+                take_over(self.files)
+        if (self.path / ENTRIES).is_dir():
+            from kbkit.entries import entries
+
+            with suppress(KbkitError, OSError):  # `entries.sync` says it
+                entries.take_over(self.entries)
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+        return self._stores.folder
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Entities of its knowledge bases and the relations between them; see `Graph`."""
+        from kbkit.graph.graph import Graph
+
+        return Graph(self._stores, self._resources.settings.rater)
+
+    @cached_property
+    def files(self) -> Files:
+        """Folders and files of text that agents and people write; see `Files`."""
+        from kbkit.files.files import open_files
+
+        return open_files(self._stores, lambda: self._built_in(FILES))
+
+    @cached_property
+    def entries(self) -> Entries:
+        """Solutions that worked, with votes, which agents find again; see `Entries`."""
+        from kbkit.entries.entries import open_entries
+
+        return open_entries(self._stores, self._resources.settings, lambda: self._built_in(ENTRIES))
+
+    def _files_of_entry(self, slug: str) -> dict[str, bytes]:
+        from kbkit.entries.attachments import attachments
+
+        return attachments(self.entries, slug)
+
+    def create(
+        self,
+        name: str,
+        *,
+        description: str = "",
+        spec: KnowledgeBaseSpec | None = None,
+        embedding: AnyEmbedding | str | None = None,
+    ) -> KnowledgeBase:
+        """Create an empty knowledge base.
+
+        Args:
+            name: A slug: lower-case letters, digits and hyphens.
+            description: Description of its topic.
+            spec: Settings; the defaults suit English documentation.
+            embedding: Embedding of its chunks, as in a recipe, or a preset (``"minilm"``); by
+                default that of the spec.
+
+        Raises:
+            InvalidNameError: The name is not a slug, or that of one that is built in (``files``,
+                ``entries``).
+            ConflictError: The name is taken.
+            ConfigError: The language is unknown.
+            EmbedderError: The embedder cannot be loaded.
+        """
+        _check(name)
+        spec = spec or KnowledgeBaseSpec()
+        if embedding is not None:
+            chosen = parse_embedding(embedding) if isinstance(embedding, str) else embedding
+            spec = spec.model_copy(update={"embedding": chosen})
+        return self._enter(name, description, spec)
+
+    def _enter(
+        self, name: str, description: str, spec: KnowledgeBaseSpec, known_as: str = ""
+    ) -> KnowledgeBase:
+        from kbkit.knowledge_base.handle import NewKnowledgeBase
+
+        new = NewKnowledgeBase.of(self._resources, name, description, spec, known_as)
+        with self._stores.database.write() as transaction:
+            row = new.enter(transaction)
+        return self._knowledge_base(row)
+
+    def _built_in(self, name: str) -> KnowledgeBase:
+        """A knowledge base that goes with the workspace, made when it is first wanted."""
+        if name not in self:
+            with suppress(ConflictError):  # another process was quicker
+                self._enter(name, BUILT_IN[name].description, KnowledgeBaseSpec(), name)
+        found = self[name]
+        if found.id != name:
+            raise ConflictError(
+                f"a knowledge base of yours is named {name!r}, which is the name of the one that "
+                f"holds the {BUILT_IN[name].holds} of a workspace; rename it: "
+                f"workspace.rename({name!r}, to=...)"
+            )
+        return found
+
+    def _finders(self, query: str, kbs: Container[str], *, all_kbs: bool) -> Mapping[str, Finder]:
+        finders: dict[str, Finder] = {}
+        if self._stores.other_home():
+            return finders  # what is told of them is found like all else
+        most = self._resources.settings.max_entries
+        if most and ENTRIES in kbs:
+            from kbkit.entries import entries
+
+            finders["entries"] = lambda: entries.findings(self.entries, query, most)
+        if all_kbs and FILES in kbs:
+            from kbkit.files import files
+
+            finders["files"] = lambda: files.root_folders(self.files)
+        return finders
+
+    def __getitem__(self, name: str) -> KnowledgeBase:
+        changes = self._stores.database.changes()  # before looking, lest one be missed
+        seen = self._named_at.get(name)
+        if seen is None or seen[0] != changes:
+            with self._stores.database.read() as transaction:
+                row = knowledge_bases.get(transaction, name)
+            seen = self._named_at[name] = changes, self._knowledge_base(row)
+        return seen[1]
+
+    def __contains__(self, name: object) -> bool:
+        with self._stores.database.read() as transaction:
+            return name in knowledge_bases.names(transaction)
+
+    def __iter__(self) -> Iterator[str]:
+        with self._stores.database.read() as transaction:
+            return iter(knowledge_bases.names(transaction))
+
+    def __len__(self) -> int:
+        with self._stores.database.read() as transaction:
+            return len(knowledge_bases.names(transaction))
+
+    def list(self) -> list[KnowledgeBaseInfo]:
+        """Figures of all knowledge bases, in order of name."""
+        with self._stores.database.read() as transaction:
+            return knowledge_bases.describe_all(transaction)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Figures of all knowledge bases as a DataFrame, indexed by name."""
+        from kbkit.frames import workspace_frame
+
+        return workspace_frame(self.list())
+
+    def delete(self, name: str, *, forever: bool = False, if_match: str | None = None) -> None:
+        """Move a knowledge base to the trash; `undelete` restores it.
+
+        Args:
+            name: Its name, which is free for another one then.
+            forever: Leave nothing: documents, chunks, vectors, ratings and collection go at once.
+            if_match: The version that it must be of now (`KnowledgeBaseInfo.version`).
+
+        Raises:
+            NotFoundError: There is no such knowledge base.
+            VersionConflictError: It was changed since.
+            ConflictError: It is that of the files or the entries.
+        """
+        with self._stores.database.write() as transaction:
+            row = knowledge_bases.get(transaction, name)
+            row.check_revision(if_match)
+            _refuse_built_in(row)
+            if forever:
+                knowledge_bases.delete(transaction, row.id)
+            else:
+                trash.put_knowledge_base(transaction, row)
+        self._knowledge_bases.pop(row.id, None)
+        self._stores.snapshots.drop(row.id)
+        self._stores.vectors.sweep()
+
+    def undelete(self, name: str, *, to: str = "") -> KnowledgeBase:
+        """Restore a deleted knowledge base with its content.
+
+        Args:
+            name: Its former name, for the last one deleted; or its id.
+            to: New name, if the old one is taken.
+
+        Raises:
+            NotFoundError: The trash has no such knowledge base; the message lists its content.
+            ConflictError: The name is taken.
+            InvalidNameError: The new name is not a slug.
+        """
+        if to:
+            _check(to)
+        with self._stores.database.write() as transaction:
+            row = trash.undelete_knowledge_base(transaction, name, to)
+        self._stores.vectors.apply(row.id)
+        return self._knowledge_base(row)
+
+    def trash(self) -> builtins.list[DeletedKnowledgeBase]:
+        """The deleted knowledge bases that `undelete` can bring back, the last first."""
+        with self._stores.database.read() as transaction:
+            return trash.knowledge_bases_in_trash(transaction)
+
+    def bundle(
+        self,
+        place: str | Path,
+        *,
+        kbs: Sequence[str] | None = None,
+        sign: str | Path | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> BundleInfo:
+        """Write knowledge bases into one portable file, which `restore` reads anywhere.
+
+        The file shows one moment of the workspace, whatever others write meanwhile. It has
+        documents, chunks, vectors, ratings (and so judgements), annotations, the graph, sources and
+        settings; not the trash, nor tokens of a server. The same content gives the same bytes.
+
+        Args:
+            place: A new file; or a folder, for a file named after the time.
+            kbs: Names of knowledge bases; by default all, with files and entries: a backup.
+            sign: A private Ed25519 key (PEM) to sign it with.
+            on_progress: Called during the work; by default notebooks show a bar.
+
+        Raises:
+            NotFoundError: There is no such knowledge base.
+            ImpossibleError: One of them is that of the files or the entries.
+            BundleError: The file cannot be written.
+            ConflictError: The file is there, or others write files all the time.
+            ConfigError: The key is invalid.
+            MissingExtraError: Signing needs ``kbkit[sign]``.
+            WorkspaceError: Files and entries lie in the folder of another machine.
+        """
+        from kbkit.bundles.making import make_bundle
+
+        with progress_bar(on_progress) as tell:
+            return make_bundle(
+                self._stores, place, kbs=kbs, key_file=sign, tell=tell or (lambda progress: None)
+            )
+
+    def restore(
+        self,
+        path: str | Path,
+        *,
+        name: str = "",
+        verify: str | Path | None = None,
+        trust: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> Restoration:
+        """Restore a bundle, all or nothing; nothing is crawled or embedded.
+
+        A knowledge base that is not here comes with all its ids. Of one that is here, the documents
+        that it lacks come, and the ratings that it lacks; what it has, and what was deleted from it
+        by hand, stays as it is. Files and entries come where nothing is at their place.
+
+        Args:
+            path: The file.
+            name: New name of its only knowledge base; beside an existing one, it becomes a copy
+                with new ids.
+            verify: The public Ed25519 key (PEM) of the required signer, who is trusted.
+            trust: Trust the author: refreshes read its sources, and its models are used. Otherwise
+                its sources are disabled (`KnowledgeBase.sources`), and a knowledge base that needs
+                more than kbkit is refused.
+            on_progress: Called during the work; by default notebooks show a bar.
+
+        Raises:
+            BundleError: The file is not a bundle, damaged, from a newer kbkit, not signed as
+                required, or needs trust.
+            ConflictError: A name is taken, or that of another knowledge base; one is in the trash;
+                one works in another way here; or another process restores right now.
+            WorkspaceError: The workspace cannot be written.
+        """
+        with progress_bar(on_progress) as tell:
+            heard = tell or (lambda progress: None)
+            return restored(self, path, name=name, verify=verify, trust=trust, tell=heard)
+
+    def compact(self) -> Compaction:
+        """Empty the trash (of all kinds), and make the workspace smaller.
+
+        Nothing that was deleted can be brought back after that. A document whose source still has
+        it stays away anyway. Pictures that no document shows any more go too, unless a
+        source is being read meanwhile.
+
+        Raises:
+            WorkspaceError: Another process uses the catalog all the time.
+        """
+        with self._stores.database.write() as transaction:
+            documents, gone = trash.empty(transaction)
+            there = knowledge_bases.ids(transaction)
+        for kb_id in there:
+            self._stores.vectors.apply(kb_id)
+        self._stores.vectors.sweep()
+        images, size = self._stores.sweep_images()
+        files = entries = 0
+        if (self.path / FILES).is_dir():
+            from kbkit.files.files import empty_trash
+
+            files = empty_trash(self.files)
+        if (self.path / ENTRIES).is_dir():
+            from kbkit.entries import entries as of_entries
+
+            entries = of_entries.empty_trash(self.entries)
+        size += self._stores.database.compact()
+        return Compaction(documents, len(gone), images, size, files, entries)
+
+    def doctor(self, *, repair: bool = False) -> Health:
+        """Check the workspace by content; list defects and remedies.
+
+        The catalog (its file, rows, vectors, words), embedders, the index of vectors (each id and
+        each vector), snapshots, files and entries are looked at, which takes about as long as
+        reading all of it.
+
+        Args:
+            repair: Rebuild damaged data that derives from the catalog.
+
+        Raises:
+            ConflictError: Another process wrote for very long.
+        """
+        from kbkit.workspace.doctor import Doctor
+
+        skipped: dict[str, Callable[[], Iterable[Problem]]] = {
+            FILES: lambda: self.files.sync().skipped,
+            ENTRIES: lambda: self.entries.sync().skipped,
+        }
+        return Doctor(self._stores, repair, lambda name: handle_of(self[name]), skipped).examine()
+
+    def rebuild(self, names: Iterable[str] | None = None) -> builtins.list[str]:
+        """Rebuild what derives from the catalog: word and vector indexes, snapshots.
+
+        Args:
+            names: Names of knowledge bases; all by default.
+
+        Returns:
+            Their names.
+
+        Raises:
+            NotFoundError: There is no such knowledge base.
+            StoreUnreachableError: A vector server is unreachable; pending data stays searchable.
+        """
+        from kbkit.workspace.doctor import rebuild
+
+        return rebuild(self._stores, builtins.list(self) if names is None else names)
+
+    def runs(self, names: Iterable[str] | None = None) -> builtins.list[Run]:
+        """List when sources were read, with duration and outcome, the last first.
+
+        Args:
+            names: Names of knowledge bases; all by default.
+
+        Raises:
+            NotFoundError: There is no such knowledge base.
+        """
+        from kbkit.workspace.doctor import history
+
+        return history(self._stores, builtins.list(self) if names is None else names)
+
+    def rename(self, name: str, *, to: str, if_match: str | None = None) -> KnowledgeBase:
+        """Rename a knowledge base; everything else stays.
+
+        Args:
+            name: Its name.
+            to: Another one.
+            if_match: The version that it must be of now (`KnowledgeBaseInfo.version`).
+
+        Raises:
+            NotFoundError: There is no such knowledge base.
+            VersionConflictError: It was changed since.
+            ConflictError: The new name is taken.
+            InvalidNameError: The new name is not a slug.
+        """
+        _check(to)
+        with self._stores.database.write() as transaction:
+            row = knowledge_bases.get(transaction, name)
+            row.check_revision(if_match)
+            _refuse_built_in(row)
+            knowledge_bases.rename(transaction, row.id, to)
+        renamed = self[to]
+        handle_of(renamed).name = to
+        return renamed
+
+    def describe(
+        self, name: str, *, description: str, if_match: str | None = None
+    ) -> KnowledgeBase:
+        """Change the description of a knowledge base.
+
+        The next build of its recipe says what the recipe says.
+
+        Args:
+            name: Its name.
+            description: Description of its topic.
+            if_match: The version that it must be of now (`KnowledgeBaseInfo.version`).
+
+        Raises:
+            NotFoundError: There is no such knowledge base.
+            VersionConflictError: It was changed since.
+        """
+        text = " ".join(check_text("description", description).split())
+        with self._stores.database.write() as transaction:
+            row = knowledge_bases.get(transaction, name)
+            row.check_revision(if_match)
+            knowledge_bases.update(transaction, row.id, description=text, config=row.config)
+            knowledge_bases.touch(transaction, row.id)
+        return self[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("open", "get", "load", "kb", "knowledge_base"):
+            raise AttributeError(
+                f"a workspace has no {name!r}: write workspace['name'] for a knowledge base, "
+                "and workspace.create('name') for a new one"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def close(self) -> None:
+        """Close the workspace."""
+        self._stores.close()
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Workspace {str(self.path)!r}>"
+
+    def _repr_html_(self) -> str:
+        from kbkit.frames import workspace_html
+
+        return workspace_html(f"Workspace {str(self.path)!r}", self.list())
+
+    def _knowledge_base(self, row: knowledge_bases.KnowledgeBaseRow) -> KnowledgeBase:
+        """Return a knowledge base, one object each, so that its data is loaded once."""
+        if row.id not in self._knowledge_bases:
+            self._knowledge_bases[row.id] = KnowledgeBase(self._resources, row)
+        return self._knowledge_bases[row.id]
+
+
+def _check(name: str) -> None:
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise InvalidNameError(str(error)) from None
+    if name in BUILT_IN:
+        raise InvalidNameError(
+            f"{name!r} is the knowledge base of the {BUILT_IN[name].holds} of a workspace "
+            f"(workspace.{name}); choose another name"
+        )
+
+
+def _refuse_built_in(row: knowledge_bases.KnowledgeBaseRow) -> None:
+    if row.id in BUILT_IN:
+        holds = BUILT_IN[row.id].holds
+        raise ConflictError(
+            f"{row.name}: holds the {holds} of this workspace and goes with them; delete {holds} "
+            f"one by one, or the folder `{row.id}`"
+        )
+
+
+def stores_of(workspace: Workspace) -> Stores:
+    return workspace._stores
+
+
+def settings_of(workspace: Workspace) -> Settings:
+    return workspace._resources.settings
+
+
+def restored(
+    workspace: Workspace,
+    path: str | Path,
+    *,
+    name: str,
+    verify: str | Path | None,
+    trust: bool,
+    paths: bool = True,
+    tell: OnProgress,
+) -> Restoration:
+    """Restore a bundle, for kbkit's own interfaces; see `Workspace.restore`."""
+    from kbkit.bundles.restoring import restore_bundle
+
+    if name:
+        _check(name)
+    done = restore_bundle(
+        workspace._stores, path, name=name, key_file=verify, trust=trust, paths=paths, tell=tell
+    )
+    if (workspace.path / FILES).is_dir():
+        workspace.files.sync()
+    if (workspace.path / ENTRIES).is_dir():
+        workspace.entries.sync()
+    return done
+
+
+def create_whole(
+    workspace: Workspace,
+    name: str,
+    documents: Iterable[SourceDocument],
+    *,
+    description: str = "",
+    on_progress: OnProgress,
+    stop: Stop,
+) -> IngestReport:
+    """Create a knowledge base together with its documents, in one transaction."""
+    from kbkit.ingest.pipeline import Pipeline
+    from kbkit.knowledge_base.handle import NewKnowledgeBase
+
+    _check(name)
+    spec, resources = KnowledgeBaseSpec(), workspace._resources
+    new = NewKnowledgeBase.of(resources, name, description, spec, uuid4().hex)
+    pipeline = Pipeline(resources.stores, new.id, spec, new.embedder, resources.settings)
+    report = pipeline.take_whole(documents, first=new.enter, on_progress=on_progress, stop=stop)
+    return report if report.interrupted else ingestion_of(workspace[name]).taken(report)
+
+
+def rater_of(workspace: Workspace) -> str:
+    return workspace._resources.settings.rater

@@ -1,0 +1,160 @@
+"""What kbkit logs: nothing unless somebody asks, and never a key."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import kbkit
+from kbkit.runtime import logs
+
+
+@pytest.fixture
+def configured():
+    """Logs as a program has them; all as it was afterwards."""
+    root, ours = logging.getLogger(), logging.getLogger("kbkit")
+    levels = root.level, ours.level
+    yield logs.configure
+    root.removeHandler(logs._handler)
+    root.setLevel(levels[0])
+    ours.setLevel(levels[1])
+
+
+def told(capsys) -> list[str]:
+    return capsys.readouterr().err.splitlines()
+
+
+def test_a_library_says_nothing_by_itself():
+    code = "import kbkit, logging; logging.getLogger('kbkit.stores').error('loud')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_a_program_says_what_matters_and_more_if_asked(configured, capsys):
+    log = logging.getLogger("kbkit.sources")
+    for level, lines in (
+        (-1, ["kbkit: e"]),
+        (0, ["kbkit: w", "kbkit: e"]),
+        (1, ["kbkit: d", "kbkit: w", "kbkit: e"]),
+    ):
+        configured(level)
+        log.debug("d")
+        log.warning("w")
+        log.error("e")
+        logging.getLogger("other").info("not ours")
+        assert told(capsys) == lines
+
+
+def test_lines_of_json_hold_no_key_and_no_control_character(configured, capsys, monkeypatch):
+    monkeypatch.setenv("THEIR_API_KEY", "geheimnis-1")
+    configured(as_json=True)
+    try:
+        raise ValueError("refused: geheimnis-1")
+    except ValueError:
+        logging.getLogger("kbkit.x").exception("failed with %s\n\x1b[2J", "sk-live-123456")
+    logging.getLogger("kbkit.x").info(
+        "GET https://me:pass@h/a?page=2&access_token=abcdef&x=1, Authorization: Bearer abc.def"
+    )
+    lines = told(capsys)
+    first, second = map(json.loads, lines)
+    assert first.keys() == {"time", "level", "logger", "message", "exception"}
+    assert (first["level"], first["logger"]) == ("error", "kbkit.x")
+    assert "ValueError: refused: ***" in first["exception"]
+    assert second["message"].startswith("GET https://***h/a?page=2&***&x=1, Authorization: ***")
+    for secret in ("geheimnis", "sk-live", "me:pass", "abcdef", "abc.def", "\x1b"):
+        assert not any(secret in line for line in lines), secret
+
+
+def test_a_line_for_a_person_is_one_line(configured, capsys):
+    configured()
+    logging.getLogger("kbkit.x").warning("one\ntwo\x1b[31m\u202e three")
+    assert told(capsys) == ["kbkit: one two [31m three"]
+
+
+@pytest.mark.local
+@pytest.mark.parametrize(
+    ("command", "code", "told"),
+    [
+        (["search", "tea", "--kb", "no-such"], 1, "no-such"),
+        pytest.param(["search", "tea", "--limit", "many"], 2, "--limit", marks=pytest.mark.slow),
+        pytest.param(["no-such-command"], 2, "no-such-command", marks=pytest.mark.slow),
+        (["search", "tea"], 0, "searched notes (hybrid): 1 hits in "),
+        pytest.param(["add", "notes", "--files", "tea.md"], 0, "", marks=pytest.mark.slow),
+    ],
+)
+def test_each_line_of_standard_error_is_json_where_a_program_reads(tmp_path, command, code, told):
+    with kbkit.open(tmp_path) as workspace:
+        workspace.create("notes").add("Tea", "Green tea.")
+    (tmp_path / "tea.md").write_text("# Oolong\n\nOolong tea.\n")
+    run = [sys.executable, "-m", "kbkit", "--workspace", str(tmp_path), "--log-json", *command]
+    done = subprocess.run(run, capture_output=True, text=True, check=False, cwd=tmp_path)
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert done.returncode == code
+    assert told in " ".join(line["message"] for line in lines)
+    assert all(line["level"] == "error" for line in lines if code and told in line["message"])
+
+
+WITH_COMMAND = """
+import gc, signal, sys, threading
+from kbkit.cli import app, main
+
+def fail():
+    raise ZeroDivisionError("of sk-live-123456")
+
+def fail_in_a_thread():
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+
+class Odd:
+    def __del__(self):
+        fail()
+
+def collect():
+    gc.collect()
+    sys.exit(len(gc.callbacks))
+
+what = sys.argv.pop()
+commands = {"error": fail, "thread": fail_in_a_thread, "finalizer": lambda: (Odd(), None)[1],
+            "collect": collect, "interrupt": lambda: None}
+app.command(name="now")(commands[what])
+try:
+    main()
+finally:
+    if what == "interrupt":  # behind all that looks for one
+        signal.raise_signal(signal.SIGINT)
+"""
+
+
+def ended(what):
+    """What a process that logs JSON says at its end, and its exit status."""
+    run = [sys.executable, "-c", WITH_COMMAND, "--log-json", "now", what]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    return [json.loads(line) for line in done.stderr.splitlines()], done.returncode
+
+
+@pytest.mark.local
+@pytest.mark.parametrize(("what", "code"), [("error", 1), ("thread", 0), ("finalizer", 0)])
+def test_what_nobody_catches_is_a_line_of_json(what, code):
+    (line,), status = ended(what)
+    assert (line["level"], line["message"]) == ("critical", "nobody expected ZeroDivisionError")
+    assert "in fail\n" in line["exception"]
+    assert "sk-live" not in line["exception"]
+    assert status == code
+
+
+@pytest.mark.local
+def test_an_interrupt_is_a_line_of_json():
+    (line,), status = ended("interrupt")
+    assert (line["message"], status) == ("interrupted", -signal.SIGINT)
+
+
+@pytest.mark.local
+def test_an_interrupt_is_not_lost_while_python_looks_for_garbage():
+    """Python drops whatever its callbacks raise."""
+    assert ended("collect") == ([], 0)

@@ -1,0 +1,172 @@
+"""Files and entries over plain HTTP: bytes, ranges, headers, and what other clients send."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+import kbkit
+from kbkit.server import ServerSettings, running
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    with (
+        kbkit.open(tmp_path_factory.mktemp("rest") / "kb") as workspace,
+        running(workspace, ServerSettings(port=0, rate=0)) as url,
+        httpx.Client(base_url=url) as client,
+    ):
+        workspace.files.write("notes/a.md", "0123456789")
+        (workspace.files.path / "bin.dat").write_bytes(b"\xff\xfe\x00")
+        workspace.entries.create(
+            "Logs", files={"code/x.html": "<script>1</script>", "artifacts/big.bin": b"ab" * 70_000}
+        )
+        yield client
+
+
+def test_ranges_of_a_file_are_given(served):
+    whole = served.get("/api/files/notes/a.md")
+    etag = whole.headers["etag"]
+    assert (whole.status_code, whole.text) == (200, "0123456789")
+    for wanted, status, text, told in (
+        ("bytes=0-3", 206, "0123", "bytes 0-3/10"),
+        ("bytes=8-", 206, "89", "bytes 8-9/10"),
+        ("bytes=-3", 206, "789", "bytes 7-9/10"),
+        ("bytes=5-99", 206, "56789", "bytes 5-9/10"),
+        ("bytes=0-1,4-5", 200, "0123456789", None),
+        ("bytes=4-2", 200, "0123456789", None),
+        ("lines=0-1", 200, "0123456789", None),
+        ("bytes=x-1", 200, "0123456789", None),
+    ):
+        answer = served.get("/api/files/notes/a.md", headers={"Range": wanted})
+        assert (answer.status_code, answer.text) == (status, text), wanted
+        assert answer.headers.get("content-range") == told
+    for wanted in ("bytes=10-", "bytes=-0"):
+        answer = served.get("/api/files/notes/a.md", headers={"Range": wanted})
+        assert answer.status_code == 416
+        assert answer.headers["content-range"] == "bytes */10"
+        assert answer.headers["content-type"] == "application/problem+json"
+    for if_range, status in ((etag, 206), ('"other"', 200)):
+        headers = {"Range": "bytes=0-3", "If-Range": if_range}
+        assert served.get("/api/files/notes/a.md", headers=headers).status_code == status
+    unchanged = served.get("/api/files/notes/a.md", headers={"If-None-Match": f'"x", {etag}'})
+    assert (unchanged.status_code, unchanged.content) == (304, b"")
+
+
+def test_bytes_and_json_of_one_path(served):
+    assert served.get("/api/files/bin.dat").content == b"\xff\xfe\x00"
+    info = served.get("/api/files/notes/a.md", headers={"Accept": "application/json"})
+    assert info.json()["size"] == 10
+    assert info.headers["etag"] == served.get("/api/files/notes/a.md").headers["etag"]
+    assert served.get("/api/files/notes", params={"as": "info"}).json()["kind"] == "folder"
+    listed = served.get("/api/files", params={"path": "notes"}).json()
+    assert [each["path"] for each in listed["data"]] == ["notes/a.md"]
+
+
+def test_a_browser_runs_nothing_of_what_is_sent(served):
+    for path, kind in (
+        ("/api/entries/logs/artifacts/code/x.html", "text/html"),
+        ("/api/files/notes/a.md", "text/markdown"),
+    ):
+        answer = served.get(path)
+        assert answer.headers["content-type"].startswith(kind)
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "sandbox" in answer.headers["content-security-policy"]
+        assert answer.headers["content-disposition"].startswith("attachment")
+
+
+def test_names_cannot_break_headers(served):
+    path = "/api/files/a'b;c%20%C3%BC.md"
+    assert served.put(path, content=b"x").is_success
+    shown = served.get(path).headers["content-disposition"]
+    assert shown == "attachment; filename*=UTF-8''a%27b%3Bc%20%C3%BC.md"
+    assert served.put("/api/files/a%0d%0aSet-Cookie:x", content=b"x").status_code == 404
+
+
+def test_versions_go_by_headers(served):
+    made = served.put("/api/files/v.md", content=b"1", headers={"If-None-Match": "*"})
+    assert made.status_code == 200
+    etag = made.headers["etag"]
+    again = served.put("/api/files/v.md", content=b"2", headers={"If-None-Match": "*"})
+    assert (again.status_code, again.json()["error"]) == (412, "VersionConflictError")
+    assert "is there already" in again.json()["detail"]
+    assert served.put("/api/files/v.md", content=b"2", headers={"If-Match": etag}).is_success
+    for method, body in (("PUT", b"3"), ("POST", b"3"), ("DELETE", None)):
+        late = served.request(method, "/api/files/v.md", content=body, headers={"If-Match": etag})
+        assert late.status_code == 412
+    entry = served.get("/api/entries/logs")
+    etag = entry.headers["etag"]
+    changed = served.put("/api/entries/logs", json={"category": "x"}, headers={"If-Match": etag})
+    assert changed.headers["etag"] != etag
+    late = served.put("/api/entries/logs", json={"category": "y"}, headers={"If-Match": etag})
+    assert late.status_code == 412
+    assert served.delete("/api/entries/logs", headers={"If-Match": etag}).status_code == 412
+
+
+def test_who_wants_the_bytes_of_a_folder_is_told_where_it_is_listed(served):
+    served.post("/api/files/mkdir", json={"path": "a b"})
+    answer = served.get("/api/files/a b")
+    assert (answer.status_code, answer.json()["error"]) == (409, "IsFolderError")
+    place = answer.json()["detail"].partition("GET ")[2].partition(" ")[0]
+    assert place.startswith("/api/files/tree?")
+    assert served.get(place).json()["info"]["path"] == "a b"
+
+
+def test_bytes_that_are_no_text_are_refused(served):
+    answer = served.put("/api/files/b.md", content=b"\xff")
+    assert (answer.status_code, answer.json()["error"]) == (409, "NotTextError")
+    assert served.get("/api/files/b.md").status_code == 404
+
+
+def test_large_artifacts_come_in_ranges(served):
+    path = "/api/entries/logs/artifacts/artifacts/big.bin"
+    assert len(served.get(path).content) == 140_000
+    part = served.get(path, headers={"Range": "bytes=139998-"})
+    assert (part.content, part.headers["content-length"]) == (b"ab", "2")
+    files = served.get("/api/entries/logs/artifacts", params={"folder": "code"}).json()["data"]
+    assert files == [{"path": "code/x.html", "size": 18}]
+
+
+def test_entries_are_listed_by_pages_and_rated(served):
+    for number in range(3):
+        made = served.post("/api/entries", json={"title": f"Page {number}", "tags": ["p"]})
+        assert (made.status_code, made.headers["location"]) == (201, f"/api/entries/page-{number}")
+    found = served.get("/api/entries", params={"tag": "p", "sort": "title", "page": 2, "limit": 2})
+    told = found.json()
+    assert ([each["slug"] for each in told["data"]], told["total"], told["page"]) == (
+        ["page-2"],
+        3,
+        2,
+    )
+    rated = served.post("/api/entries/page-1/rate", json={"score": 4}).json()
+    assert (rated["average"], rated["count"]) == (4.0, 1)
+
+
+def test_what_a_task_left_is_sent_as_a_form(served):
+    files = [
+        ("files", (".knowledge/skill.yaml", b"title: Sent as a form\n")),
+        ("files", ("prompt.md", b"Do it.")),
+        ("files", ("code/run.py", b"\xff\xfe")),
+    ]
+    refused = served.post("/api/entries/learn", files=files)
+    assert refused.status_code == 404  # hidden names are none of an entry's
+    files[0] = ("files", ("skill.yaml", b"title: Sent as a form\n"))
+    learned = served.post("/api/entries/learn", files=files, data={"task_id": "t"})
+    assert learned.json()["slug"] == "sent-as-a-form"
+    assert learned.json()["origin_task_id"] == "t"
+    stored = served.get("/api/entries/sent-as-a-form/artifacts/code/run.py")
+    assert stored.content == b"\xff\xfe"
+    for path in ("../x", "/etc/x", "a/../../x"):
+        refused = served.post("/api/entries/learn", json={"files": {path: "x"}})
+        assert (refused.status_code, refused.json()["error"]) == (404, "PathOutsideError")
+    for body in ({}, {"files": {}}, {"files": {"a": {"base64": "!"}}}, {"file": {}}, []):
+        refused = served.post("/api/entries/learn", json=body)
+        assert (refused.status_code, refused.json()["error"]) == (422, "ArgumentError"), body
+
+
+def test_paths_that_are_encoded_lead_nowhere_else(served):
+    for path in ("%2e%2e/x", "..%2fx", "notes%2f..%2f..%2fx", "%2fetc/passwd", "%5c..%5cx"):
+        answer = served.get(f"/api/files/{path}")
+        assert (answer.status_code, answer.json()["error"]) == (404, "PathOutsideError"), path
+    assert served.get("/api/files/notes%2Fa.md").text == "0123456789"
+    assert served.get("/api/files/a%00b").json()["error"] == "InvalidPathError"

@@ -1,0 +1,219 @@
+"""What the routes of knowledge bases answer, beside what the client's conformance suite sees."""
+
+import pytest
+from fastapi.testclient import TestClient
+
+import kbkit
+from kbkit.server.app import application
+
+TEA = "# Green tea\n\nSteep two minutes.\n\n## Water {#water}\n\nNot hot, in a pot.\n"
+URI = "https://tea.example/green?kind=a b"
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory):
+    with kbkit.open(tmp_path_factory.mktemp("rest") / "kb") as workspace:
+        kb = workspace.create("tea", description="Teas")
+        kb.add("Green tea", TEA, source=URI, tags=["hot"])
+        for number in range(5):
+            kb.add(f"Tea {number}", f"Black tea number {number}.")
+        yield TestClient(application(workspace), base_url="http://127.0.0.1")
+
+
+def problem(response, status, error, *words):
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    told = response.json()
+    assert (told["status"], told["error"]) == (status, error)
+    for word in words:
+        assert word in told["detail"]
+
+
+def test_a_document_is_read_whole_by_section_and_by_range(client):
+    (document,) = client.get(
+        "/api/knowledge/documents", params={"kb": "tea", "tags": "hot"}
+    ).json()["data"]
+    assert document["content"] == ""
+    place = f"/api/knowledge/documents/{document['id']}"
+    whole = client.get(place).json()
+    assert (whole["kb"], whole["document"]["content"]) == ("tea", TEA)
+    assert (whole["start"], whole["end"], whole["length"]) == (0, len(TEA), len(TEA))
+    for section in ("Water", "water", "#water"):
+        part = client.get(place, params={"section": section}).json()
+        assert part["document"]["content"] == TEA[TEA.index("## Water") :]
+    part = client.get(place, params={"section": "water", "start": 3, "end": 8}).json()
+    assert part["document"]["content"] == "Water"
+    assert TEA[part["start"] : part["end"]] == "Water"
+    first = client.get(place, params={"last_chunk": 0}).json()
+    assert first["document"]["content"].startswith("# Green tea")
+    assert "Water" not in first["document"]["content"]
+    problem(client.get(place, params={"section": "Milk"}), 404, "NotFoundError", "'Water'")
+    problem(client.get(place, params={"first_chunk": 9}), 404, "NotFoundError", "no chunk")
+    problem(client.get(place, params={"start": "two"}), 400, "ConfigError", "start='two'")
+    problem(
+        client.get(place, params={"last_chunk": 0, "start": 1}), 409, "ImpossibleError", "not both"
+    )
+
+
+def test_a_document_is_found_by_its_uri_whatever_that_holds(client):
+    found = client.get("/api/knowledge/documents/https%3A%2F%2Ftea.example%2Fgreen%3Fkind%3Da%20b")
+    assert found.json()["document"]["uri"] == URI
+    missing = client.get("/api/knowledge/documents/..%2F..%2Fetc%2Fpasswd")
+    problem(missing, 404, "NotFoundError", "../../etc/passwd")
+
+
+def test_a_list_goes_on_where_a_cursor_says(client):
+    seen, cursor = [], ""
+    while cursor is not None:
+        page = client.get(
+            "/api/knowledge/documents", params={"kb": "tea", "limit": 2, "cursor": cursor}
+        ).json()
+        seen += [one["uri"] for one in page["data"]]
+        cursor = page["next_cursor"]
+    assert seen == sorted(seen)
+    assert len(seen) == 6
+    for cursor in ("zzz", "WzFd", "Wz", "é"):
+        answered = client.get("/api/knowledge/documents", params={"kb": "tea", "cursor": cursor})
+        problem(answered, 404, "NotFoundError", "next_cursor")
+
+
+def test_a_change_needs_the_version_that_was_seen(client):
+    added = client.post(
+        "/api/knowledge/documents", json={"kb": "tea", "title": "A", "content": "b"}
+    )
+    assert added.status_code == 201
+    place, version = added.headers["location"], added.headers["etag"]
+    assert client.get(place).headers["etag"] == version
+    changed = client.put(place, json={"title": "B"}, headers={"If-Match": version})
+    assert (changed.status_code, changed.json()["title"]) == (200, "B")
+    late = client.put(place, json={"title": "C"}, headers={"If-Match": version})
+    problem(late, 412, "VersionConflictError", "read it again")
+    problem(client.delete(place, headers={"If-Match": version}), 412, "VersionConflictError")
+    problem(client.delete(place, headers={"If-Match": "x"}), 412, "VersionConflictError")
+    gone = client.delete(place, headers={"If-Match": changed.headers["etag"]})
+    assert (gone.status_code, gone.content) == (204, b"")
+    problem(client.get(place), 404, "NotFoundError")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "error", "says"),
+    [
+        ({"query": " "}, 400, "ConfigError", "the query is empty"),
+        ({"query": 5}, 400, "ConfigError", "query=5"),
+        ({"query": "a", "limit": 0}, 400, "ConfigError", "limit=0: give a whole number, 1 or more"),
+        ({"query": "a", "limit": 10**30}, 400, "ConfigError", "a server takes 1,000 at most"),
+        ({"query": "a", "mode": "fuzzy"}, 400, "ConfigError", "mode='fuzzy'"),
+        ({"query": "a", "filters": {"headin": "x"}}, 400, "ConfigError", "headin not known"),
+        ({"query": "a", "filters": [1]}, 400, "ConfigError", "not a mapping"),
+        ({"query": "a", "kbs": []}, 400, "ConfigError", "kbs is empty"),
+        ({"query": "a", "kbs": [1]}, 400, "ConfigError", "list of names"),
+        ({"query": "a", "kb": "tea", "kbs": ["tea"]}, 409, "ImpossibleError", "one of the two"),
+        ({"query": "a", "kbs": ["milk"]}, 404, "NotFoundError", "'milk'; choose from tea"),
+        ({"query": "a", "graph": 9}, 400, "ConfigError", "graph=9"),
+        ({"query": "a", "retrieval": {"rating_weight": 9}}, 422, "ArgumentError", "rating_weight"),
+        ({"query": "a", "depth": 1}, 422, "ArgumentError", "depth"),
+        ({}, 422, "ArgumentError", "query"),
+    ],
+)
+def test_a_wrong_search_is_answered_with_what_python_says(client, body, status, error, says):
+    problem(client.post("/api/knowledge/search", json=body), status, error, says)
+
+
+def test_what_is_no_json_is_a_problem(client):
+    for text in (b"", b"[" * 100_000, b'{"query": "\xff"}', b"null"):
+        answered = client.post(
+            "/api/knowledge/search", content=text, headers={"Content-Type": "application/json"}
+        )
+        assert answered.status_code in (400, 422), text[:20]
+        assert answered.headers["content-type"] == "application/problem+json"
+    bad = b'{"kb": "tea", "title": "a", "content": "b", "metadata": {"a": NaN}}'
+    answered = client.post(
+        "/api/knowledge/documents", content=bad, headers={"Content-Type": "application/json"}
+    )
+    problem(answered, 400, "ConfigError", "metadata: is not JSON")
+
+
+def test_a_parameter_that_a_route_does_not_take_is_named(client):
+    answered = client.get("/api/knowledge/search", params={"query": "tea", "limt": 5})
+    problem(answered, 400, "ArgumentError", "no parameter 'limt'; did you mean 'limit'?")
+    answered = client.get("/api/knowledge/bases", params={"x": 1})
+    problem(answered, 400, "ArgumentError", "choose from cursor, limit")
+    assert client.get("/api/knowledge/search", params={"query": "tea", "limit": 5}).is_success
+
+
+def test_a_change_of_a_base_can_name_the_version_that_somebody_saw(client):
+    place = "/api/knowledge/bases/pots"
+    made = client.post("/api/knowledge/bases", json={"name": "pots"})
+    seen = {"If-Match": made.headers["etag"]}
+    assert client.get(place).headers["etag"] == made.headers["etag"]
+    changed = client.patch(place, json={"description": "Pots"}, headers=seen)
+    assert (changed.status_code, changed.json()["description"]) == (200, "Pots")
+    assert changed.headers["etag"] != made.headers["etag"]
+    for method, sent in (("PATCH", {"json": {"description": "x"}}), ("DELETE", {})):
+        answer = client.request(method, place, headers=seen, **sent)
+        problem(answer, 412, "VersionConflictError", "pots: was changed since")
+    spec = client.get(f"{place}/spec")
+    body = {"spec": spec.json() | {"language": "german"}}
+    seen = {"If-Match": spec.headers["etag"]}
+    assert client.put(f"{place}/spec", json=body, headers=seen).status_code == 200
+    answer = client.put(f"{place}/spec", json=body, headers=seen)
+    problem(answer, 412, "VersionConflictError", "the spec was changed since")
+    seen = {"If-Match": client.get(place).headers["etag"]}
+    assert client.delete(place, headers=seen).status_code == 204
+
+
+@pytest.mark.slow
+def test_an_export_can_renew_the_site_that_the_server_shows(client):
+    assert client.post("/api/knowledge/bases", json={"name": "shown"}).is_success
+    asked = {"publish": True, "model": False, "wait": False}
+    problem(client.get("/site/shown/"), 404, "NotFoundError", "publish: true")
+    about = {"kb": "shown", "title": "Sencha", "content": "# Sencha\n\nSteep it."}
+    assert client.post("/api/knowledge/documents", json=about).is_success
+    job = client.post("/api/knowledge/bases/shown/exports", json=asked).headers["location"]
+    while (made := client.get(job, params={"wait": 20}).json())["state"] in ("queued", "running"):
+        pass
+    told = made["result"]
+    assert (told["archive"], told["built"]) == ("", True)
+    assert "Sencha" in client.get("/site/shown/").text
+
+
+def test_lists_of_the_graph_go_on_where_the_answer_before_ended(client):
+    names = [f"Leaf {number}" for number in range(5)]
+    for name in names:
+        assert client.post("/api/knowledge/graph/entities", json={"name": name}).is_success
+    for name in names[1:]:
+        body = {"source": names[0], "name": "beside", "target": name}
+        assert client.post("/api/knowledge/graph/relationships", json=body).is_success
+    for path, least in (("entities", 5), ("relationships", 4), ("edits", 9)):
+        place = f"/api/knowledge/graph/{path}"
+        whole = client.get(place, params={"limit": 1_000}).json()
+        assert whole["next_cursor"] is None
+        assert len(whole["data"]) >= least
+        found, cursor = [], ""
+        while cursor is not None:
+            part = client.get(place, params={"limit": 2, "cursor": cursor}).json()
+            assert 1 <= len(part["data"]) <= 2
+            found += part["data"]
+            cursor = part["next_cursor"]
+        assert found == whole["data"]
+        problem(client.get(place, params={"cursor": "x"}), 404, "NotFoundError", "next_cursor")
+
+
+def test_what_is_put_or_deleted_by_its_version_says_which_that_is(client):
+    """Each route that takes `If-Match` has one that answers with `ETag`, and says 412."""
+    paths = client.get("/openapi.json").json()["paths"]
+    for path, operations in paths.items():
+        for method, operation in operations.items():
+            names = {each["name"].lower() for each in operation.get("parameters", ())}
+            if "if-match" not in names:
+                continue
+            assert "412" in operation["responses"], (method, path)
+            read = paths.get(f"{path}/between", operations)["get"]
+            assert "ETag" in read["responses"]["200"]["headers"], (method, path)
+    for path, operations in paths.items():
+        if path.startswith("/api/jobs"):
+            continue  # a job is cancelled, however far it is
+        if {"get"} < operations.keys() & {"get", "put", "patch", "delete"}:
+            for method in operations.keys() & {"put", "patch", "delete"}:
+                names = {each["name"].lower() for each in operations[method]["parameters"]}
+                assert "if-match" in names, (method, path)

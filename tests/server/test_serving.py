@@ -1,0 +1,211 @@
+"""`kbkit serve` as a process: it starts, says where, finishes what runs, and loses nothing."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+import kbkit
+from kbkit.cli import app
+from kbkit.errors import ConfigError, NotFoundError
+from kbkit.runtime.web_server import serve_folder
+
+COMMAND = [sys.executable, "-m", "kbkit"]
+
+
+@contextmanager
+def served(folder, *options, ignore=False):
+    """A server in a process of its own, and its address."""
+    command = [*COMMAND, "--workspace", str(folder), "serve", "--port", "0", *options]
+    command.append("--until-stdin-closes")
+    if ignore:  # as a shell starts what runs in its background
+        command = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *command]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process = subprocess.Popen(command, text=True, **pipes)
+    try:
+        line = process.stderr.readline()
+        found = re.search(r"serving .* at (http://\S+) ", line)
+        assert found, line + process.stderr.read()
+        yield process, found[1]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("serving") / "kb"
+    with kbkit.open(folder) as workspace:
+        workspace.create("drinks").add("Tea", "Steep tea for two minutes.")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.soak)]
+)
+def test_a_server_finishes_what_runs_and_ends_with_0(folder, number):
+    with served(folder, ignore=number == signal.SIGINT) as (process, url):
+        host, port = url.removeprefix("http://").split(":")
+        body = b"# Late\n\nwritten while the server ends"
+        with (
+            socket.create_connection((host, int(port)), 30) as peer,
+            httpx.Client(base_url=url, timeout=30) as client,
+        ):
+            # a request that is under way: half of its body has come
+            peer.sendall(
+                b"PUT /api/files/%d.md HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Type: text/markdown\r\nContent-Length: %d\r\n\r\n"
+                % (number, len(body))
+                + body[:5]
+            )
+            client.get("/health").raise_for_status()  # by now the other one is known
+            process.send_signal(number)
+            with pytest.raises(httpx.HTTPError):  # noqa: PT012 - it takes none from some time on
+                while True:
+                    client.get("/health")
+            peer.sendall(body[5:])
+            answer = peer.recv(65536).decode()
+            assert answer.startswith(("HTTP/1.1 200", "HTTP/1.1 201", "HTTP/1.1 204")), answer
+        assert process.wait(30) == 0
+        assert process.stderr.read() == ""
+    with kbkit.open(folder) as workspace:
+        assert workspace.files.read(f"{int(number)}.md").encode() == body
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--host", "0.0.0.0"], "others can reach it, and no token protects it"),
+        (["--host", "localhost", "--port", "{taken}"], "choose another port"),
+        (["--tools", "nothing"], "nothing"),
+        (["--max-tokens", "100"], "400"),
+        (["--public-url", "kb.example"], "public_url"),
+        (["--allow-origin", "*"], "allow_origin='*': give one such as https://kb.example"),
+    ],
+)
+def test_what_cannot_be_served_is_one_clear_line(folder, options, said):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        run = CliRunner().invoke(
+            app,
+            [
+                "--workspace",
+                str(folder),
+                "serve",
+                *(option.replace("{taken}", port) for option in options),
+            ],
+        )
+    assert run.exit_code in (1, 2)
+    shown = str(run.exception) if isinstance(run.exception, ConfigError) else run.output
+    assert said in shown
+    assert "Traceback" not in shown
+
+
+def test_tokens_are_made_listed_and_revoked(tmp_path):
+    def run(*options):
+        return CliRunner().invoke(app, ["--workspace", str(tmp_path / "kb"), "token", *options])
+
+    made = run("create", "ann", "--scope", "write", "--days", "30", "--kb", "files")
+    assert re.fullmatch(r"kbkit_[0-9a-f]{12}_[\w-]{43}\n", made.stdout), made.output
+    assert "it is not shown again" in made.stderr
+    listed = run("list").stdout
+    assert "ann" in listed
+    assert made.stdout.strip()[-43:] not in listed
+    (told,) = json.loads(run("list", "--json").stdout)
+    assert (told["name"], told["scope"], told["kbs"]) == ("ann", "write", ["files"])
+    made = json.loads(run("create", "bob", "--json").stdout)
+    assert made["token"].startswith(f"kbkit_{made['id']}_")
+    assert run("revoke", "ann").exit_code == 0
+    again = run("revoke", "ann")
+    assert isinstance(again.exception, NotFoundError)
+    assert "no token 'ann'; there are bob" in str(again.exception)
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A site of 21 pages that stops at the fifth until it may go on; both as events."""
+    links = "".join(f'<p><a href="/page{n}.html">Page {n}</a></p>' for n in range(20))
+    for name in ("index", *(f"page{n}" for n in range(20))):
+        (tmp_path / f"{name}.html").write_text(
+            f"<html><head><title>Title {name}</title></head><body><main><h1>{name}</h1>"
+            f"<p>This page, {name}, says something about gardens in a whole sentence.</p>"
+            f"{links if name == 'index' else ''}</main></body></html>"
+        )
+    halted, go, asked = threading.Event(), threading.Event(), []
+
+    def asks(path):
+        asked.extend([path] if "page" in path else [])
+        if len(asked) == 5:
+            halted.set()
+            go.wait(60)
+
+    with serve_folder(tmp_path, on_request=asks) as address:
+        yield address, halted, go
+        go.set()
+
+
+@pytest.mark.soak
+def test_a_killed_server_loses_nothing_that_it_answered_and_the_next_goes_on(folder, site):
+    address, halted, go = site
+    answered, enough = [], threading.Event()
+    crawl = {"kb": "drinks", "crawl": True, "limit": 12, "allow_private": True, "url": address}
+
+    def write(url, worker):
+        with httpx.Client(base_url=url, timeout=60) as client:
+            for number in range(1000):
+                path = f"killed/{worker}-{number}.md"
+                try:
+                    client.put(f"/api/files/{path}", content=path.encode()).raise_for_status()
+                except httpx.HTTPError:
+                    return
+                answered.append(path)
+                if len(answered) > 20:
+                    enough.set()
+
+    def begin(url):
+        return httpx.post(
+            f"{url}/api/knowledge/import/url",
+            json=crawl,
+            headers={"Idempotency-Key": "once"},
+            timeout=60,
+        )
+
+    with served(folder) as (process, url):
+        begun = begin(url)
+        assert begun.status_code == 202, begun.text
+        assert halted.wait(60)
+        threads = [threading.Thread(target=write, args=(url, each)) for each in range(3)]
+        for each in threads:
+            each.start()
+        assert enough.wait(60)
+        process.kill()
+        for each in threads:
+            each.join()
+        go.set()
+    with served(folder) as (process, url):
+        assert begin(url).headers["location"] == begun.headers["location"], "it is not begun again"
+        with httpx.stream("GET", f"{url}{begun.headers['location']}/events", timeout=60) as stream:
+            *_, last = (line for line in stream.iter_lines() if line.startswith("data: "))
+        job = json.loads(last.removeprefix("data: "))
+        assert (job["state"], job["attempts"]) == ("done", 2), job
+        # who started it does not listen any more, and its terminal is closed
+        process.stderr.close()
+        process.stdout.close()
+        process.stderr = process.stdout = None
+        assert httpx.get(f"{url}/api/nothing").status_code == 404
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(60) == 0
+    with kbkit.open(folder) as workspace:
+        assert len(answered) > 20
+        for path in answered:
+            assert workspace.files.read(path) == path
+        assert workspace["drinks"].info().documents == 1 + 12, "Tea, and the pages"

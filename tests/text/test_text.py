@@ -1,0 +1,335 @@
+import re
+import sys
+import unicodedata
+from functools import cache
+
+import pytest
+import Stemmer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kbkit.errors import ConfigError
+from kbkit.text.analysis import Analyzer, _tokens, analyzer
+from kbkit.text.language import stop_words
+from kbkit.text.markdown.plain_text import without_link_targets
+
+ENGLISH = analyzer()
+LANGUAGES = Stemmer.algorithms()
+CODE = st.from_regex(r"([-@#$.`]{0,3}\w{1,4}([.:'’#+/_@>`-]{0,3}|::|->)){1,12}", fullmatch=True)
+TEXT = st.text(max_size=80) | CODE
+
+fresh = cache(Analyzer)
+
+# what a person may type, and other ways to type it, all of which must find it by its whole
+WAYS = [
+    ["append_event", "appendEvent", "AppendEvent", "append-event", "APPEND_EVENT", "appendevent"],
+    ["DataFrame", "dataframe", "data_frame", "DataFrames", "data-frames"],
+    ["os.path.join", "`os.path.join`", "os.path.join()", "os/path/join", "OS.PATH.JOIN."],
+    ["--dry-run", "--dry_run", "`--dry-run`", "[--dry-run]", "--dryRun"],
+    ["-v", "(-v)"],
+    ["C++", "c++", "(C++)", "C++,", "C++17", "C++/CLI"],
+    ["C#", "c#.", "C#/.NET"],
+    [".NET", "`.net`", "(.NET)"],
+    ["0x1F", "0X1f"],
+    ["1.2.3", "v1.2.3", "V1.2.3."],
+    ["std::vector", "std.vector", "std::vector<int>", "std->vector"],
+    ["@decorator", "`@Decorator`", "@decorator(x)"],
+    ["#include", "#include <x>"],
+    ["foo()", "foo", "`foo()`", "foo(bar)"],
+    ["a->b", "a.b", "A->B"],
+    ["$HOME", "`$HOME`", "$HOME/bin"],
+    ["node:fs", "'node:fs'", "node.fs"],
+    ["utf-8", "UTF8", "utf_8", "UTF-8"],
+    ["sha256", "SHA-256", "SHA_256"],
+    ["I/O", "IO", "i/o"],
+    ["TCP/IP", "tcp/ip", "tcp.ip"],
+    ["e.g.", "eg", "E.g."],
+    ["U.S.A.", "USA", "U.S.A"],
+    ["/etc/passwd", "etc/passwd", "`/etc/passwd`"],
+    ["ann@example.com", "<ann@example.com>", "Ann@Example.com"],
+    ["O'Reilly", "O’Reilly", "oreilly"],
+    ["__init__", "`__init__`", "__init__()"],
+    ["naïve", "nai\u0308ve", "NAÏVE", "na\u00adïve"],
+    ["straße", "STRASSE", "STRAẞE"],
+    ["ΣΟΦΟΣ", "σοφος", "σοφοσ"],
+    ["İstanbul", "istanbul"],
+    ["می‌خواهم", "میخواهم"],
+]
+
+
+@pytest.mark.parametrize("ways", WAYS, ids=lambda ways: ways[0])
+def test_a_name_is_found_however_it_is_typed(ways):
+    whole = ENGLISH.terms(ways[0])[0]
+    for way in ways:
+        assert whole in ENGLISH.terms(f"About {way} here"), way
+
+
+@pytest.mark.parametrize(
+    ("written", "parts"),
+    [
+        ("append_event", "append event"),
+        ("appendEvent", "append event"),
+        ("os.path.join", "os path join"),
+        ("--dry-run", "dry run"),
+        ("HTTPServer", "http server"),
+        ("std::vector", "std vector"),
+        ("v1.2.3", "v1 2 3"),
+        ("collections.OrderedDict", "collections ordereddict ordered dict"),
+        ("node:fs", "node fs"),
+        ("TCP/IP", "tcp ip"),
+        ("utf-8", "utf 8"),
+        ("@decorator", "decorator"),
+        ("#include", "include"),
+        ("$HOME", "home"),
+        ("__init__", "init"),
+        ("/etc/passwd", "etc passwd"),
+        ("ann@example.com", "ann example"),
+        ("https://docs.example.org/library/os.html#os.path", "docs library os html path"),
+        ("don't", ""),
+        ("Python's", "python"),
+        ("os.path's", "os path os.path"),
+    ],
+)
+def test_a_name_is_found_by_its_parts(written, parts):
+    assert set(ENGLISH.terms(parts)) <= set(ENGLISH.terms(f"Call {written}, then stop."))
+
+
+@pytest.mark.parametrize("written", ["C++", "C#"])
+def test_a_language_is_not_its_letter(written):
+    assert "c" not in ENGLISH.terms(f"{written} here")
+
+
+def test_words_are_folded_and_stemmed_and_stop_words_left_out():
+    assert ENGLISH.terms("The RUNNING of runs, and don't") == ["run", "run"]
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("日本語", ["日本", "本語"]),
+        ("木", ["木"]),
+        ("Python入門files", ["python", "入門", "file"]),
+        ("데이터베이스", ["데이", "이터", "터베", "베이", "이스"]),
+        ("ภาษา", ["ภา", "าษ", "ษา"]),
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
+        ("tiếng Việt", ["tiếng", "việt"]),
+        ("tie\u0302\u0301ng", ["tiếng"]),
+        ("عَرَبِيّ", ["عَرَبِيّ"]),
+        ("நிரல்", ["நிரல்"]),
+    ],
+)
+def test_words_of_all_scripts_stay_whole(text, terms):
+    assert ENGLISH.terms(text) == terms
+
+
+def test_marks_are_those_of_unicode():
+    # the few blocks that are looked at are all there are
+    marks = [c for c in map(chr, range(sys.maxunicode)) if unicodedata.category(c)[0] == "M"]
+    find = _tokens
+    assert [c for c in marks if find("a" + c + "b") != ["a" + c + "b"]] == []
+
+
+def test_a_word_is_letters_and_numbers_as_javascript_knows_them():
+    kinds = {unicodedata.category(c)[0] for c in map(chr, range(0x20000)) if re.match(r"\w", c)}
+    assert kinds == {"L", "N", "P"}
+    others = [c for c in map(chr, range(0x20000)) if unicodedata.category(c)[0] in "LN"]
+    assert [c for c in others if not re.match(r"\w", c)] == []
+
+
+def test_language_decides_the_stems():
+    assert Analyzer("german").terms("Häuser") == ["haus"]
+    assert ENGLISH.terms("Häuser") != ["haus"]
+
+
+def test_unknown_language_names_those_there_are():
+    with pytest.raises(ConfigError, match="german"):
+        Analyzer("klingon")
+
+
+@pytest.mark.parametrize("text", ["", " \n…\x00— ", "___", "_._", "_-_", "`", "--", "::", "🙂"])
+def test_nothing_gives_nothing(text):
+    assert ENGLISH.terms(text) == []
+    assert ENGLISH.query_terms(text) == []
+
+
+@pytest.mark.parametrize(
+    "language", [name for name in LANGUAGES if name not in {"serbian", "yiddish"}]
+)
+def test_every_language_has_stop_words(language):
+    words = Analyzer(language).stop_words
+    assert len(words) > 25
+    assert Analyzer(language).terms(" ".join(sorted(stop_words(language))[:25]))[12:] == []
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "terms"),
+    [
+        ("german", "Wie ändere ich die Suche?", ["and", "such"]),
+        ("french", "Quelle est la valeur de l’option", ["quel", "valeur", "loption", "option"]),
+        ("russian", "где найти эту книгу", ["найт", "книг"]),
+        ("polish", "jak zmienić hasło", ["zmien", "hasł"]),
+        ("hindi", "फ़ाइल को कैसे खोलें", ["फ़ाइल", "कैस", "खोल"]),
+    ],
+)
+def test_stop_words_of_a_language_are_left_out_and_no_others(language, text, terms):
+    assert Analyzer(language).terms(text) == terms
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("the `with` statement", ["with", "statement"]),
+        ("`not in` is an operator", ["not", "in", "oper"]),
+        ("a GET request WHERE", ["get", "request", "where"]),
+        ("`the.with`", ["the.with"]),
+    ],
+)
+def test_stop_words_that_are_named_are_kept(text, terms):
+    assert ENGLISH.terms(text) == terms
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("what does the with statement do", ["with", "statement"]),
+        ("the same thing, a used car", ["thing", "car"]),
+        ("nested for loops", ["nest", "for", "loop"]),
+        ("is the not operator slow", ["not", "oper", "slow"]),
+        ('what does "is" mean', ["is", "mean"]),
+        ("what is a 'with'?", ["with"]),
+        ("the in-place sort", ["inplac", "place", "sort"]),
+        ("the C++ library, a C# class", ["c++", "librari", "c#", "class"]),
+        ("what about the with?", ["with"]),
+        ("share a numpy-like buffer", ["share", "numpylik", "numpi", "like", "buffer"]),
+        ("HOW DO I USE THE WITH STATEMENT", ["with", "statement"]),
+        ("to be or not to be", ["to", "be", "or", "not"]),
+        ("is not", ["is", "not"]),
+        ("with", ["with"]),
+        ("how to", ["how", "to"]),
+        ("files and files", ["file"]),
+    ],
+)
+def test_queries_keep_the_stop_words_they_are_about(query, terms):
+    assert ENGLISH.query_terms(query) == terms
+
+
+def test_a_query_about_a_keyword_meets_what_names_it():
+    named = ENGLISH.terms("The `with` statement closes files.")
+    used = ENGLISH.terms("Opens files with care.")
+    assert "with" in set(ENGLISH.query_terms("with")).intersection(named)
+    assert not set(ENGLISH.query_terms("with")).intersection(used)
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=TEXT, other=TEXT, language=st.sampled_from(LANGUAGES))
+def test_whatever_is_read_gives_clean_terms_and_always_the_same(text, other, language):
+    one = analyzer(language)
+    terms = one.terms(text)
+    assert terms == fresh(language).terms(text)
+    assert one.terms(unicodedata.normalize("NFD", text)) == one.terms(
+        unicodedata.normalize("NFC", text)
+    )
+    assert one.terms(f"{text}\n{other}") == terms + one.terms(other)
+    query = one.query_terms(text)
+    assert len(set(query)) == len(query)
+    for term in terms + query:
+        assert 0 < len(term) <= 64
+        for character in term:
+            kind = unicodedata.category(character)[0]
+            assert kind in "LNM" or character in "_.-+#@$", (term, character)
+
+
+QUERY = st.lists(TEXT | st.sampled_from(["the", "a", "for", "loop", '"', "is", "operator"]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=QUERY.map(" ".join) | TEXT)
+def test_a_query_that_repeats_a_text_meets_all_its_terms(text):
+    assert set(ENGLISH.terms(text)) <= set(ENGLISH.query_terms(text)) or text.isupper()
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    word=st.from_regex(r"[a-z]{2,9}", fullmatch=True),
+    other=st.from_regex(r"[a-z]{2,9}", fullmatch=True),
+)
+def test_ways_to_join_two_words_are_one(word, other):
+    ways = [
+        f"{word}_{other}",
+        f"{word}-{other}",
+        word + other.capitalize(),
+        f"{word}{other}".upper(),
+    ]
+    wholes = {ENGLISH.query_terms(f"x {way}")[1] for way in ways if way not in ENGLISH.stop_words}
+    assert len(wholes) == 1
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "a",
+        "A",
+        "_",
+        "-",
+        ".",
+        "`",
+        "a-",
+        "a.",
+        "a'",
+        "a's",
+        "'s",
+        "a:",
+        "a::",
+        "a->",
+        "a/",
+        "@a",
+        "#",
+        "a++",
+        "a#",
+        "aB",
+        "A1",
+        "$",
+        "--a",
+        "the ",
+        "the the",
+        '"',
+        '"a',
+        "n't",
+        "\u0301",
+        "a\u0301",
+        "ß",
+        "İ",
+        "\ud800",
+        "日",
+        "日a",
+        "日-",
+        "1",
+        "1-",
+        "\u200d",
+        "👩\u200d",
+        "\ufdfa",
+    ],
+)
+def test_a_hundred_kilobytes_of_anything_are_read(part):
+    # the time limit of the test run tells what takes more than linear time
+    text = part * (100_000 // len(part))
+    for terms in (ENGLISH.terms(text), ENGLISH.query_terms(text)):
+        assert all(0 < len(term) <= 64 for term in terms)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ("[a](x) and ![b](y 'z') and [c](<d e> \"f\")", "a and b and c"),
+        ("[os.path[0]](a.html#f(x))", "os.path[0]"),
+        ("[not a link] (x) [nor] [this]: y", "[not a link] (x) [nor] [this]: y"),
+    ],
+)
+def test_links_are_read_by_their_text(markdown, text):
+    assert without_link_targets(markdown) == text
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("part", ["[", "[]", "[[]", "[a](", '[a](b "', "[a](<", "!["])
+def test_text_made_of_brackets_is_read(part):
+    assert without_link_targets(part * (50_000 // len(part)) + "](x)")

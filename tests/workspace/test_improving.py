@@ -1,0 +1,373 @@
+"""Models embed behind an ingest what static vectors serve meanwhile."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from threading import Thread
+from types import SimpleNamespace
+
+import pytest
+
+import kbkit
+from kbkit.cli import main
+from kbkit.embedding.onnx import OnnxEmbedder
+from kbkit.errors import ConfigError, EmbedderError, NotFoundError
+from kbkit.knowledge_base import handle_of
+from kbkit.knowledge_base.improving import Improving
+from kbkit.recipes import JsonlSource, KnowledgeBaseSpec, OnnxEmbedding, load_recipe
+from kbkit.runtime import processes
+from kbkit.workspace import improver, stores_of
+from tests.waiting import until
+
+MINILM = OnnxEmbedding(preset="minilm")
+MANY = 60
+NEW_LOOK = """
+import sys, kbkit
+left = kbkit.open(sys.argv[1])["drinks"].improve()
+print(left.cards, left.chunks)
+"""
+
+
+def lines(path, count, start=0):
+    """A file of documents that say something of themselves."""
+    text = "Is drunk from a cup of number {n}, which stands where the host has put it."
+    documents = [
+        {
+            "uri": f"tea:{n}",
+            "title": f"Tea {n}",
+            "text": f"# Tea {n}\n\n{text.format(n=n)}\n\n## Brewing\n\nBoil kettle {n}.\n",
+        }
+        for n in range(start, start + count)
+    ]
+    documents.append(
+        {
+            "uri": "rm",
+            "title": "rm",
+            "text": "# rm\n\nRemoves entries of a directory that nobody has any use for.\n",
+        }
+    )
+    path.write_text("".join(json.dumps(document) + "\n" for document in documents))
+    return JsonlSource(path=str(path))
+
+
+@pytest.fixture
+def open_in(tmp_path, monkeypatch):
+    """Opens the workspace with a setting; what it has started ends with the test."""
+    opened = []
+
+    def open_(mode):
+        monkeypatch.setenv("KBKIT_IMPROVE", mode)
+        opened.append(kbkit.open(tmp_path / "kb"))
+        return opened[-1]
+
+    before = len(processes._started)
+    yield open_
+    for workspace in opened:
+        workspace.close()
+    for process in processes._started[before:]:
+        process.kill()
+        process.wait()
+
+
+def worker():
+    """The process in the background that was started last."""
+    return processes._started[-1]
+
+
+@pytest.mark.slow
+def test_all_is_searched_at_once_and_by_the_model_when_it_has_embedded_all(open_in, tmp_path):
+    kb = open_in("background").create("drinks")
+    report = kb.ingest(lines(tmp_path / "a.jsonl", MANY))
+    assert report.new == MANY + 1
+    assert report.improvement.running
+    assert 0 < report.improvement.cards <= MANY - 7
+    assert report.improvement.seconds > 0
+    seen = []
+    while True:
+        waiting = kb.info().cards_waiting
+        hits = kb.search("delete file")
+        parts = hits[0].parts
+        assert hits.notes == ()
+        assert parts.card > 0
+        seen.append(handle_of(kb).row().card_embedder.partition(":")[0])
+        if not waiting and seen[-1] == "onnx":
+            break
+        time.sleep(0.05)
+        assert len(seen) < 2400
+    assert seen[0] == "static"
+    assert seen == sorted(seen, reverse=True)  # it changed once
+    assert kb.search("delete file")[0].title == "rm"
+    assert worker().wait(60) == 0
+    assert kb.refresh().improvement is None
+    assert not kb.improve()
+
+
+@pytest.mark.slow
+def test_what_was_embedded_is_kept_when_the_process_is_killed(open_in, tmp_path):
+    kb = open_in("background").create("drinks")
+    kb.ingest(lines(tmp_path / "a.jsonl", 200))
+    first = kb.info().cards_waiting
+    until(lambda: kb.info().cards_waiting < first)
+    # a group of its own, which no Ctrl-C reaches; in another session its niceness counted nothing
+    pid = worker().pid
+    assert (os.getpgid(pid), os.getsid(pid)) == (pid, os.getsid(0))
+    os.kill(pid, signal.SIGKILL)
+    worker().wait()
+    left = kb.info().cards_waiting
+    assert 0 < left < first
+    assert handle_of(kb).row().card_embedder.startswith("static:")
+    assert kb.search("delete file")[0].parts.card > 0
+    told = []
+    assert not kb.improve(on_progress=told.append)
+    cards = [each for each in told if each.stage == "cards"]
+    assert (cards[-1].done, cards[0].total) == (left, left)  # and none twice
+    assert handle_of(kb).row().card_embedder.startswith("onnx:")
+
+
+@pytest.mark.slow
+def test_it_rests_where_documents_keep_coming(open_in, tmp_path, monkeypatch):
+    workspace = open_in("off")
+    kb = workspace.create("drinks")
+    rests, once = [], Improving.once
+    clock = SimpleNamespace(monotonic=iter(range(0, 1000, 3)).__next__, sleep=rests.append)
+    monkeypatch.setattr(improver, "time", clock)
+
+    def beside_others(self):
+        once(self)
+        if len(rests) < 2:  # as many as there were
+            kb.ingest(lines(tmp_path / f"{len(rests)}.jsonl", MANY, MANY * (len(rests) + 1)))
+
+    monkeypatch.setattr(Improving, "once", beside_others)
+    kb.ingest(lines(tmp_path / "a.jsonl", MANY))
+    address = stores_of(workspace).address.to_json()
+    working = Thread(target=improver.main, args=(address,))  # it would hear no interrupt any more
+    working.start()
+    working.join(120)
+    assert rests == [12, 12]
+    assert not kb.info().waiting
+
+
+@pytest.mark.slow
+def test_who_waits_sees_how_far_another_process_is(open_in, tmp_path):
+    workspace = open_in("off")
+    kb = workspace.create("drinks")
+    left = kb.ingest(lines(tmp_path / "a.jsonl", 150)).improvement
+    assert not left.running
+    command = [sys.executable, "-c", NEW_LOOK, str(workspace.path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        until(lambda: kb.improve(stop=lambda: True).running)
+        told = []
+        assert not kb.improve(on_progress=told.append)
+        assert any(each.message == "in the background" for each in told)
+        assert other.communicate(timeout=60)[0] == "0 0\n"
+
+
+@pytest.mark.slow
+def test_documents_come_and_go_meanwhile(open_in, tmp_path):
+    workspace = open_in("background")
+    kb, gone = workspace.create("drinks"), workspace.create("gone")
+    gone.ingest(lines(tmp_path / "b.jsonl", 40, 1000))
+    kb.ingest(lines(tmp_path / "a.jsonl", 100))
+    kb.documents.delete("tea:3")
+    kb.add("Tea 4", "Is not what it was, which is told in a sentence of its own.", source="tea:4")
+    kb.add("Late", "Comes when all others have come, in a sentence of its own.")
+    workspace.delete("gone")
+    assert not kb.improve()
+    for process in processes._started[-2:]:
+        assert process.wait(60) == 0
+    assert kb.search("who arrives last")[0].title == "Late"
+    row = handle_of(kb).row()
+    snapshot = kb._stores.snapshots.renew(kb.id)
+    assert snapshot.card_embedder == row.card_embedder
+    known = snapshot.card_scores(lambda vectors: (vectors != 0).any(axis=1).astype("f4"))
+    assert known.sum() == kb.info().documents == 101
+    with pytest.raises(NotFoundError, match="was deleted"):
+        gone.improve()
+
+
+def test_nothing_is_started_where_it_is_switched_off(open_in, tmp_path):
+    kb = open_in("off").create("drinks")
+    before = list(processes._started)
+    report = kb.ingest(lines(tmp_path / "a.jsonl", MANY))
+    assert not report.improvement.running
+    assert str(report.improvement).startswith(f"{report.improvement.cards} cards, about ")
+    assert processes._started == before
+    assert "cards" in kb._repr_html_()
+    assert not kb.improve()
+    assert "waiting" not in kb._repr_html_()
+
+
+def test_chunks_of_a_model_are_searched_at_once_too(open_in, tmp_path, monkeypatch):
+    monkeypatch.setattr(OnnxEmbedder, "batch_size", 20)
+    spec = KnowledgeBaseSpec(embedding=MINILM, annotation="none")
+    kb = open_in("off").create("drinks", spec=spec)
+    left = kb.ingest(lines(tmp_path / "a.jsonl", MANY)).improvement
+    assert left.chunks == kb.info().chunks == kb.info().chunks_waiting > MANY
+    assert kb.info().embedder.startswith("static:")
+    assert kb.spec.embedding == MINILM
+    hits = kb.search("kettle 7")
+    assert hits.notes == ()
+    assert hits[0].title == "Tea 7"
+    calls = iter(range(100))
+    left = kb.improve(stop=lambda: next(calls) > 4)
+    assert not left.cards
+    assert 0 < left.chunks < MANY * 2 + 1
+    assert kb.info().embedder.startswith("static:")
+    told = []
+    assert not kb.improve(on_progress=told.append)
+    assert next(each.total for each in told if each.stage == "embed") == left.chunks
+    assert kb.info().embedder.startswith("onnx:minilm:")
+    assert kb.info().pending == 0
+    assert kb.search("kettle 7")[0].title == "Tea 7"
+    assert kb.spec.retrieval.dense_weight == 0.6
+    assert kb.refresh().chunks_embedded == 0
+    kb.add("Late", "Comes when all others have come.")  # a few are embedded at once
+    assert kb.info().chunks_waiting == 0
+
+
+@pytest.mark.slow
+def test_another_embedder_in_the_background(open_in, tmp_path):
+    kb = open_in("background").create("drinks")
+    kb.ingest(lines(tmp_path / "a.jsonl", 5))
+    before = kb.info()
+    found = kb.improve(embedding="minilm", estimate=True)
+    assert (found.cards, found.chunks) == (0, before.chunks)
+    assert found.seconds > 0
+    assert found.megabytes == pytest.approx(before.chunks * 384 * 4e-6, abs=0.1)
+    assert kb.info() == before
+    left = kb.improve(embedding="minilm", background=True)
+    assert left.running
+    assert kb.search("kettle 3")[0].title == "Tea 3"
+    until(lambda: kb.info().embedder.startswith("onnx:"))
+    assert kb.search("kettle 3")[0].title == "Tea 3"
+    assert (kb.spec.embedding, kb.spec.retrieval.dense_weight) == (MINILM, 0.6)
+    assert worker().wait(60) == 0
+    with pytest.raises(ConfigError, match="leave background out"):
+        kb.improve(embedding="static", background=True)
+    assert not kb.improve(embedding="static")
+    assert kb.info().embedder.startswith("static:")
+    assert kb.spec.retrieval.dense_weight == 0.3
+    with pytest.raises(EmbedderError, match="is not a known model"):
+        kb.improve(embedding="maxilm")
+    with pytest.raises(ConfigError, match="choose static, minilm or"):
+        kb.improve(embedding="../model")
+
+
+def test_a_build_and_an_export_have_all_embedded(open_in, tmp_path):
+    lines(tmp_path / "a.jsonl", MANY)
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("name: drinks\nsources:\n  - {type: jsonl, path: a.jsonl}\n")
+    workspace = open_in("background")
+    before = list(processes._started)
+    kbkit.build(load_recipe(recipe), workspace, site=False)
+    assert workspace["drinks"].info().cards_waiting == 0
+    assert processes._started == before
+    other = open_in("off").create("others")
+    other.ingest(lines(tmp_path / "b.jsonl", MANY))
+    assert other.info().cards_waiting
+    other.export(folder=tmp_path / "site", build=False)
+    assert other.info().cards_waiting == 0
+
+
+def test_the_command_line_says_what_is_left(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("KBKIT_IMPROVE", "off")
+    monkeypatch.setenv("KBKIT_WORKSPACE", str(tmp_path / "kb"))
+    path = lines(tmp_path / "a.jsonl", MANY).path
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["kbkit", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code in (0, None)
+        return capsys.readouterr()
+
+    said = run("new", "drinks", "--jsonl", path).err
+    assert "left to do: 53 cards, about " in said
+    assert "`kbkit improve drinks`" in said
+    assert "53 cards" in run("show", "drinks").out
+    said = run("improve", "drinks", "--estimate", "--embedding", "minilm").err
+    assert "53 cards and " in said
+    assert "MB" in said
+    assert run("improve", "drinks").err == "left to do: nothing\n"
+    assert "waiting" not in run("show", "drinks").out
+    assert json.loads(run("improve", "drinks", "--json").out)["cards"] == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs signals")
+@pytest.mark.soak
+def test_an_interrupt_ends_who_waits_and_keeps_what_was_done(open_in, tmp_path):
+    workspace = open_in("off")
+    kb = workspace.create("drinks")
+    first = kb.ingest(lines(tmp_path / "a.jsonl", 250)).improvement.cards
+    command = [sys.executable, "-c", NEW_LOOK, str(workspace.path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        until(lambda: kb.info().cards_waiting < first)
+        other.send_signal(signal.SIGINT)
+        other.communicate(timeout=60)
+    left = kb.info().cards_waiting
+    assert 0 < left < first
+    assert kb.search("delete file")[0].parts.card > 0
+    assert not kb.improve()
+
+
+def test_figures_of_what_a_model_has_still_to_embed_say_so(open_in, tmp_path):
+    kb = open_in("off").create("drinks")
+    kb.ingest(lines(tmp_path / "a.jsonl", MANY))
+    left = kb.info().cards_waiting
+    asked = [kbkit.Question(question="remove entries of a directory", relevant=["rm"])]
+    found = kb.feedback.evaluate(asked)
+    assert f"{left} cards" in found.notes[0]
+    assert "kbkit improve drinks" in found.notes[0]
+    assert found.to_dict()["notes"] == list(found.notes)
+    assert f"{left} cards" in found._repr_html_()
+    waited = kb.feedback.evaluate(asked, wait=True, against=found)
+    assert kb.info().cards_waiting == 0
+    assert waited.notes == ()
+    assert waited.against.notes == found.notes
+
+
+@pytest.mark.slow
+def test_what_is_tuned_by_unfinished_figures_says_so(open_in, tmp_path):
+    workspace = open_in("off")
+    made = [workspace.create(name) for name in ("drinks", "meals")]
+    for kb in made:
+        kb.ingest(lines(tmp_path / f"{kb.name}.jsonl", MANY))
+    asked = [
+        kbkit.Question(question=f"what is made {number}", relevant=["rm"]) for number in range(10)
+    ]
+    found = made[0].feedback.tune(asked, others={made[1]: asked})
+    assert [note.partition(":")[0] for note in found.notes] == ["drinks", "meals"]
+    assert f"{made[1].info().cards_waiting} cards" in found.notes[1]
+    assert "tune with `wait`" in found.notes[0]
+    assert found.to_dict()["notes"] == list(found.notes)
+    assert "kbkit improve meals" in found._repr_html_()
+    waited = made[0].feedback.tune(asked, others={made[1]: asked}, wait=True)
+    assert waited.notes == ()
+    assert [kb.info().cards_waiting for kb in made] == [0, 0]
+
+
+@pytest.mark.slow
+def test_the_command_line_tells_of_unfinished_figures_and_waits(
+    open_in, tmp_path, monkeypatch, capsys
+):
+    kb = open_in("off").create("drinks")
+    kb.ingest(lines(tmp_path / "a.jsonl", MANY))
+    asked = tmp_path / "asked.tsv"
+    asked.write_text("".join(f"remove entries of directory {n}\trm\n" for n in range(10)))
+
+    def said(task, *more):
+        command = ["--workspace", str(tmp_path / "kb"), task, "drinks", "--questions", str(asked)]
+        monkeypatch.setattr(sys, "argv", ["kbkit", *command, *more])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code
+        return " ".join(capsys.readouterr().err.split())
+
+    assert "has still to embed" in said("eval")
+    assert "has still to embed" in said("tune")
+    assert "still to embed" not in said("tune", "--wait")
+    assert "still to embed" not in said("eval", "--wait")
+    assert kb.info().cards_waiting == 0
