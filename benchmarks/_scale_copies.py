@@ -36,7 +36,7 @@ from kbkit.stores.catalog.database import Transaction, pack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.schema import cards as card_table
 from kbkit.stores.catalog.schema import documents, outbox
-from kbkit.stores.catalog.writing import DocumentToStore
+from kbkit.stores.catalog.writing import NewDocument
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.sqlite.database import SqliteDatabase
 from kbkit.stores.stores import Stores, StoresAddress
@@ -115,12 +115,12 @@ def _copy_some(
     packed_cards = dict(zip(held.document_ids, pack(moved), strict=True))
     terms_of = analyzer(kb.spec.language).terms
     texts: dict[str, str] = {}
-    new: list[DocumentToStore] = []
+    new: list[NewDocument] = []
     made: dict[str, NewCard] = {}
     vectors: dict[str, bytes] = {}
     for each in read:
         document, held_chunks = _renamed(kb.id, each, number, terms_of, texts)
-        new.append(DocumentToStore(document, held_chunks, None, None, Labels(), each.is_index))
+        new.append(NewDocument(document, held_chunks, None, None, Labels(), each.is_index))
         if vector := packed_cards.get(each.document.id):
             text = renamed(each.card, number)
             made[document.id] = NewCard(document.content_hash, text, digest(text))

@@ -16,7 +16,7 @@ from os import stat_result
 from kbkit.errors import FilesError, MissingPathError, SourceError, WorkspaceError
 from kbkit.files.links import links_of, names_of, prose, resolved, tags_of
 from kbkit.files.store import FileStore, Item, Stored, version
-from kbkit.ingest.embedding import DocumentOrigin
+from kbkit.ingest.embedding import Origin
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.knowledge_base.improving import Improving
@@ -285,7 +285,7 @@ def put_documents(kb: KnowledgeBase, documents: Sequence[SourceDocument]) -> Non
     pipeline = Ingestion(handle_of(kb)).pipeline()
     if len(documents) <= _FEW:
         for document in documents:
-            pipeline.store(document, DocumentOrigin())
+            pipeline.store(document, Origin())
     else:
         pipeline.run((), (SourceEvent(each.uri, Outcome.FETCHED, each) for each in documents))
 

@@ -16,14 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.graph.extraction import (
-    REVISION,
-    ChunkSection,
-    DocumentNames,
-    co_occurrence,
-    facts_of,
-    named,
-)
+from kbkit.graph.extraction import REVISION, DocumentNames, Section, co_occurrence, facts_of, named
 from kbkit.ingest.cutting import document_id
 from kbkit.models import EntityType, StatedRelation
 from kbkit.recipes import GraphSpec
@@ -107,7 +100,7 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
         facts: list[ChunkRelation] = []
         for place in part:
             if place.seq in texts:
-                section = ChunkSection(
+                section = Section(
                     place.seq,
                     texts[place.seq],
                     place.anchor,

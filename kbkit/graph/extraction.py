@@ -144,7 +144,7 @@ class DocumentNames:
 
 
 @dataclass(frozen=True, slots=True)
-class ChunkSection:
+class Section:
     """A chunk with data for extraction.
 
     Attributes:
@@ -161,10 +161,7 @@ class ChunkSection:
 
 
 def facts_of(
-    section: ChunkSection,
-    document: DocumentNames,
-    uris: Mapping[str, str],
-    new_id: Callable[[str], str],
+    section: Section, document: DocumentNames, uris: Mapping[str, str], new_id: Callable[[str], str]
 ) -> Iterator[ChunkRelation]:
     owners = document.owners(section.anchor, section.heading_path)
     topics = document.topics(section.anchor, section.heading_path)
@@ -206,13 +203,11 @@ def facts_of(
             yield from _of_sentence(section, sentence, topics, names)
 
 
-def _fact(section: ChunkSection, source: str, name: str, target: str, kind: str) -> ChunkRelation:
+def _fact(section: Section, source: str, name: str, target: str, kind: str) -> ChunkRelation:
     return ChunkRelation(section.seq, ENTITY, source, name, ENTITY, target, WEIGHTS[kind])
 
 
-def _containing(
-    section: ChunkSection, owner: str, document: DocumentNames
-) -> Iterator[ChunkRelation]:
+def _containing(section: Section, owner: str, document: DocumentNames) -> Iterator[ChunkRelation]:
     name = next(name.name for known, name in document.named if known == owner)
     above = _above(name)
     if above:
@@ -243,7 +238,7 @@ def _above(name: str) -> str:
 
 
 def _links(
-    section: ChunkSection,
+    section: Section,
     links: Sequence[re.Match[str]],
     document: DocumentNames,
     uris: Mapping[str, str],
@@ -266,7 +261,7 @@ def _links(
         )
 
 
-def _of_api(section: ChunkSection, text: str, owners: Sequence[str]) -> Iterator[ChunkRelation]:
+def _of_api(section: Section, text: str, owners: Sequence[str]) -> Iterator[ChunkRelation]:
     relation = "requires" if section.heading_path[-1:] == ("Authentication",) else "uses"
     if len(section.heading_path) < 2:
         return
@@ -289,7 +284,7 @@ def _of_api(section: ChunkSection, text: str, owners: Sequence[str]) -> Iterator
 
 
 def _of_sentence(
-    section: ChunkSection, sentence: str, topics: Sequence[str], names: SectionNames
+    section: Section, sentence: str, topics: Sequence[str], names: SectionNames
 ) -> Iterator[ChunkRelation]:
     marked, found = names.marked(sentence)
     if not found:

@@ -88,7 +88,7 @@ _OPEN, _CLOSE = "\ue000", "\ue001"
 _NAME = f"{_OPEN}(\\d+){_CLOSE}"
 
 
-class SentenceRelation(NamedTuple):
+class Stated(NamedTuple):
     """A relation stated by a sentence, with the numbers of two names."""
 
     source: int
@@ -233,7 +233,7 @@ CUE = re.compile(
 """Cheap test before `said`."""
 
 
-def said(sentence: str) -> Iterator[SentenceRelation]:
+def said(sentence: str) -> Iterator[Stated]:
     about: set[int] = set()
     for patterns, forward in ((_PASSIVE, False), (_ACTIVE, True)):
         for relation, pattern in patterns:
@@ -243,24 +243,22 @@ def said(sentence: str) -> Iterator[SentenceRelation]:
                     continue
                 about |= {second} if forward else {first}
                 yield (
-                    SentenceRelation(first, relation, second)
-                    if forward
-                    else SentenceRelation(second, relation, first)
+                    Stated(first, relation, second) if forward else Stated(second, relation, first)
                 )
                 if forward and relation in _LISTED:
                     for more in _listed(sentence, found.end()):
                         about.add(more)
-                        yield SentenceRelation(first, relation, more)
+                        yield Stated(first, relation, more)
     for relation, pattern in _OF_OWNER:
         for found in pattern.finditer(sentence):
             if int(found[1]) in about or _denied(sentence, found):
                 continue
             about.add(int(found[1]))
-            yield SentenceRelation(OWNER, relation, int(found[1]))
+            yield Stated(OWNER, relation, int(found[1]))
             if relation in _LISTED or relation == "inherits":
                 for more in _listed(sentence, found.end()):
                     about.add(more)
-                    yield SentenceRelation(OWNER, relation, more)
+                    yield Stated(OWNER, relation, more)
 
 
 def _listed(sentence: str, at: int) -> Iterator[int]:

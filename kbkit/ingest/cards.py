@@ -27,7 +27,7 @@ from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.expansions import ExpansionRow
 from kbkit.text.markdown.blocks import Block, Kind
 from kbkit.text.markdown.plain_text import plain_text
-from kbkit.text.markdown.structure import DocumentOutline, outline
+from kbkit.text.markdown.structure import Outline, outline
 
 REVISION = 2
 """Version of summaries; raise it when `card_text` changes, to make them again."""
@@ -42,7 +42,7 @@ _NUMBER = re.compile(r"(?:[A-Z]\.)?(?:\d{1,4}\.)+\d*\s+|[A-Z]\.\s+(?=[A-Z])")
 
 
 def card_text(
-    title: str, content: str, description: str, *, structure: DocumentOutline | None = None
+    title: str, content: str, description: str, *, structure: Outline | None = None
 ) -> str:
     found = structure or outline(content)
     name = _without_number(title)[:_TITLE_LENGTH]

@@ -15,7 +15,7 @@ from kbkit.recipes import ChunkingSpec, KnowledgeBaseSpec
 from kbkit.stores.catalog.chunk_writing import NewChunk
 from kbkit.text.analysis import analyzer
 from kbkit.text.markdown.plain_text import without_link_targets
-from kbkit.text.markdown.structure import DocumentOutline, outline, without_anchors
+from kbkit.text.markdown.structure import Outline, outline, without_anchors
 
 _PAGE_SIZE = 3000
 
@@ -26,7 +26,7 @@ def chunk(
     spec: ChunkingSpec,
     form: str = "",
     *,
-    structure: DocumentOutline | None = None,
+    structure: Outline | None = None,
 ) -> list[ChunkSpan]:
     """Cut a document into chunks.
 

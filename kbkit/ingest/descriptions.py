@@ -17,10 +17,10 @@ from kbkit.models import Document
 from kbkit.models.values import plain
 from kbkit.stores.catalog import reading, writing
 from kbkit.stores.catalog.database import Database
-from kbkit.stores.catalog.writing import DocumentDescription
+from kbkit.stores.catalog.writing import Description
 from kbkit.text.markdown.blocks import Block, Kind
 from kbkit.text.markdown.plain_text import link_texts, links, plain_text, without_link_targets
-from kbkit.text.markdown.structure import DocumentOutline, outline
+from kbkit.text.markdown.structure import Outline, outline
 
 LENGTH = 300
 """Maximum characters of a description."""
@@ -49,11 +49,7 @@ _NAMED = re.compile(r"\s[-\u2013\u2014]+\s")
 
 
 def describe(
-    title: str,
-    content: str,
-    metadata: Mapping[str, Any],
-    *,
-    structure: DocumentOutline | None = None,
+    title: str, content: str, metadata: Mapping[str, Any], *, structure: Outline | None = None
 ) -> str:
     """Describe a document in one line.
 
@@ -69,7 +65,7 @@ def describe(
     return ""
 
 
-def _first_blocks(structure: DocumentOutline) -> Sequence[Block]:
+def _first_blocks(structure: Outline) -> Sequence[Block]:
     blocks = structure.blocks
     first = blocks[: bisect_left(blocks, _START, key=lambda block: block.start)]
     return [block._replace(end=min(block.end, _START)) for block in first]
@@ -107,9 +103,9 @@ def correct_shared(database: Database, kb_id: str) -> None:
             writing.describe_documents(transaction, kb_id, descriptions)
 
 
-def _description(document: Document, metadata: Mapping[str, Any]) -> DocumentDescription:
+def _description(document: Document, metadata: Mapping[str, Any]) -> Description:
     line = describe(document.title, document.content, metadata)
-    return DocumentDescription(document.content_hash, line, is_index(document.content))
+    return Description(document.content_hash, line, is_index(document.content))
 
 
 def stated(metadata: Mapping[str, Any]) -> str:

@@ -16,14 +16,7 @@ from types import TracebackType
 
 from kbkit.errors import ConflictError
 from kbkit.ingest.cutting import CutDocument, CutTask, digest, document_id
-from kbkit.ingest.embedding import (
-    Batch,
-    DocumentOrigin,
-    EmbeddedDocuments,
-    IngestTarget,
-    RunCounters,
-    vectors_of,
-)
+from kbkit.ingest.embedding import Batch, IngestTarget, Origin, Prepared, RunCounters, vectors_of
 from kbkit.models import Document, DocumentState, Labels, Problem, SourceDocument
 from kbkit.runtime.engine import perform
 from kbkit.sources.base import Outcome, SourceEvent
@@ -40,7 +33,7 @@ from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.runs import Visited
 from kbkit.stores.catalog.statement_vectors import CHUNK
-from kbkit.stores.catalog.writing import ChunkChanges, DocumentToStore, StoredVersion, Touch
+from kbkit.stores.catalog.writing import ChunkChanges, NewDocument, StoredVersion, Touch
 from kbkit.stores.index_writer import IndexWriter
 from kbkit.text.analysis import REVISION
 
@@ -50,7 +43,7 @@ _CHARACTERS = 200_000
 @dataclass(frozen=True, slots=True)
 class _Pending:
     source: SourceDocument
-    origin: DocumentOrigin
+    origin: Origin
     seen: datetime
 
 
@@ -73,7 +66,7 @@ class DocumentWriter(Batch):
         self._follower = follower
         self._pending: dict[str, _Pending] = {}
 
-    def add(self, source: SourceDocument, origin: DocumentOrigin) -> None:
+    def add(self, source: SourceDocument, origin: Origin) -> None:
         if source.uri in self._pending:
             self.flush()  # in the order in which things happened
         self._pending[source.uri] = _Pending(self._illustrated(source), origin, datetime.now(UTC))
@@ -108,7 +101,7 @@ class DocumentWriter(Batch):
     ) -> dict[str, _Pending]:
         """Leave out documents that somebody deleted, though their source has them still."""
         kept = dict(pending)
-        left: list[DocumentOrigin] = []
+        left: list[Origin] = []
         for uri, (_, source_id) in deleted.items():
             origin = pending[uri].origin
             if origin.source_id and origin.source_id == source_id and not origin.undeleted:
@@ -120,7 +113,7 @@ class DocumentWriter(Batch):
 
     def _split_by_change(
         self, waiting: Mapping[str, _Pending], before: Mapping[str, StoredVersion]
-    ) -> tuple[list[tuple[Document, DocumentOrigin]], list[tuple[Document, DocumentOrigin]]]:
+    ) -> tuple[list[tuple[Document, Origin]], list[tuple[Document, Origin]]]:
         same, new = [], []
         for known_as, entry in waiting.items():
             known, stored = before.get(known_as), entry.origin.stored
@@ -139,10 +132,10 @@ class DocumentWriter(Batch):
 
     def _prepare(
         self,
-        same: list[tuple[Document, DocumentOrigin]],
-        new: list[tuple[Document, DocumentOrigin]],
+        same: list[tuple[Document, Origin]],
+        new: list[tuple[Document, Origin]],
         before: Mapping[str, StoredVersion],
-    ) -> EmbeddedDocuments:
+    ) -> Prepared:
         destination = self._destination
         with self._counters.timed("chunk"):
             cut, texts = self._cut(new)
@@ -156,15 +149,13 @@ class DocumentWriter(Batch):
                 keep=self.keeps_vectors,
             )
         self._counters.counts["chunks_embedded"] += vectors.new
-        return EmbeddedDocuments(same, new, before, cut, texts, vectors)
+        return Prepared(same, new, before, cut, texts, vectors)
 
-    def _keep(self, prepared: EmbeddedDocuments) -> bool:
+    def _keep(self, prepared: Prepared) -> bool:
         return self._store([prepared])
 
     def _store(
-        self,
-        prepared: Sequence[EmbeddedDocuments],
-        first: Callable[[Transaction], object] | None = None,
+        self, prepared: Sequence[Prepared], first: Callable[[Transaction], object] | None = None
     ) -> bool:
         try:
             with self._counters.timed("store"), self._destination.database.write() as transaction:
@@ -177,7 +168,7 @@ class DocumentWriter(Batch):
             self._count(each, change)
         return True
 
-    def _enter(self, transaction: Transaction, prepared: EmbeddedDocuments) -> ChunkChanges:
+    def _enter(self, transaction: Transaction, prepared: Prepared) -> ChunkChanges:
         kb_id, embedder = self._destination.kb_id, self._destination.embedder
         same, new = prepared.same, prepared.new
         if prepared.cut:
@@ -200,7 +191,7 @@ class DocumentWriter(Batch):
         _record(transaction, [origin for _, origin in (*same, *new)])
         return changes
 
-    def _count(self, prepared: EmbeddedDocuments, changes: ChunkChanges) -> None:
+    def _count(self, prepared: Prepared, changes: ChunkChanges) -> None:
         same, new = prepared.same, prepared.new
         for document, _ in same:
             self._counters.count(document.id, "same")
@@ -215,8 +206,8 @@ class DocumentWriter(Batch):
             self._follower.stored(changes.added)
 
     def _cut(
-        self, new: Sequence[tuple[Document, DocumentOrigin]]
-    ) -> tuple[list[DocumentToStore], dict[str, str]]:
+        self, new: Sequence[tuple[Document, Origin]]
+    ) -> tuple[list[NewDocument], dict[str, str]]:
         spec, engine = self._destination.spec, self._destination.engine
         documents = [document for document, _ in new]
         size = -(-len(documents) // engine.count) or 1
@@ -227,7 +218,7 @@ class DocumentWriter(Batch):
         parts: list[CutDocument] = list(chain.from_iterable(perform(engine.pool(), tasks)))
         texts = {key: text for part in parts for key, text in part.texts.items()}
         return [
-            DocumentToStore(
+            NewDocument(
                 part.document,
                 part.chunks,
                 origin.source_id,
@@ -238,7 +229,7 @@ class DocumentWriter(Batch):
             for part, (_, origin) in zip(parts, new, strict=True)
         ], texts
 
-    def _to_embed(self, cut: list[DocumentToStore], texts: dict[str, str]) -> dict[str, str]:
+    def _to_embed(self, cut: list[NewDocument], texts: dict[str, str]) -> dict[str, str]:
         if self._destination.spec.embedding.text == CHUNK:
             return texts  # the vectors of those that stay are found by their texts
         new = [each for document in cut for each in document.chunks]
@@ -310,7 +301,7 @@ def _ids(
     return found | new | again
 
 
-def _by_run(same: list[tuple[Document, DocumentOrigin]]) -> dict[int | None, list[Touch]]:
+def _by_run(same: list[tuple[Document, Origin]]) -> dict[int | None, list[Touch]]:
     touches: dict[int | None, list[Touch]] = {}
     for document, origin in same:
         touch = Touch(document.id, document.state, document.fetched_at)
@@ -318,7 +309,7 @@ def _by_run(same: list[tuple[Document, DocumentOrigin]]) -> dict[int | None, lis
     return touches
 
 
-def _record(transaction: Transaction, origins: list[DocumentOrigin]) -> None:
+def _record(transaction: Transaction, origins: list[Origin]) -> None:
     visits: dict[tuple[str, int], list[Visited]] = {}
     for origin in origins:
         event = origin.event
@@ -430,9 +421,9 @@ class WholeWriter(DocumentWriter):
         self._limit = _CHARACTERS_AT_ONCE * destination.engine.count
         self._stop = stop
         self._first = first
-        self._prepared: list[EmbeddedDocuments] = []
+        self._prepared: list[Prepared] = []
 
-    def _keep(self, prepared: EmbeddedDocuments) -> bool:
+    def _keep(self, prepared: Prepared) -> bool:
         self._prepared.append(prepared)
         return True
 

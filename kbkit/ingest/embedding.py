@@ -33,7 +33,7 @@ from kbkit.stores.catalog import (
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.catalog.statement_vectors import CHUNK, Source
-from kbkit.stores.catalog.writing import DocumentToStore, StoredVersion
+from kbkit.stores.catalog.writing import NewDocument, StoredVersion
 from kbkit.stores.images import ImageStore
 from kbkit.stores.stores import Stores
 
@@ -83,7 +83,7 @@ def embed(embedder: Embedder, texts: Mapping[str, str]) -> dict[str, bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentOrigin:
+class Origin:
     """Origin of a document; empty if it was added by hand.
 
     Attributes:
@@ -120,17 +120,17 @@ class IngestTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedDocuments:
+class Prepared:
     """Documents that are cut and embedded, and not stored yet.
 
     Attributes:
         before: Known facts by id, which must still hold when stored.
     """
 
-    same: list[tuple[Document, DocumentOrigin]]
-    new: list[tuple[Document, DocumentOrigin]]
+    same: list[tuple[Document, Origin]]
+    new: list[tuple[Document, Origin]]
     before: Mapping[str, StoredVersion]
-    cut: list[DocumentToStore]
+    cut: list[NewDocument]
     texts: Mapping[str, str]
     vectors: Vectors
 

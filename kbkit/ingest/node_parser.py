@@ -10,7 +10,7 @@ from llama_index.core.schema import BaseNode, Document, NodeRelationship, TextNo
 
 from kbkit.ingest.spans import cut, strategy_for
 from kbkit.models import DocumentType
-from kbkit.text.markdown.structure import DocumentOutline, outline
+from kbkit.text.markdown.structure import Outline, outline
 
 
 class SpanParser(NodeParser):
@@ -73,7 +73,7 @@ class SpanParser(NodeParser):
         return nodes
 
 
-def _chosen(structure: DocumentOutline, node: BaseNode) -> str:
+def _chosen(structure: Outline, node: BaseNode) -> str:
     named = node.metadata.get("document_type")
     document_type = DocumentType(named) if named in set(DocumentType) else DocumentType.OTHER
     return strategy_for(structure, document_type, str(node.metadata.get("format", "")))

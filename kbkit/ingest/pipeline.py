@@ -11,7 +11,7 @@ from kbkit.embedding.base import Embedder
 from kbkit.errors import SourceError
 from kbkit.ingest.descriptions import correct_shared, stated
 from kbkit.ingest.document_writer import DocumentWriter, EventWriter, WholeWriter
-from kbkit.ingest.embedding import DocumentOrigin, IngestTarget, RunCounters
+from kbkit.ingest.embedding import IngestTarget, Origin, RunCounters
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.runtime.config import Settings
@@ -133,7 +133,7 @@ class Pipeline:
                 if event.document is not None:
                     counters.counts["fetched"] += 1
                     counters.measured(event.document)
-                    documents.add(event.document, DocumentOrigin())
+                    documents.add(event.document, Origin())
                 elif event.outcome is not Outcome.SKIPPED:
                     counters.failed.append(Problem(event.uri, event.reason))
                 elif event.reason:  # else the source sums such pages up
@@ -142,11 +142,11 @@ class Pipeline:
                     run.on_progress(Progress("store", done, None, event.uri, counters.report()))
             counters.interrupted |= run.stop()  # a source may have been told, and ended early
 
-    def store(self, document: SourceDocument, origin: DocumentOrigin | None = None) -> IngestReport:
+    def store(self, document: SourceDocument, origin: Origin | None = None) -> IngestReport:
         """Store one document, which belongs to no source where none is named."""
         counters = RunCounters()
         with self._writer(counters) as documents:
-            documents.add(document, origin or DocumentOrigin())
+            documents.add(document, origin or Origin())
         if stated(document.metadata):
             correct_shared(self.stores.database, self.kb_id)
         with counters.timed("index"):
@@ -175,7 +175,7 @@ class Pipeline:
                     document.tags,
                     document.metadata,
                 )
-                documents.add(source_document, DocumentOrigin(source_id, run_id, stored=document))
+                documents.add(source_document, Origin(source_id, run_id, stored=document))
                 if on_progress is not None:
                     on_progress(Progress("store", done, len(ids), document.uri))
         correct_shared(self.stores.database, self.kb_id)
@@ -209,7 +209,7 @@ class Pipeline:
                     others.flush()
                     counters.counts["fetched"] += 1
                     counters.measured(event.document)
-                    documents.add(event.document, DocumentOrigin(row.id, run_id, event))
+                    documents.add(event.document, Origin(row.id, run_id, event))
                 done += 1
                 if run.on_progress is not None:
                     run.on_progress(Progress("crawl", done, None, event.uri, counters.report()))

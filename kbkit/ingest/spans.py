@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kbkit.models import ChunkSpan, DocumentType
 from kbkit.text.markdown.blocks import Block, Kind
-from kbkit.text.markdown.structure import DocumentOutline, trim
+from kbkit.text.markdown.structure import Outline, trim
 
 if TYPE_CHECKING:
     from llama_index.core.node_parser import SentenceSplitter
@@ -64,7 +64,7 @@ _FORMATS = {
 
 def cut(
     content: str,
-    structure: DocumentOutline,
+    structure: Outline,
     strategy: str,
     size: int,
     overlap: int = 0,
@@ -76,7 +76,7 @@ def cut(
         yield _placed(content, structure, start, end)
 
 
-def strategy_for(structure: DocumentOutline, document_type: DocumentType, form: str = "") -> str:
+def strategy_for(structure: Outline, document_type: DocumentType, form: str = "") -> str:
     """Resolve the strategy ``auto`` for a document.
 
     PDF pages are separate. Paragraphs of a Word document fill the chunks of a chapter. Tables,
@@ -91,13 +91,7 @@ def strategy_for(structure: DocumentOutline, document_type: DocumentType, form: 
 
 
 def _spans(
-    content: str,
-    structure: DocumentOutline,
-    strategy: str,
-    size: int,
-    overlap: int,
-    *,
-    lines: bool = False,
+    content: str, structure: Outline, strategy: str, size: int, overlap: int, *, lines: bool = False
 ) -> Iterator[Span]:
     overlaps = strategy in {"fixed", "sentence"} and overlap > 0
     limit = size - overlap if overlaps else size
@@ -122,7 +116,7 @@ def _spans(
             before = first
 
 
-def _segments(content: str, structure: DocumentOutline, strategy: str) -> Iterator[Span]:
+def _segments(content: str, structure: Outline, strategy: str) -> Iterator[Span]:
     if strategy in {"headings", "fixed", "sentence"}:
         marks = [(heading.start, heading.end, heading.level) for heading in structure.headings]
     elif strategy == "page":
@@ -145,7 +139,7 @@ def _segments(content: str, structure: DocumentOutline, strategy: str) -> Iterat
         yield span
 
 
-def _chapters(content: str, structure: DocumentOutline) -> Iterator[tuple[int, int, int]]:
+def _chapters(content: str, structure: Outline) -> Iterator[tuple[int, int, int]]:
     """Iterate over the chapters (two heading levels) that begin a chunk; short ones share one."""
     headings = [heading for heading in structure.headings if heading.level <= 2]
     ends = [heading.start for heading in headings[1:]] + [len(content)]
@@ -158,7 +152,7 @@ def _chapters(content: str, structure: DocumentOutline) -> Iterator[tuple[int, i
         gathered += text
 
 
-def _placed(content: str, structure: DocumentOutline, start: int, end: int) -> ChunkSpan:
+def _placed(content: str, structure: Outline, start: int, end: int) -> ChunkSpan:
     """Return a span under the last of its opening headings.
 
     Its anchor is that heading's, or that of a paragraph or item further down, the last that does
@@ -194,7 +188,7 @@ def _placed(content: str, structure: DocumentOutline, start: int, end: int) -> C
     )
 
 
-def _pieces(content: str, start: int, end: int, structure: DocumentOutline) -> Iterator[Piece]:
+def _pieces(content: str, start: int, end: int, structure: Outline) -> Iterator[Piece]:
     """The pieces of a range in order; only white space lies between them.
 
     Headings, code and raw HTML are some, and so is what blank lines part of all else.

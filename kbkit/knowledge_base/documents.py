@@ -13,7 +13,7 @@ from kbkit.errors import (
     NotFoundError,
     VersionConflictError,
 )
-from kbkit.ingest.embedding import DocumentOrigin
+from kbkit.ingest.embedding import Origin
 from kbkit.ingest.expansion import Expander
 from kbkit.ingest.expansion import remove as remove_expansions
 from kbkit.ingest.pipeline import Stop
@@ -91,7 +91,7 @@ class Documents(DocumentCollection):
             own_labels.document_type if document_type is None else None,
             own_labels.tags if tags is None else None,
         )
-        added = self._put(document, DocumentOrigin(labels=labels))
+        added = self._put(document, Origin(labels=labels))
         assert added is not None
         return added
 
@@ -261,14 +261,14 @@ class Documents(DocumentCollection):
                     f"{self._handle.name}: no deleted document is called {document!r}; {hint}"
                 )
         if kept.document.content:
-            origin = DocumentOrigin(kept.source_id, labels=kept.labels, undeleted=True)
+            origin = Origin(kept.source_id, labels=kept.labels, undeleted=True)
             return self._put(kept.document, origin)
         with self._database.write() as transaction:
             trash.forget(transaction, kb_id, [kept.document.uri])
             trash.read_again(transaction, kept.source_id, kept.document.uri)
         return None
 
-    def _origin(self, old: Document, given: Labels, stored: Document | None) -> DocumentOrigin:
+    def _origin(self, old: Document, given: Labels, stored: Document | None) -> Origin:
         with self._database.read() as transaction:
             own_labels = writing.labels(transaction, self._handle.id, old.uri)
             source_id, run_id = writing.origin(transaction, old.id)
@@ -276,11 +276,9 @@ class Documents(DocumentCollection):
             given.document_type or own_labels.document_type,
             own_labels.tags if given.tags is None else given.tags,
         )
-        return DocumentOrigin(
-            source_id, run_id, labels=labels, stored=stored, expected=old.content_hash
-        )
+        return Origin(source_id, run_id, labels=labels, stored=stored, expected=old.content_hash)
 
-    def _put(self, document: SourceDocument, origin: DocumentOrigin) -> DocumentInfo | None:
+    def _put(self, document: SourceDocument, origin: Origin) -> DocumentInfo | None:
         """Store a document; ``None`` if it changed meanwhile and nothing was done."""
         if not document.title or not document.content.strip():
             raise ConfigError("a document needs a title and content; give both")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from kbkit.export.pages.contents import ContentsLink, contents_links
-from kbkit.export.pages.sections import Section, natural_key, section_tree
+from kbkit.export.pages.sections import TreeSection, natural_key, section_tree
 from kbkit.models.documents import Crumb, Navigation
 
 
@@ -273,7 +273,7 @@ def test_what_a_heading_says_is_named_without_its_anchor_and_its_arrow():
 
 
 def test_a_sections_size_counts_its_page():
-    assert Section((), page="a", items=["b", Section((), page="c", items=["d"])]).size == 4
+    assert TreeSection((), page="a", items=["b", TreeSection((), page="c", items=["d"])]).size == 4
 
 
 def test_a_heading_that_nearly_all_pages_stand_under_is_no_section():

@@ -31,7 +31,7 @@ from kbkit.stores.catalog.cards import NewCard
 from kbkit.stores.catalog.chunk_writing import NewChunk
 from kbkit.stores.catalog.database import Database, Transaction, pack
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.catalog.writing import DocumentToStore
+from kbkit.stores.catalog.writing import NewDocument
 from kbkit.text.analysis import analyzer
 
 _ODD_TEXTS = (
@@ -75,7 +75,7 @@ def _create(transaction: Transaction, name: str) -> str:
 
 def _document(
     kb_id: str, name: str, *terms: str, tags: Sequence[str] = (), title: str = ""
-) -> DocumentToStore:
+) -> NewDocument:
     """A document with a chunk for each text of terms."""
     known = f"{kb_id}-{name}"
     document = Document(
@@ -99,10 +99,10 @@ def _document(
         )
         for place, text in enumerate(terms)
     ]
-    return DocumentToStore(document, chunks, None, None, Labels())
+    return NewDocument(document, chunks, None, None, Labels())
 
 
-def _store(transaction: Transaction, kb_id: str, *new: DocumentToStore) -> None:
+def _store(transaction: Transaction, kb_id: str, *new: NewDocument) -> None:
     packed = pack(np.array([[1, 0]], np.float32))[0]
     hashes = {chunk.embed_hash: packed for each in new for chunk in each.chunks}
     writing.replace_documents(transaction, kb_id, new, hashes)

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 
 from kbkit.export.facts import SourceFacts
 from kbkit.export.pages.elements import address_link, breadcrumbs, front_matter, license_link
-from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, Outline
+from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, SiteOutline
 from kbkit.export.pages.paths import relative
 from kbkit.models import KnowledgeBaseInfo, License, telling_types
 from kbkit.models.values import pluralize
@@ -101,7 +101,7 @@ _OLDER = "longer"
 _LENGTHS = (250, 500, 1000, 2000, 4000)
 
 
-def charts(outline: Outline) -> dict[str, str]:
+def charts(outline: SiteOutline) -> dict[str, str]:
     files: dict[str, str] = {}
     found = outline.entries.values()
     if found:
@@ -138,7 +138,7 @@ def _length_chart(lengths: Sequence[int]) -> BarChart:
     return BarChart("Lengths of chunks in characters", "chunks", rows, ["chunks"])
 
 
-def figures_page(info: KnowledgeBaseInfo, outline: Outline, pictures: Sequence[str]) -> str:
+def figures_page(info: KnowledgeBaseInfo, outline: SiteOutline, pictures: Sequence[str]) -> str:
     lines = [breadcrumbs(outline, (), FIGURES), "", "# Figures", "", *_table(info, outline)]
     for path in pictures:
         label = PurePosixPath(path).stem.replace("-", " ").capitalize()
@@ -147,7 +147,7 @@ def figures_page(info: KnowledgeBaseInfo, outline: Outline, pictures: Sequence[s
     return "\n".join([front_matter(meta), *lines, ""])
 
 
-def _table(info: KnowledgeBaseInfo, outline: Outline) -> list[str]:
+def _table(info: KnowledgeBaseInfo, outline: SiteOutline) -> list[str]:
     found = outline.entries.values()
     days = sorted(entry.day for entry in found)
     stale = sum(entry.stale for entry in found)
@@ -171,7 +171,7 @@ def _table(info: KnowledgeBaseInfo, outline: Outline) -> list[str]:
     return ["| What | Figure |", "| --- | --- |", *table, ""]
 
 
-def _types(outline: Outline) -> str:
+def _types(outline: SiteOutline) -> str:
     counts = Counter(entry.document_type for entry in outline.entries.values())
     return ", ".join(
         f"{counts[kind]:,} [{escape(kind.replace('_', ' '))}]"
@@ -196,7 +196,7 @@ _KINDS = {
 }
 
 
-def about_page(info: KnowledgeBaseInfo, outline: Outline) -> str:
+def about_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> str:
     """Sources, licenses as documents state them, days, fidelity, embedder."""
     found = outline.entries.values()
     days = sorted(entry.day for entry in found)

@@ -16,7 +16,7 @@ from kbkit.export.pages.elements import (
     license_link,
     stars,
 )
-from kbkit.export.pages.outline import Outline, OutlineEntry
+from kbkit.export.pages.outline import OutlineEntry, SiteOutline
 from kbkit.export.pages.paths import LinkMap, in_page, relative
 from kbkit.models import Document, DocumentType
 from kbkit.models.values import plain
@@ -42,7 +42,7 @@ class PageLayout:
     files: str = ""
 
     @classmethod
-    def of(cls, entry: OutlineEntry, outline: Outline, links: LinkMap) -> PageLayout:
+    def of(cls, entry: OutlineEntry, outline: SiteOutline, links: LinkMap) -> PageLayout:
         path = outline.paths[entry.uri]
         return cls(
             front_matter(_meta(entry, outline)),
@@ -74,7 +74,7 @@ def document_page(
     )
 
 
-def _meta(entry: OutlineEntry, outline: Outline) -> dict[str, Any]:
+def _meta(entry: OutlineEntry, outline: SiteOutline) -> dict[str, Any]:
     meta: dict[str, Any] = {
         "title": html_title(entry.title),
         "source": entry.uri,
@@ -92,7 +92,7 @@ def _meta(entry: OutlineEntry, outline: Outline) -> dict[str, Any]:
     return meta
 
 
-def _byline(entry: OutlineEntry, outline: Outline, path: str) -> Iterator[str]:
+def _byline(entry: OutlineEntry, outline: SiteOutline, path: str) -> Iterator[str]:
     yield f"Source: {address_link(entry.uri)}"
     if entry.document_type != DocumentType.OTHER:
         kind = escape(entry.document_type.replace("_", " "))
@@ -110,7 +110,7 @@ def _byline(entry: OutlineEntry, outline: Outline, path: str) -> Iterator[str]:
         yield f"[{label}]({relative(page, path)})" if page else label
 
 
-def _footer(entry: OutlineEntry, outline: Outline, links: LinkMap, path: str) -> str:
+def _footer(entry: OutlineEntry, outline: SiteOutline, links: LinkMap, path: str) -> str:
     near = [
         line
         for related in outline.facts.related.get(entry.id, ())
@@ -123,7 +123,7 @@ def _footer(entry: OutlineEntry, outline: Outline, links: LinkMap, path: str) ->
     return "\n".join([*lines, _provenance(entry)])
 
 
-def _files(entry: OutlineEntry, outline: Outline, path: str) -> str:
+def _files(entry: OutlineEntry, outline: SiteOutline, path: str) -> str:
     download = outline.facts.downloads.get(entry.id)
     if download is None:
         return ""
@@ -142,7 +142,7 @@ def _provenance(entry: OutlineEntry) -> str:
     return f"Source: {address_link(entry.uri)}. License: {license}.{credit}"
 
 
-def _related(related: RelatedPassage, outline: Outline, links: LinkMap, path: str) -> str:
+def _related(related: RelatedPassage, outline: SiteOutline, links: LinkMap, path: str) -> str:
     if related.uri not in outline.paths:
         return ""
     place = relative(outline.paths[related.uri], path)
@@ -154,5 +154,5 @@ def _related(related: RelatedPassage, outline: Outline, links: LinkMap, path: st
     return f"- [{escape(label)}]({place})"
 
 
-def _page_link(uri: str, outline: Outline, path: str) -> str:
+def _page_link(uri: str, outline: SiteOutline, path: str) -> str:
     return f"[{escape(outline.entries[uri].title)}]({relative(outline.paths[uri], path)})"

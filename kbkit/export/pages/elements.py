@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
-from kbkit.export.pages.outline import HOME, Outline
+from kbkit.export.pages.outline import HOME, SiteOutline
 from kbkit.export.pages.paths import LinkMap, relative
-from kbkit.export.pages.sections import Section
+from kbkit.export.pages.sections import TreeSection
 from kbkit.models import License
 from kbkit.models.values import plain
 from kbkit.text.markdown.disarming import escape
@@ -49,7 +49,7 @@ def stars(average: float) -> str:
     return "★" * full + "☆" * (5 - full)
 
 
-def breadcrumbs(outline: Outline, above: Sequence[Section], here: str) -> str:
+def breadcrumbs(outline: SiteOutline, above: Sequence[TreeSection], here: str) -> str:
     """Return the breadcrumbs of a page, outermost first."""
     steps = [f"[{escape(outline.title)}]({relative(HOME, here)})"]
     steps += [

@@ -19,11 +19,11 @@ from kbkit.export.pages.outline import (
     GRAPH,
     GRAPH_DATA,
     HOME,
-    Outline,
+    SiteOutline,
     latest_changes,
 )
 from kbkit.export.pages.paths import in_page, relative
-from kbkit.export.pages.sections import Section
+from kbkit.export.pages.sections import TreeSection
 from kbkit.models import KnowledgeBaseInfo
 from kbkit.models.values import plain, pluralize
 from kbkit.text.markdown.disarming import escape
@@ -38,7 +38,7 @@ CHANGES = 10
 """Maximum changes on the home page."""
 
 
-def home_page(info: KnowledgeBaseInfo, outline: Outline) -> dict[str, str]:
+def home_page(info: KnowledgeBaseInfo, outline: SiteOutline) -> dict[str, str]:
     root = outline.root
     more: dict[str, str] = {}
     lines = [f"# {escape(outline.title)}", ""]
@@ -52,21 +52,21 @@ def home_page(info: KnowledgeBaseInfo, outline: Outline) -> dict[str, str]:
         lines += [f"## {label}", "", *document_list(outline, root.documents[:MAX_DOCUMENTS], HOME)]
     if len(root.documents) > MAX_DOCUMENTS:
         path = outline.section_paths[root.key]
-        more = section_pages(outline, Section(root.key, items=list(root.documents)), (), path)
+        more = section_pages(outline, TreeSection(root.key, items=list(root.documents)), (), path)
         lines += [f"[All {pluralize(len(root.documents))}]({relative(path, HOME)})", ""]
     lines += [*_changes(outline), *_other_sections(outline), *_end(outline)]
     meta = {"title": html_title(outline.title)}
     return {HOME: "\n".join([front_matter(meta), *lines, ""]), **more}
 
 
-def _front_description(outline: Outline) -> str:
+def _front_description(outline: SiteOutline) -> str:
     first = outline.root.items[:1]
     if first and isinstance(first[0], str) and introduces(first[0]):
         return outline.entries[first[0]].description
     return ""
 
 
-def _questions(outline: Outline) -> list[str]:
+def _questions(outline: SiteOutline) -> list[str]:
     """Questions with the pages that answer them; questions that no page answers are left out."""
     lines = []
     for example in outline.facts.questions:
@@ -80,7 +80,7 @@ def _questions(outline: Outline) -> list[str]:
     return ["## Questions that it answers", "", *lines[:QUESTIONS], ""] if lines else []
 
 
-def _sections(outline: Outline) -> list[str]:
+def _sections(outline: SiteOutline) -> list[str]:
     lines = []
     for section in outline.root.sections:
         link = relative(outline.page_of(section), HOME)
@@ -93,7 +93,7 @@ def _sections(outline: Outline) -> list[str]:
     return ["## Sections", "", *lines, ""] if lines else []
 
 
-def _changes(outline: Outline) -> list[str]:
+def _changes(outline: SiteOutline) -> list[str]:
     lines = [
         f"- [{escape(outline.entries[uri].title)}]({relative(outline.paths[uri], HOME)}): "
         f"{revision.change} {revision.day}"
@@ -102,7 +102,7 @@ def _changes(outline: Outline) -> list[str]:
     return ["## Newest changes", "", *lines, ""] if lines else []
 
 
-def _best(outline: Outline) -> list[str]:
+def _best(outline: SiteOutline) -> list[str]:
     found = [outline.entries[uri] for uri in outline.facts.best if uri in outline.entries]
     rows = []
     for entry in found[:MAX_DOCUMENTS]:
@@ -113,7 +113,7 @@ def _best(outline: Outline) -> list[str]:
     return ["## The best first", "", *rows, ""] if rows else []
 
 
-def _other_sections(outline: Outline) -> list[str]:
+def _other_sections(outline: SiteOutline) -> list[str]:
     return [
         line
         for each in outline.facts.sections
@@ -121,7 +121,7 @@ def _other_sections(outline: Outline) -> list[str]:
     ]
 
 
-def _end(outline: Outline) -> list[str]:
+def _end(outline: SiteOutline) -> list[str]:
     documents = pluralize(len(outline.entries))
     day = max((source.day for source in outline.facts.sources), default="")
     documents += f", last refreshed {day}" if day else ""
@@ -141,7 +141,7 @@ FORMAT = 2
 """Version of the data."""
 
 
-def graph_pages(outline: Outline) -> dict[str, str]:
+def graph_pages(outline: SiteOutline) -> dict[str, str]:
     """The page and the data by their paths; nothing where there is no graph."""
     graph = outline.facts.graph
     if graph is None:
@@ -167,7 +167,7 @@ def _digest(page: str) -> str:
     return hashlib.blake2b(page.encode("utf-8", "replace"), digest_size=10).hexdigest()
 
 
-def _page(graph: GraphFacts, outline: Outline) -> str:
+def _page(graph: GraphFacts, outline: SiteOutline) -> str:
     shown = len(graph.nodes)
     of = f"the {shown:,} most related of {graph.total:,}" if graph.total > shown else f"{shown:,}"
     lines = [breadcrumbs(outline, (), GRAPH), "", "# Knowledge graph", ""]
@@ -191,12 +191,12 @@ def _page(graph: GraphFacts, outline: Outline) -> str:
     return "\n".join([front_matter(meta), *lines, ""])
 
 
-def _link(place: GraphPlace, outline: Outline) -> str:
+def _link(place: GraphPlace, outline: SiteOutline) -> str:
     anchor = in_page(place.anchor) if place.anchor else ""
     return relative(outline.paths[place.uri], GRAPH) + anchor
 
 
-def _data(graph: GraphFacts, outline: Outline, page: str) -> str:
+def _data(graph: GraphFacts, outline: SiteOutline, page: str) -> str:
     """Return the graph as JSON, a node or relation a line; repeated texts appear once.
 
     The address of each document's page is added when a site is built.
@@ -271,7 +271,7 @@ def _json(values: Any) -> str:
     return json.dumps(values, separators=(",", ":"))
 
 
-def navigation(outline: Outline) -> Iterator[dict[str, Any]]:
+def navigation(outline: SiteOutline) -> Iterator[dict[str, Any]]:
     """Iterate over the pages in the source's order."""
     home = {"title": "Home", "path": HOME}
     if len(outline.root.documents) > MAX_DOCUMENTS:
@@ -285,7 +285,7 @@ def navigation(outline: Outline) -> Iterator[dict[str, Any]]:
     yield {"title": "Where this comes from", "path": ABOUT}
 
 
-def _items(outline: Outline, section: Section) -> Iterator[dict[str, Any]]:
+def _items(outline: SiteOutline, section: TreeSection) -> Iterator[dict[str, Any]]:
     for item in section.items:
         if isinstance(item, str):
             yield {"title": outline.entries[item].title, "path": outline.paths[item]}

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kbkit.export.pages.elements import breadcrumbs, front_matter, html_title
-from kbkit.export.pages.outline import BROWSE, Outline
+from kbkit.export.pages.outline import BROWSE, SiteOutline
 from kbkit.export.pages.paths import relative
-from kbkit.export.pages.sections import Section
+from kbkit.export.pages.sections import TreeSection
 from kbkit.models.values import plain, pluralize
 from kbkit.text.markdown.disarming import escape
 
@@ -18,7 +18,7 @@ DESCRIPTION_LENGTH = 140
 """Maximum characters of a description in a list."""
 
 
-def list_pages(outline: Outline) -> dict[str, str]:
+def list_pages(outline: SiteOutline) -> dict[str, str]:
     files: dict[str, str] = {}
     for above, section in outline.root.walk():
         if path := outline.section_paths.get(section.key):
@@ -39,7 +39,7 @@ def list_pages(outline: Outline) -> dict[str, str]:
 
 
 def section_pages(
-    outline: Outline, section: Section, above: Sequence[Section], path: str
+    outline: SiteOutline, section: TreeSection, above: Sequence[TreeSection], path: str
 ) -> dict[str, str]:
     label = section_title(outline, section)
     uris = [section.page, *section.documents] if section.page else section.documents
@@ -48,12 +48,12 @@ def section_pages(
 
 
 def _listing(
-    outline: Outline,
+    outline: SiteOutline,
     label: str,
     uris: Sequence[str],
     path: str,
     *,
-    above: Sequence[Section] = (),
+    above: Sequence[TreeSection] = (),
     head: Sequence[str] = (),
 ) -> dict[str, str]:
     pages: dict[str, str] = {}
@@ -76,11 +76,11 @@ def numbered(path: str, number: int) -> str:
     return path if number == 0 else f"{path.removesuffix('.md')}-page-{number + 1}.md"
 
 
-def section_title(outline: Outline, section: Section) -> str:
+def section_title(outline: SiteOutline, section: TreeSection) -> str:
     return plain(section.label) or f"{outline.title}: documents"
 
 
-def _browse_page(outline: Outline) -> str:
+def _browse_page(outline: SiteOutline) -> str:
     found = outline.entries.values()
     types = Counter(entry.document_type for entry in found)
     tags = Counter(tag for entry in found for tag in entry.tags)
@@ -101,32 +101,32 @@ def _browse_page(outline: Outline) -> str:
     return "\n".join([front_matter(meta), *lines, ""])
 
 
-def section_list(outline: Outline, section: Section, here: str) -> list[str]:
+def section_list(outline: SiteOutline, section: TreeSection, here: str) -> list[str]:
     lines = [section_line(outline, part, here) for part in section.sections]
     return [*lines, ""] if lines else []
 
 
-def section_line(outline: Outline, section: Section, here: str) -> str:
+def section_line(outline: SiteOutline, section: TreeSection, here: str) -> str:
     link = relative(outline.page_of(section), here)
     line = f"- [{escape(section.label)}]({link}) ({pluralize(section.size)})"
     about = about_line(outline, section.page) if section.page else ""
     return f"{line}: {about}" if about else line
 
 
-def document_list(outline: Outline, uris: Sequence[str], here: str) -> list[str]:
+def document_list(outline: SiteOutline, uris: Sequence[str], here: str) -> list[str]:
     """Return a list of links to documents; empty without any."""
     lines = [document_line(outline, uri, here) for uri in uris]
     return [*lines, ""] if lines else []
 
 
-def document_line(outline: Outline, uri: str, here: str) -> str:
+def document_line(outline: SiteOutline, uri: str, here: str) -> str:
     entry = outline.entries[uri]
     line = f"- [{escape(entry.title)}]({relative(outline.paths[uri], here)})"
     about = about_line(outline, uri)
     return f"{line}: {about}" if about else line
 
 
-def about_line(outline: Outline, uri: str) -> str:
+def about_line(outline: SiteOutline, uri: str) -> str:
     about = outline.entries[uri].description
     if len(about) > DESCRIPTION_LENGTH:
         cut = about[:DESCRIPTION_LENGTH]

@@ -14,7 +14,7 @@ from kbkit.export.facts import Facts
 from kbkit.export.manifest import Manifest
 from kbkit.export.pages.contents import ContentsLink, contents_links
 from kbkit.export.pages.paths import assign_paths, digest, natural_path
-from kbkit.export.pages.sections import MIN_DOCUMENTS, Key, Section, section_tree
+from kbkit.export.pages.sections import MIN_DOCUMENTS, Key, TreeSection, section_tree
 from kbkit.models import Document, DocumentState, License
 from kbkit.models.documents import Navigation
 from kbkit.models.values import plain
@@ -103,7 +103,7 @@ class OutlineEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class SiteOutline:
     """Structure of an export's pages.
 
     Attributes:
@@ -119,15 +119,15 @@ class Outline:
     title: str
     entries: Mapping[str, OutlineEntry]
     paths: Mapping[str, str]
-    root: Section
+    root: TreeSection
     section_paths: Mapping[Key, str]
-    ancestors: Mapping[str, tuple[Section, ...]]
+    ancestors: Mapping[str, tuple[TreeSection, ...]]
     neighbours: Mapping[str, tuple[str | None, str | None]]
     type_paths: Mapping[str, str]
     tag_paths: Mapping[str, str]
     facts: Facts
 
-    def page_of(self, section: Section) -> str:
+    def page_of(self, section: TreeSection) -> str:
         return self.paths[section.page] if section.page else self.section_paths[section.key]
 
     def history(self) -> dict[str, TextRevision]:
@@ -159,7 +159,7 @@ def read_entries(documents: Iterable[Document], before: Manifest) -> Iterator[Ou
 
 def make_outline(
     title: str, found: Iterable[OutlineEntry], facts: Facts, before: Manifest, directory: Path
-) -> Outline:
+) -> SiteOutline:
     """Give every document a page and a place."""
     entries = {entry.uri: entry for entry in found}
     root = section_tree(
@@ -172,7 +172,7 @@ def make_outline(
         entries, "pages", kept=before.documents, taken=_foreign(directory, before.files)
     )
     section_paths = {root.key: "sections/all.md"}
-    ancestors: dict[str, tuple[Section, ...]] = dict.fromkeys(root.documents, (root,))
+    ancestors: dict[str, tuple[TreeSection, ...]] = dict.fromkeys(root.documents, (root,))
     for over, section in root.walk():
         if not section.page or len(section.items) >= MIN_DOCUMENTS:
             # The digest keeps sections apart whose names differ in case or in odd characters
@@ -181,7 +181,7 @@ def make_outline(
         if section.page:
             ancestors[section.page] = over
         ancestors.update(dict.fromkeys(section.documents, (*over, section)))
-    return Outline(
+    return SiteOutline(
         title=plain(title),
         entries=entries,
         paths=paths,

@@ -28,7 +28,7 @@ _DEEPEST = 12
 
 
 @dataclass(slots=True)
-class Section:
+class TreeSection:
     """A part of a source.
 
     Attributes:
@@ -39,15 +39,15 @@ class Section:
     key: Key
     label: str = ""
     page: str = ""
-    items: list[str | Section] = field(default_factory=list)
+    items: list[str | TreeSection] = field(default_factory=list)
 
     @property
     def documents(self) -> list[str]:
         return [item for item in self.items if isinstance(item, str)]
 
     @property
-    def sections(self) -> list[Section]:
-        return [item for item in self.items if isinstance(item, Section)]
+    def sections(self) -> list[TreeSection]:
+        return [item for item in self.items if isinstance(item, TreeSection)]
 
     @property
     def size(self) -> int:
@@ -55,7 +55,7 @@ class Section:
             1 if isinstance(item, str) else item.size for item in self.items
         )
 
-    def walk(self) -> Iterator[tuple[tuple[Section, ...], Section]]:
+    def walk(self) -> Iterator[tuple[tuple[TreeSection, ...], TreeSection]]:
         """Every section below this one, with the sections above it, outermost first."""
         for section in self.sections:
             yield (self,), section
@@ -77,7 +77,7 @@ def section_tree(
     contents: Mapping[str, Sequence[ContentsLink]] | None = None,
     navigation: Mapping[str, Navigation] | None = None,
     labels: Mapping[str, str] | None = None,
-) -> Section:
+) -> TreeSection:
     """Divide documents into sections, in reading order and then by name.
 
     Folders that hold one folder only are skipped: a site under ``https://host/en/latest/`` begins
@@ -85,7 +85,7 @@ def section_tree(
     """
     found = sorted(set(uris), key=lambda uri: (natural_key(uri), uri))
     root = _Tree(found, contents or {}, navigation or {}, labels or {}).grow()
-    while len(root.items) == 1 and isinstance(only := root.items[0], Section):
+    while len(root.items) == 1 and isinstance(only := root.items[0], TreeSection):
         root = only
         if root.page:
             root.items.insert(0, root.page)
@@ -106,14 +106,14 @@ def section_tree(
     return root
 
 
-def _is_index(item: str | Section) -> bool:
+def _is_index(item: str | TreeSection) -> bool:
     """Whether an item is an index or a search page of Sphinx, or a section of nothing else."""
     if isinstance(item, str):
         return uri_parts(item)[1] in _INDEXES
     return not item.page and all(map(_is_index, item.items))
 
 
-def _is_front(uri: str, root: Section) -> bool:
+def _is_front(uri: str, root: TreeSection) -> bool:
     return introduces(uri) and uri_parts(uri)[0] == root.key
 
 
@@ -175,7 +175,7 @@ class _Tree:
                 if link.trail and listed is not None and listed != page:
                     self._listed.setdefault(listed, (self._folders[page], link.trail))
 
-    def grow(self) -> Section:
+    def grow(self) -> TreeSection:
         over: dict[Key, Key] = {}
         for own in self._keys.values():
             key = own
@@ -194,13 +194,13 @@ class _Tree:
                 return True
         return False
 
-    def _section(self, key: Key, inner: Mapping[Key, Sequence[Key]]) -> Section:
+    def _section(self, key: Key, inner: Mapping[Key, Sequence[Key]]) -> TreeSection:
         page = self._pages.get(key, "")
         items = [
             self._section(each, inner) if each in inner else self._pages[each]
             for each in inner.get(key, ())
         ]
-        return Section(key, self._labels.get(page) or (key[-1] if key else ""), page, items)
+        return TreeSection(key, self._labels.get(page) or (key[-1] if key else ""), page, items)
 
     def _folder(self, folders: Key) -> Key:
         inside = folders[: len(self._top) + _DEEPEST - 1]
@@ -278,14 +278,14 @@ def _common(folders: Sequence[Key]) -> Key:
     return tuple(one for one, _ in same)
 
 
-def _prune(section: Section, depth: int) -> None:
-    kept: list[str | Section] = []
+def _prune(section: TreeSection, depth: int) -> None:
+    kept: list[str | TreeSection] = []
     for item in section.items:
         if isinstance(item, str):
             kept.append(item)
             continue
         child = item
-        while not child.page and len(child.items) == 1 and isinstance(child.items[0], Section):
+        while not child.page and len(child.items) == 1 and isinstance(child.items[0], TreeSection):
             only = child.items[0]
             if not only.page:
                 only.label = f"{child.label} / {only.label}"
@@ -298,10 +298,10 @@ def _prune(section: Section, depth: int) -> None:
     section.items = kept
 
 
-def _sort(section: Section, order: ReadingOrder) -> None:
+def _sort(section: TreeSection, order: ReadingOrder) -> None:
     folders = tuple(takewhile(lambda part: part not in (_NAME, _PAGE), section.key))
 
-    def place(item: str | Section) -> tuple[Any, ...]:
+    def place(item: str | TreeSection) -> tuple[Any, ...]:
         if isinstance(item, str):
             return order.place(folders, item), natural_key(item)
         first = min(order.place(folders, uri) for uri in item.reading())

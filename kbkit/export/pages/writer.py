@@ -29,8 +29,8 @@ from kbkit.export.pages.outline import (
     GRAPH,
     GRAPH_DATA,
     HOME,
-    Outline,
     OutlineEntry,
+    SiteOutline,
     make_outline,
     read_entries,
 )
@@ -46,7 +46,7 @@ _REVISION = 3
 class PageFingerprints:
     """The fingerprints of the pages of an export, and of the one before."""
 
-    def __init__(self, before: Mapping[str, str], outline: Outline) -> None:
+    def __init__(self, before: Mapping[str, str], outline: SiteOutline) -> None:
         self._before = before
         links = json.dumps(dict(outline.paths), sort_keys=True)
         self._common = _digest(f"{version('kbkit')} {_REVISION} {links}".encode())
@@ -224,7 +224,7 @@ def _export(
 
 def _texts(
     documents: Iterable[Document],
-    outline: Outline,
+    outline: SiteOutline,
     lists: Mapping[str, str],
     directory: Path,
     fingerprints: PageFingerprints,

@@ -44,7 +44,7 @@ Tags = Annotated[list[str], Field(max_length=MAX)]
 Name = Annotated[str, Path(description="Id or URI of a document.", min_length=1, max_length=4_000)]
 
 
-class NewDocument(Body):
+class DocumentBody(Body):
     """A document of Markdown text."""
 
     kb: KbName
@@ -112,7 +112,7 @@ Holder = Annotated[KnowledgeBase, Depends(_holder)]
 
 @routes.post("/documents", WRITE)
 def add_document(
-    body: NewDocument, workspace: WorkspaceOf, caller: Caller
+    body: DocumentBody, workspace: WorkspaceOf, caller: Caller
 ) -> Created[DocumentInfo]:
     """Add a document, or replace the one with the same source; it is searchable then."""
     values = body.model_dump(exclude={"kb", "title", "content"})

@@ -22,7 +22,7 @@ from kbkit.regular_files import bytes_of
 from kbkit.sources.base import DiskPlace, Outcome, SourceContext, SourceEvent
 from kbkit.sources.disk.navigation import CATEGORIES, NavEntry, nav_entries
 from kbkit.sources.formats import FORMATS, MULTIPLE, UnreadableError, format_of
-from kbkit.sources.formats.base import MAX_BYTES, FilePart
+from kbkit.sources.formats.base import MAX_BYTES, Part
 from kbkit.sources.formats.file_parser import FileParser, ParsedFile
 from kbkit.sources.front_matter import detect, title_from_name
 from kbkit.sources.images import collect, local_reader
@@ -233,7 +233,7 @@ def _documents(
     return list(documents.values())
 
 
-def _detected(uri: str, part: FilePart) -> DocumentType:
+def _detected(uri: str, part: Part) -> DocumentType:
     if part.metadata.get("format") == "openapi":
         return DocumentType.API_SPEC
     kind = detect(uri, part.title, part.content, part.template)

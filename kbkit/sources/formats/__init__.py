@@ -15,17 +15,9 @@ from dataclasses import replace
 
 from kbkit.errors import MissingExtraError
 from kbkit.sources.decode import binary_kind, decoded
-from kbkit.sources.formats.base import MAX_BYTES, MAX_CHARACTERS, FilePart, UnreadableError
+from kbkit.sources.formats.base import MAX_BYTES, MAX_CHARACTERS, Part, UnreadableError
 
-__all__ = [
-    "FORMATS",
-    "MULTIPLE",
-    "NEED_PROCESS",
-    "FilePart",
-    "UnreadableError",
-    "format_of",
-    "parse",
-]
+__all__ = ["FORMATS", "MULTIPLE", "NEED_PROCESS", "Part", "UnreadableError", "format_of", "parse"]
 
 _SUFFIXES = {
     "markdown": "md markdown mdown mkd mdx",
@@ -86,7 +78,7 @@ def format_of(name: str) -> str:
     )
 
 
-def parse(name: str, data: bytes) -> list[FilePart]:
+def parse(name: str, data: bytes) -> list[Part]:
     """Read one file, here and now."""
     form = format_of(name)
     if len(data) > MAX_BYTES:
@@ -98,7 +90,7 @@ def parse(name: str, data: bytes) -> list[FilePart]:
     module = importlib.import_module(f"kbkit.sources.formats.{_MODULES.get(form, form)}")
     try:
         read = getattr(module, f"read_{form}", None) or module.read
-        parts: list[FilePart] = read(data, name)
+        parts: list[Part] = read(data, name)
     except (UnreadableError, MissingExtraError):
         raise
     except MemoryError:

@@ -23,7 +23,7 @@ class UnreadableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class FilePart:
+class Part:
     """A document inside a file.
 
     Attributes:

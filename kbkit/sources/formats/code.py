@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from kbkit.sources.decode import decode
-from kbkit.sources.formats.base import GROUP, FilePart, UnreadableError, one_line
+from kbkit.sources.formats.base import GROUP, Part, UnreadableError, one_line
 from kbkit.text.markdown.writing import code_span, fence
 
 _MAX = 3_000_000  # characters
@@ -26,7 +26,7 @@ _DEFINING = frozenset(
 _Piece = tuple[int, int, str, int]  # first line, line behind the last, name or "", level
 
 
-def read(data: bytes, name: str) -> list[FilePart]:
+def read(data: bytes, name: str) -> list[Part]:
     """Read a source file."""
     path = PurePosixPath(name.replace("\\", "/"))
     text = decode(data).replace("\r\n", "\n").replace("\r", "\n").strip("\n")
@@ -49,7 +49,7 @@ def read(data: bytes, name: str) -> list[FilePart]:
             blocks.append(f"{'#' * level} {code_span(one_line(defined)[:200])}")
         blocks.append(fence(code, language))
     content = "\n\n".join(blocks) + "\n" if text.strip() else ""
-    return [FilePart(path.name, content, metadata={"format": "code", "language": language})]
+    return [Part(path.name, content, metadata={"format": "code", "language": language})]
 
 
 def _python(text: str, lines: list[str]) -> list[_Piece] | None:

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kbkit.sources.decode import decode
-from kbkit.sources.formats.base import GROUP, FilePart, UnreadableError, one_line
+from kbkit.sources.formats.base import GROUP, Part, UnreadableError, one_line
 from kbkit.text.markdown.writing import escape, fence
 
 _DEEPEST = 4  # level of the deepest headings
@@ -21,7 +21,7 @@ _MAX_NESTED = 200
 _MAX_YAML = 5_000_000  # characters; its parser reads about a megabyte in seconds
 
 
-def read(data: bytes, name: str) -> list[FilePart]:
+def read(data: bytes, name: str) -> list[Part]:
     path = PurePosixPath(name.replace("\\", "/"))
     text = decode(data, markup=False).replace("\r\n", "\n").replace("\r", "\n")
     if parts := _openapi(text):
@@ -31,10 +31,10 @@ def read(data: bytes, name: str) -> list[FilePart]:
     else:
         body, kind = "\n\n".join(_json(text, path.suffix.lower())), "json"
     content = f"# {escape(path.name)}\n\n{body}\n" if body.strip() else ""
-    return [FilePart(path.name, content, metadata={"format": "data", "language": kind})]
+    return [Part(path.name, content, metadata={"format": "data", "language": kind})]
 
 
-def _openapi(text: str) -> list[FilePart]:
+def _openapi(text: str) -> list[Part]:
     """The endpoints and schemas of an OpenAPI description; nothing for other data."""
     if not re.search(r"""(?m)^\s*[{,]?\s*["']?openapi["']?\s*:""", text[:200_000]):
         return []
@@ -48,7 +48,7 @@ def _openapi(text: str) -> list[FilePart]:
     if not is_openapi(values) or version_problem(values):
         return []
     return [
-        FilePart(
+        Part(
             found.title,
             found.content,
             name=found.uri,

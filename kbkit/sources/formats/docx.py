@@ -11,7 +11,7 @@ from typing import Any
 from kbkit.extras import extra
 from kbkit.models import License
 from kbkit.sources.formats.archive import Archive, is_media, office
-from kbkit.sources.formats.base import FilePart, UnreadableError, one_line
+from kbkit.sources.formats.base import Part, UnreadableError, one_line
 from kbkit.sources.html.extract import markdown_of
 from kbkit.text.markdown.structure import document_title
 
@@ -58,7 +58,7 @@ _CUSTOM = re.compile(
 _HIDDEN_ANCHOR = re.compile(r'<a id="_[^"]*"></a>')
 
 
-def read(data: bytes, name: str) -> list[FilePart]:
+def read(data: bytes, name: str) -> list[Part]:
     with extra("office", "mammoth", "Reading DOCX"):
         import mammoth
 
@@ -83,7 +83,7 @@ def read(data: bytes, name: str) -> list[FilePart]:
     if author := about.get("creator"):
         metadata["author"] = author
     metadata |= license(safe).to_metadata()
-    return [FilePart(title, content + "\n", metadata=metadata)]
+    return [Part(title, content + "\n", metadata=metadata)]
 
 
 def _with_head(table: Any) -> Any:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from kbkit.models import License
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import Archive
-from kbkit.sources.formats.base import MAX_CHARACTERS, FilePart, UnreadableError, one_line
+from kbkit.sources.formats.base import MAX_CHARACTERS, Part, UnreadableError, one_line
 from kbkit.sources.html.extract import markdown_of
 from kbkit.sources.html.metadata import rights_license
 from kbkit.text.markdown.structure import document_title
@@ -21,7 +21,7 @@ _PAGES = frozenset({"application/xhtml+xml", "text/html", "application/xml"})
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,500})</title>", re.IGNORECASE)
 
 
-def read(data: bytes, name: str) -> list[FilePart]:
+def read(data: bytes, name: str) -> list[Part]:
     """Read the chapters of a book."""
     archive = Archive(data)
     container = _xml(archive.read("META-INF/container.xml"))
@@ -41,7 +41,7 @@ def read(data: bytes, name: str) -> list[FilePart]:
     if any(authors):
         metadata["author"] = ", ".join(filter(None, authors))
     metadata |= _license(book).to_metadata()
-    parts: list[FilePart] = []
+    parts: list[Part] = []
     size = bad = 0
     for number, chapter in enumerate(chapters, 1):
         try:
@@ -61,7 +61,7 @@ def read(data: bytes, name: str) -> list[FilePart]:
         head = one_line(document_title(content)) or (one_line(match.group(1)) if match else "")
         full = title if head in ("", title) else f"{title}: {head}"
         parts.append(
-            FilePart(full, content + "\n", name=chapter, metadata={**metadata, "chapter": number})
+            Part(full, content + "\n", name=chapter, metadata={**metadata, "chapter": number})
         )
     if not parts and bad:
         raise UnreadableError("broken: no chapter can be read")

@@ -8,7 +8,7 @@ from typing import Any
 
 from kbkit.errors import MissingExtraError
 from kbkit.runtime.engine import Engine, LocalEngine, WorkerPool
-from kbkit.sources.formats import NEED_PROCESS, FilePart, UnreadableError, format_of, parse
+from kbkit.sources.formats import NEED_PROCESS, Part, UnreadableError, format_of, parse
 
 FILE_SECONDS = 120.0
 """Longest that one file may take to read."""
@@ -25,7 +25,7 @@ class ParsedFile:
         failed: Reading failed, which says nothing about the content.
     """
 
-    parts: tuple[FilePart, ...] = ()
+    parts: tuple[Part, ...] = ()
     reason: str = ""
     failed: bool = False
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kbkit.sources.decode import decode
-from kbkit.sources.formats.base import FilePart, UnreadableError, one_line
+from kbkit.sources.formats.base import Part, UnreadableError, one_line
 from kbkit.sources.markdown import commonmark
 from kbkit.text.markdown.structure import document_title
 from kbkit.text.markdown.writing import fence
@@ -18,7 +18,7 @@ _MAX_OUTPUT = 5_000  # characters of each output
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|[\x00-\x08\x0b-\x1f\x7f]")
 
 
-def read(data: bytes, name: str) -> list[FilePart]:
+def read(data: bytes, name: str) -> list[Part]:
     """Parse the cells of a notebook (formats 3 and 4) with their output."""
     try:
         loaded = json.loads(decode(data, markup=False))
@@ -47,7 +47,7 @@ def read(data: bytes, name: str) -> list[FilePart]:
     metadata: dict[str, Any] = {"format": "notebook"}
     if language:
         metadata["language"] = language
-    return [FilePart(title, content + "\n" if content else "", metadata=metadata)]
+    return [Part(title, content + "\n" if content else "", metadata=metadata)]
 
 
 def _cell(cell: dict[str, Any], language: str) -> list[str]:

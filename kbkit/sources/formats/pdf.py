@@ -20,13 +20,7 @@ from typing import Any
 
 from kbkit.extras import extra
 from kbkit.models import License
-from kbkit.sources.formats.base import (
-    MAX_CHARACTERS,
-    PAGE_BREAK,
-    FilePart,
-    UnreadableError,
-    one_line,
-)
+from kbkit.sources.formats.base import MAX_CHARACTERS, PAGE_BREAK, Part, UnreadableError, one_line
 from kbkit.sources.html.metadata import rights_license
 from kbkit.text.markdown.writing import escape, guard
 
@@ -217,7 +211,7 @@ _BOLD_NAME = re.compile(r"bold|black|heavy|(?<![a-z])bd(?![a-z])", re.IGNORECASE
 _NO_TITLE = re.compile(r"^(?:untitled|microsoft word|.*\.(?:docx?|pdf|tex|dvi|indd|qxd)$)", re.I)
 
 
-def read(data: bytes, name: str) -> list[FilePart]:
+def read(data: bytes, name: str) -> list[Part]:
     with extra("office", "pypdfium2", "Reading PDF"):
         import pypdfium2
 
@@ -239,7 +233,7 @@ def read(data: bytes, name: str) -> list[FilePart]:
         document.close()
 
 
-def _read(document: Any, name: str) -> FilePart:
+def _read(document: Any, name: str) -> Part:
     count = len(document)
     if count > _MAX_PAGES:
         raise UnreadableError(f"more than {_MAX_PAGES:,} pages")
@@ -273,7 +267,7 @@ def _read(document: Any, name: str) -> FilePart:
     end = "\n" if count > 1 else PAGE_BREAK  # or nothing would tell that it is page 1
     if bad:
         metadata["unreadable_pages"] = bad
-    return FilePart(title, PAGE_BREAK.join(out) + end, metadata=metadata)
+    return Part(title, PAGE_BREAK.join(out) + end, metadata=metadata)
 
 
 def _license(document: Any) -> License:

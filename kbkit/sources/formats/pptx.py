@@ -9,7 +9,7 @@ from typing import Any
 
 from kbkit.extras import extra
 from kbkit.sources.formats.archive import is_media, office
-from kbkit.sources.formats.base import PAGE_BREAK, FilePart, UnreadableError, one_line
+from kbkit.sources.formats.base import PAGE_BREAK, Part, UnreadableError, one_line
 from kbkit.sources.formats.docx import license, properties
 from kbkit.sources.html.tables import pipe_table
 from kbkit.text.markdown.writing import escape, guard, quote
@@ -20,7 +20,7 @@ _MAX_CELLS = 50_000
 _DEEPEST = 20
 
 
-def read(data: bytes, name: str) -> list[FilePart]:
+def read(data: bytes, name: str) -> list[Part]:
     """Read a presentation; form feeds part the slides."""
     with extra("office", "python-pptx", "Reading PPTX"):
         from pptx import Presentation
@@ -49,7 +49,7 @@ def read(data: bytes, name: str) -> list[FilePart]:
     metadata |= license(safe).to_metadata()
     end = "\n" if len(out) > 1 else PAGE_BREAK  # or nothing would tell that it is slide 1
     content = PAGE_BREAK.join(out) + end if any(out) else ""
-    return [FilePart(title, content, metadata=metadata)]
+    return [Part(title, content, metadata=metadata)]
 
 
 def _slide(slide: Any) -> tuple[str, list[str]]:

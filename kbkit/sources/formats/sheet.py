@@ -14,7 +14,7 @@ from typing import Any
 from kbkit.extras import extra
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import is_media, office
-from kbkit.sources.formats.base import GROUP, MAX_CHARACTERS, FilePart, UnreadableError, one_line
+from kbkit.sources.formats.base import GROUP, MAX_CHARACTERS, Part, UnreadableError, one_line
 from kbkit.sources.html.tables import pipe_table
 from kbkit.text.markdown.writing import escape
 
@@ -203,7 +203,7 @@ _MAX_SHEETS = 500
 _EMPTY_RUN = 10_000  # rows without a cell in a row: what follows is formatting, not data
 
 
-def read(data: bytes, name: str) -> list[FilePart]:
+def read(data: bytes, name: str) -> list[Part]:
     """Read a workbook (a part for each sheet with data) or a table of text."""
     path = PurePosixPath(name.replace("\\", "/"))
     if path.suffix.lower() in (".csv", ".tsv"):
@@ -211,7 +211,7 @@ def read(data: bytes, name: str) -> list[FilePart]:
     return list(_workbook(data, path))
 
 
-def _text(data: bytes, path: PurePosixPath) -> FilePart:
+def _text(data: bytes, path: PurePosixPath) -> Part:
     text = decode(data, markup=False).replace("\x00", "")
     delimiter = "\t" if path.suffix.lower() == ".tsv" else _delimiter(text)
     csv.field_size_limit(10_000_000)
@@ -219,7 +219,7 @@ def _text(data: bytes, path: PurePosixPath) -> FilePart:
     rows = ((number, [cell_text(cell) for cell in row]) for number, row in enumerate(reader, 1))
     body = "\n\n".join(grouped(rows, 2))
     content = f"# {escape(path.stem)}\n\n{body}\n" if body else ""
-    return FilePart(path.stem, content, metadata={"format": "csv"})
+    return Part(path.stem, content, metadata={"format": "csv"})
 
 
 def _delimiter(text: str) -> str:
@@ -234,7 +234,7 @@ def _delimiter(text: str) -> str:
     return best
 
 
-def _workbook(data: bytes, path: PurePosixPath) -> Iterator[FilePart]:
+def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:
     with extra("office", "openpyxl", "Reading XLSX"):
         import openpyxl
 
@@ -260,7 +260,7 @@ def _workbook(data: bytes, path: PurePosixPath) -> Iterator[FilePart]:
                 continue
             named = one_line(book.properties.title) or path.stem
             title = named if single else f"{named}: {sheet.title}"
-            yield FilePart(
+            yield Part(
                 title,
                 f"# {escape(title)}\n\n{body}\n",
                 name="" if single else sheet.title,

@@ -5,27 +5,27 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from kbkit.sources.decode import decode
-from kbkit.sources.formats.base import FilePart, UnreadableError, one_line
+from kbkit.sources.formats.base import Part, UnreadableError, one_line
 from kbkit.sources.front_matter import read_text as read_front_matter
 from kbkit.text.markdown.structure import document_title
 
 
-def read_markdown(data: bytes, name: str) -> list[FilePart]:
+def read_markdown(data: bytes, name: str) -> list[Part]:
     """Parse Markdown of any dialect; front matter becomes title, tags and metadata."""
     return _with_front_matter(data, name, markdown=True)
 
 
-def read_text(data: bytes, name: str) -> list[FilePart]:
+def read_text(data: bytes, name: str) -> list[Part]:
     """Parse plain text; front matter becomes title, tags and metadata."""
     return _with_front_matter(data, name, markdown=False)
 
 
-def _with_front_matter(data: bytes, name: str, *, markdown: bool) -> list[FilePart]:
+def _with_front_matter(data: bytes, name: str, *, markdown: bool) -> list[Part]:
     text = read_front_matter(decode(data, markup=False), name, markdown=markdown)
-    return [FilePart(text.title, text.content, tags=text.tags, metadata=text.metadata)]
+    return [Part(text.title, text.content, tags=text.tags, metadata=text.metadata)]
 
 
-def read_html(data: bytes, name: str) -> list[FilePart]:
+def read_html(data: bytes, name: str) -> list[Part]:
     """Read the content of a page; links that lead to other files are kept as text."""
     from kbkit.sources.html.extract import extract
 
@@ -33,17 +33,17 @@ def read_html(data: bytes, name: str) -> list[FilePart]:
     if not page.content:
         raise UnreadableError(page.reason or "no text")
     title = page.title or _stem(name)
-    return [FilePart(title, page.content, metadata=page.metadata, template=page.template)]
+    return [Part(title, page.content, metadata=page.metadata, template=page.template)]
 
 
-def read_rst(data: bytes, name: str) -> list[FilePart]:
+def read_rst(data: bytes, name: str) -> list[Part]:
     """Parse reStructuredText; unknown directives and roles keep their content."""
     from kbkit.sources.restructured_text import markdown_of_rst
 
     text = decode(data, markup=False).replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
     content = markdown_of_rst(text)
     title = one_line(document_title(content)) or _stem(name)
-    return [FilePart(title, content + "\n" if content else "", metadata={"format": "rst"})]
+    return [Part(title, content + "\n" if content else "", metadata={"format": "rst"})]
 
 
 def _stem(name: str) -> str:

@@ -29,7 +29,7 @@ from kbkit.stores.catalog.schema import chunks, documents
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentToStore:
+class NewDocument:
     """A document to store; `labels` by a person are part of its type and tags."""
 
     document: Document
@@ -104,10 +104,7 @@ def _labels(row: Any) -> Labels:
 
 
 def replace_documents(
-    transaction: Transaction,
-    kb_id: str,
-    new: Sequence[DocumentToStore],
-    packed: Mapping[str, bytes],
+    transaction: Transaction, kb_id: str, new: Sequence[NewDocument], packed: Mapping[str, bytes]
 ) -> ChunkChanges:
     """Store documents and chunks, replacing earlier versions.
 
@@ -168,7 +165,7 @@ def _forget_derived(transaction: Transaction, document_ids: Sequence[str]) -> No
     chunk_annotations.remove_of_documents(transaction, document_ids)
 
 
-def _values(kb_id: str, new: DocumentToStore) -> dict[str, Any]:
+def _values(kb_id: str, new: NewDocument) -> dict[str, Any]:
     document = new.document
     return {
         "id": document.id,
@@ -226,7 +223,7 @@ def touch_documents(
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentDescription:
+class Description:
     """Description of a stored document; `content_hash` is that of the text it describes."""
 
     content_hash: str
@@ -235,7 +232,7 @@ class DocumentDescription:
 
 
 def describe_documents(
-    transaction: Transaction, kb_id: str, found: Mapping[str, DocumentDescription]
+    transaction: Transaction, kb_id: str, found: Mapping[str, Description]
 ) -> None:
     """Update descriptions, except for documents that changed meanwhile.
 

@@ -39,7 +39,7 @@ Rewrite = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class Disarmed:
     """A document's Markdown, ready for its page.
 
     Attributes:
@@ -56,7 +56,7 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text).replace("{", "&#123;").replace("}", "&#125;")
 
 
-def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
+def prepare(content: str, *, title: str, rewrite: Rewrite) -> Disarmed:
     """Prepare a document's Markdown for a page with its title.
 
     A heading that repeats the title is dropped where nothing but pictures stands before it (its
@@ -86,7 +86,7 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
     last = found[-1] if found else None
     if last and last.kind is Kind.FENCE and last.outermost and not is_closed(last, content):
         text += f"\n{last.markup}"
-    return Prepared(text, anchor)
+    return Disarmed(text, anchor)
 
 
 def _repeated_title(found: Sequence[Block], content: str, title: str) -> tuple[Block | None, str]:

@@ -37,7 +37,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentOutline:
+class Outline:
     """The structure of one document.
 
     Attributes:
@@ -52,7 +52,7 @@ class DocumentOutline:
     anchors: Sequence[tuple[int, str]]
 
 
-def outline(content: str) -> DocumentOutline:
+def outline(content: str) -> Outline:
     found: list[Block] = []
     pages: list[tuple[int, int, int]] = []
     for block in blocks(content):
@@ -67,7 +67,7 @@ def outline(content: str) -> DocumentOutline:
         for block in found
         if (anchor := text_anchor(block, content[block.start : block.end])[1])
     ]
-    return DocumentOutline(found, _named(content, found), pages, held)
+    return Outline(found, _named(content, found), pages, held)
 
 
 def _form_feeds(content: str, found: Sequence[Block]) -> Iterator[tuple[int, int, int]]:

@@ -15,19 +15,19 @@ from kbkit.recipes import ChunkingSpec, FilesSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.disk.files import read_file
-from kbkit.sources.formats import FilePart, UnreadableError, parse
+from kbkit.sources.formats import Part, UnreadableError, parse
 
 _spec = importlib.util.spec_from_file_location("samples", Path(__file__).parent / "samples.py")
 samples = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(samples)
 
 
-def one(name: str, data: bytes) -> FilePart:
+def one(name: str, data: bytes) -> Part:
     (part,) = parse(name, data)
     return part
 
 
-def spans(part: FilePart, strategy: str = "auto", size: int = 1000):
+def spans(part: Part, strategy: str = "auto", size: int = 1000):
     form = str(part.metadata.get("format", ""))
     spec = ChunkingSpec(strategy=strategy, size=size)
     return [

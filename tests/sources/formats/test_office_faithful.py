@@ -10,7 +10,7 @@ import pytest
 from fpdf import FPDF
 from openpyxl import Workbook
 
-from kbkit.sources.formats import FilePart, parse
+from kbkit.sources.formats import Part, parse
 from kbkit.sources.formats.sheet import shown
 
 SENTENCE = "The valve is closed slowly. "
@@ -18,7 +18,7 @@ LONG = "Valves of a kind, and a heading of which there is so much that it takes 
 END = {"new_x": "LMARGIN", "new_y": "NEXT"}
 
 
-def one(name: str, data: bytes) -> FilePart:
+def one(name: str, data: bytes) -> Part:
     (part,) = parse(name, data)
     return part
 
@@ -49,7 +49,7 @@ def manual(title: str = "", outline: bool = False) -> bytes:
         made.paragraph("Mind this.", "B")
         made.paragraph(SENTENCE * 3)
         made.set_font("Helvetica", "B", 11)
-        made.cell(70, 6, "FilePart")
+        made.cell(70, 6, "Part")
         made.cell(70, 6, "Size", **END)
         made.set_font("Helvetica", "", 11)
         for row in range(3):
@@ -58,7 +58,7 @@ def manual(title: str = "", outline: bool = False) -> bytes:
     return bytes(made.output())
 
 
-def headings(part: FilePart) -> list[str]:
+def headings(part: Part) -> list[str]:
     return re.findall(r"(?m)^#+ .+$", part.content)
 
 
