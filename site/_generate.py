@@ -27,11 +27,18 @@ from kbkit import recipes
 from kbkit.cli.app import load_commands
 from kbkit.recipes import Spec, golden_questions, load_recipe
 from kbkit.recipes.base import meanings
+from kbkit.recipes.sources import FetchSpec, SourceSpec, WebSpec
 from kbkit.workflows.gallery import list_recipes
 
 SITE = Path(__file__).parent
 REGION = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
+SHARED: dict[type[Spec], str] = {
+    WebSpec: "Sources of web pages",
+    FetchSpec: "Sources that fetch",
+    SourceSpec: "All sources",
+}
+"""Parts whose keys several sources have; the reference has them once."""
 MODELS: tuple[type[Spec], ...] = (
     recipes.Recipe,
     recipes.CrawlSource,
@@ -43,6 +50,7 @@ MODELS: tuple[type[Spec], ...] = (
     recipes.OpenApiSource,
     recipes.PackageSource,
     recipes.PluginSource,
+    *SHARED,
     recipes.ChunkingSpec,
     recipes.StaticEmbedding,
     recipes.MultilingualEmbedding,
@@ -74,6 +82,8 @@ def kind_of(model: type[Spec]) -> str:
 
 def title(model: type[Spec]) -> str:
     """The heading of a part."""
+    if model in SHARED:
+        return SHARED[model]
     if tag := kind_of(model):
         part = next(
             part for part in ("Source", "Embedding", "Annotation") if part in model.__name__
@@ -153,10 +163,17 @@ def recipe_reference() -> str:
         lines += [f"## {title(model)} {{#{anchor(model)}}}", "", _prose(model.__doc__), ""]
         lines += ["| key | value | default | meaning |", "| --- | --- | --- | --- |"]
         own = inspect.get_annotations(model)
+        shared = [base for base in model.__mro__[1:] if base in SHARED]
+        elsewhere = {name for base in shared for name in inspect.get_annotations(base)}
         tag, fields = kind_of(model), model.model_fields
         order = sorted(
-            fields,
-            key=lambda name: (name != "type", not fields[name].is_required(), name not in own),
+            fields.keys() - elsewhere,
+            key=lambda name: (
+                name != "type",
+                not fields[name].is_required(),
+                name not in own,
+                list(fields).index(name),
+            ),
         )
         for name in order:
             field, is_tag = fields[name], bool(tag) and name == "type"
@@ -173,6 +190,9 @@ def recipe_reference() -> str:
             shown = "required" if is_tag else default(start)
             lines.append(f"| `{name}` | {cell(value)} | {shown} | {cell(meaning)} |")
         lines.append("")
+        if shared:
+            links = [f"[{title(base).lower()}](#{anchor(base)})" for base in shared]
+            lines += [f"It also has the keys of {', '.join(links)}.", ""]
     return "\n".join(lines)
 
 

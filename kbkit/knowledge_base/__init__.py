@@ -2,12 +2,12 @@
 
 ::
 
-    knowledge_base  what people do daily; the collections and namespaces hang on it
+    knowledge_base  everyday operations; collections and namespaces are its attributes
     documents, chunks, ratings, sources
                     collections: iterate, count, look up, ``to_frame()``
     feedback, plots namespaces
-    ingestion       how documents come in
-    handle          what these share, and what kbkit's own interfaces ask for
+    ingestion       reads sources
+    handle          shared state; kbkit's interfaces use it
 """
 
 from kbkit.knowledge_base.handle import Handle, Resources

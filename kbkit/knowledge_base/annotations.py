@@ -266,8 +266,8 @@ class Annotations:
     ) -> AnnotationReport:
         """Annotate the remaining chunks now; `KnowledgeBase.improve` does so, too.
 
-        A language model is asked about all of it, however much its recipe lets an ingest send. What
-        it answers is kept: each chunk is paid for once.
+        A language model gets all of them, whatever limit the recipe sets for an ingest. Answers are
+        stored, so each chunk is paid for once.
 
         Args:
             estimate: Only estimate the requests to a language model.
@@ -279,7 +279,7 @@ class Annotations:
 
         Raises:
             ConfigError: The recipe names a plugin that is missing or is no annotator.
-            LanguageModelError: The recipe names a language model that cannot be had, or failed.
+            LanguageModelError: The recipe's language model is unavailable, or failed.
             NotFoundError: The knowledge base was deleted.
         """
         maker = self._maker()

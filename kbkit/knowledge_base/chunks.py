@@ -61,11 +61,11 @@ class Chunks:
             return False
 
     def list(self, *, after: tuple[str, int] = ("", -1), limit: int | None = None) -> list[Chunk]:
-        """Chunks in order of their documents' URIs and of their places there.
+        """List chunks, ordered by the URIs of their documents.
 
         Args:
-            after: URI of a document and a place in it that they come after.
-            limit: Most chunks; by default all.
+            after: URI of a document and a position in it; only later chunks.
+            limit: Maximum number of chunks; by default all.
 
         Raises:
             ConfigError: The limit is wrong.
@@ -118,10 +118,10 @@ class Chunks:
     def fit_query_encoder(self) -> Mapping[str, Any]:
         """Fit the query encoder to the current chunks, whether due or not.
 
-        It embeds queries where the recipe says ``query_encoder: fitted``, and stands in for a
-        model that cannot be had. `KnowledgeBase.ingest`, ``sync``, ``refresh`` and ``configure``
-        fit it when a fifth of the chunks came or went, where the recipe says so or the embedder
-        may use the network.
+        It embeds queries where the recipe says ``query_encoder: fitted``, and while the model is
+        unreachable. Ingests, refreshes and `configure` fit it after a fifth of the chunks changed,
+        if
+        the recipe says so or the embedder may use the network.
 
         Returns:
             Report of the fit; see `kbkit.embedding.fitted.FittedEncoder`.

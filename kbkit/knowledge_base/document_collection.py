@@ -127,17 +127,17 @@ class DocumentCollection:
         limit: int | None = None,
         content: bool = False,
     ) -> list[Document]:
-        """Documents in order of URI, quickly: the ``content`` of each is left empty.
+        """List documents in order of URI, without their text unless asked for.
 
         Args:
             filters: Conditions on documents: ``document_type``, ``tags``, ``source``, ``path``,
                 ``version``, ``after``, ``before`` and ``state``.
             after: Only documents after this URI.
-            limit: Most documents; by default all.
+            limit: Maximum number of documents; by default all.
             content: Whether to include their text.
 
         Raises:
-            ConfigError: A filter is wrong, or one of chunks; or the limit is.
+            ConfigError: A filter is wrong or for chunks only, or the limit is wrong.
             NotFoundError: No document has that version; the message lists those that exist.
         """
         asked = Filters.of(filters)
@@ -168,19 +168,18 @@ class DocumentCollection:
         end: int | None = None,
         chunks: tuple[int, int] | None = None,
     ) -> DocumentPart:
-        """A document, or a part of its text.
+        """Return a document, or a part of its text.
 
         Args:
             document: Its id or URI.
             section: Only the section with this heading, by text or anchor.
-            start: Characters of the text, or of the section, that are left out at its begin.
-            end: Maximum number of characters, omitted ones included; all by default.
-            chunks: Instead of characters, the places of the first and the last chunk, from 0.
+            start: Number of characters to skip, from the beginning of the text or the section.
+            end: Position after the last character, counted likewise; by default the end.
+            chunks: Instead of characters, the positions of the first and the last chunk, from 0.
 
         Raises:
             ConfigError: A number is wrong, or a section is named together with chunks.
-            NotFoundError: There is no such document, section or chunk; the message names sections
-                that there are.
+            NotFoundError: There is no such document, section or chunk; the message lists sections.
         """
         found = self[document]
         if chunks is None:

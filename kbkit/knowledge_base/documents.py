@@ -106,11 +106,12 @@ class Documents(DocumentCollection):
     ) -> Expansion:
         """Write document summaries and questions with a language model, for search.
 
-        Whether search gains by it is not known: measure it. Documents are sent to the model: title,
-        headings and the first 6,000 characters of each. What it writes is kept, by the text that it
-        was given: only new and changed documents are asked about, and those that it failed at. It
-        is what search knows of the document as a whole (its card), and its description where it has
-        none. The cards of other documents are as they were.
+        Measure whether search gains by it. The model gets title, headings and the first 6,000
+        characters of each document. Answers are stored by their input: only new and changed
+        documents
+        are sent, and those that failed. A document's answer becomes its card, and its description
+        if it
+        has none; other cards do not change.
 
         Args:
             llm: A llama-index language model, or its name as in a recipe's ``expand``
@@ -166,9 +167,8 @@ class Documents(DocumentCollection):
     ) -> DocumentInfo:
         """Change a document, given by id or URI; omitted values stay.
 
-        The change is searchable when the call returns. A type and tags that are given here hold
-        whatever the document's source says later. Its title, content and metadata are what the
-        source says again when that next changes them.
+        The change is searchable when the call returns. A type and tags set here stay, whatever its
+        source has later; title, content and metadata are replaced when they change in the source.
 
         Args:
             document: Its id or URI.
@@ -213,8 +213,7 @@ class Documents(DocumentCollection):
     def delete(self, document: str, *, if_match: str | None = None) -> None:
         """Move a document to the trash; `undelete` restores it.
 
-        Its source does not: what was deleted by hand stays away, whatever a refresh reads. Naming
-        the document again does (`add`, or another source).
+        A refresh does not bring it back; `add` does, or another source that has it.
 
         Args:
             document: Its id or URI.
@@ -239,8 +238,7 @@ class Documents(DocumentCollection):
             document: Its id or URI.
 
         Returns:
-            The document; ``None`` if the trash was emptied, so that the next refresh brings it
-            back.
+            The document; ``None`` if the trash was emptied: then the next refresh reads it again.
 
         Raises:
             NotFoundError: It is not in the trash; the message lists its content.

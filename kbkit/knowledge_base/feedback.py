@@ -185,21 +185,21 @@ class Feedback:
     ) -> Evaluation:
         """Measure search with queries of known answers.
 
-        Golden questions are measured by page, judgements by chunk. What nobody judged counts as
-        not relevant; ratings have no weight where judgements measure, since those come from them.
+        Golden questions are measured by page, judgements by chunk. Unjudged results count as not
+        relevant. With judgements, ratings have no weight, since judgements are made from them.
 
         Args:
             questions: Golden questions or judgements; by default those of `judgements`.
             mode: ``hybrid``, ``dense`` or ``lexical``.
             retrieval: Ranking settings, in place of the recipe's ``retrieval`` part.
             against: Baseline: another mode, other settings, or an evaluation of the same queries.
-            k: Places that Recall@k reads, 1 to 100.
-            wait: Embed with models first, as `kb.improve()` does; without, a note says how much is
+            k: Number of results for Recall@k, 1 to 100.
+            wait: Embed with models first, as `kb.improve()` does; otherwise a note says how much is
                 left.
             on_progress: Called after each query; by default notebooks show a bar.
 
         Raises:
-            ConfigError: There is nothing to measure by, or an argument is wrong.
+            ConfigError: There are no questions or judgements, or an argument is wrong.
             EmbedderError: The embedder failed.
         """
         asked = self.judgements() if questions is None else questions
@@ -225,20 +225,19 @@ class Feedback:
         wait: bool = False,
         on_progress: OnProgress | None = None,
     ) -> TuneReport:
-        """Learn the weights of hybrid search from queries whose answers are known.
+        """Learn the weights of hybrid search from queries of known answers.
 
-        All weights are learned, those of ratings and of what was learned from them where there are
-        any; what else the settings say stays. They are proposed only if they win clearly on queries
-        that had no part in learning.
+        Other settings stay. The learned weights are proposed only if they win clearly on held-out
+        queries.
 
         Args:
             questions: Golden questions or judgements; by default those of `judgements`.
             others: Further knowledge bases to learn from, with questions or judgements (``None``
                 for their ratings). Each is held out in turn, whole.
             keep: Write the proposed settings to the knowledge base, if they win. The next build of
-                a recipe undoes that, unless `TuneReport.to_yaml` is put there.
-            seed: Another one divides the queries in other ways.
-            wait: Embed with models first, as `kb.improve()` does; without, a note says how much is
+                a recipe overwrites them, unless the recipe contains `TuneReport.to_yaml`.
+            seed: Seed of the division of queries.
+            wait: Embed with models first, as `kb.improve()` does; otherwise a note says how much is
                 left.
             on_progress: Called during the work; by default notebooks show a bar.
 
@@ -264,18 +263,18 @@ class Feedback:
     def pool(
         self, query: str, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
     ) -> JudgingPool:
-        """Return candidates for judging a query: hits of every mode, and some that none shows.
+        """Return candidates for judging a query: hits of every mode, and some of none.
 
-        They come in an order that does not tell how they were found, the same each time for the
-        same rater, so that ratings do not only confirm what search shows. Ratings that there are
-        do not move them.
+        Their order does not depend on how they were found or rated, and stays the same for a rater,
+        so
+        that ratings do not only confirm the ranking.
 
         Args:
             query: The query.
             limit: Hits of each mode (``hybrid``, ``dense``, ``lexical``), 1 to 100.
             unshown: Candidates drawn at random from further down, 0 to 100.
             seed: Seed of order and sample.
-            rater: Whose ratings are marked; by default ``KBKIT_RATER`` or the login name.
+            rater: Rater whose ratings are marked; by default ``KBKIT_RATER`` or the login name.
 
         Raises:
             ConfigError: The query is empty, or a number is out of range.
@@ -292,12 +291,11 @@ class Feedback:
     ) -> JudgingRound:
         """Start or continue a judging round over the pools of some queries.
 
-        What `kbkit.panels.JudgePanel` shows. What was said before counts, so it goes on where it
-        was left.
+        `kbkit.panels.JudgePanel` shows it. Earlier ratings count.
 
         Args:
             queries: Texts, golden questions, judgements, a recipe, or the path of a file (a recipe,
-                a TSV file of questions, or one query a line).
+                a TSV file of questions, or one query per line).
             limit: See `pool`, also for the following arguments.
             unshown: Candidates drawn from further down.
             seed: Seed of order and sample.

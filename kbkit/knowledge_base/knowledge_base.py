@@ -172,18 +172,18 @@ class KnowledgeBase(Searches):
     ) -> IngestReport:
         """Read sources into the knowledge base, and remember them for `refresh`.
 
-        What has not changed since the last time is not fetched, cut or embedded again. An
-        ingest that was interrupted goes on where it was. Documents (`SourceDocument`, or those of
-        llama-index readers) may stand in place of sources or among them; each replaces the one with
-        its URI (`kbkit.sources.llamaindex.document_events` says which that is), and `refresh`
-        leaves them alone.
+        Unchanged content is not fetched, cut or embedded again, and an interrupted ingest
+        continues.
+        Sources and documents (`SourceDocument`, or those of llama-index readers) may be mixed. A
+        document replaces the one with its URI (see `kbkit.sources.llamaindex.document_events`);
+        `refresh` does not change it.
 
         Args:
             sources: Parts of a recipe, such as ``CrawlSource(url="https://...")`` or the same as a
                 mapping (``{"type": "crawl", "url": "https://..."}``), documents, or the output of a
                 llama-index reader's ``load_data``.
-            base: Folder that relative paths start from.
-            remember: Whether `refresh` reads the sources again; without, documents count as added
+            base: Folder of relative paths.
+            remember: Whether `refresh` reads the sources again; otherwise documents count as added
                 by hand.
             on_progress: Called after each document; by default notebooks show a bar.
             stop: Asked often; true ends the work cleanly.
@@ -193,8 +193,8 @@ class KnowledgeBase(Searches):
 
         Raises:
             ConfigError: Something is neither a source nor a document.
-            ConflictError: Another process reads one of the sources right now.
-            EmbedderError: The embedder failed; stored entries stay.
+            ConflictError: Another process reads one of the sources now.
+            EmbedderError: The embedder failed; stored documents stay.
         """
         return self._ingestion.ingest(
             *sources, base=base, remember=remember, on_progress=on_progress, stop=stop

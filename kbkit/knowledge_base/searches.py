@@ -62,15 +62,15 @@ class Searches:
     def similar(
         self, chunk_id: str, *, limit: int = 10, filters: Filters | Mapping[str, Any] | None = None
     ) -> Hits:
-        """Other chunks that speak of the same as a chunk, nearest first.
+        """Find other chunks about the same subject as a chunk, nearest first.
 
-        Vectors decide, and nothing is embedded. Further chunks of one document come later, so
-        that other documents are seen too. The ``query`` of the hits names the chunk by its
-        title and headings; scores compare among themselves, not with those of a search.
+        Compares stored vectors. Further chunks of one document rank lower. The hits' ``query`` is
+        the
+        chunk's title and headings; their scores are not comparable with those of a search.
 
         Args:
             chunk_id: Id of the chunk.
-            limit: Most hits.
+            limit: Maximum number of hits.
             filters: Conditions on documents.
 
         Raises:
@@ -125,12 +125,13 @@ class Searches:
     ) -> Answer:
         """Answer a question from the best passages with a language model.
 
-        The passages are handed over as numbered, quoted material. Without a model there is no
-        text, only the passages.
+        The prompt contains the passages, numbered and quoted. Without a model the answer has
+        passages
+        only.
 
         Args:
             query: The query.
-            limit: Most passages.
+            limit: Maximum number of passages.
             llm: A llama-index language model; by default its ``Settings.llm``. A remote model sees
                 question and passages.
             filters: Conditions on documents.
@@ -148,10 +149,10 @@ class Searches:
         mode: str | Mode = Mode.HYBRID,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
-        """The search as a llama-index retriever, for its query engines and agents.
+        """Return the search as a llama-index retriever, for query engines and agents.
 
-        Takes what `search` takes. The id of a node is its chunk's, and its metadata is what a hit
-        says of itself.
+        Takes the arguments of `search`. Nodes have the ids of their chunks, and the hits' fields as
+        metadata.
 
         Raises:
             ConfigError: Limit, mode or a filter is wrong.
@@ -163,9 +164,7 @@ class Searches:
     def as_tool(
         self, *, limit: int = 5, filters: Filters | Mapping[str, Any] | None = None
     ) -> FunctionTool:
-        """The search as a llama-index tool, for agents.
-
-        It gives passages with their sources, marked as quoted material.
+        """Return the search as a llama-index tool, which gives agents quoted passages with sources.
 
         Args:
             limit: Default number of passages, 1 to 20.

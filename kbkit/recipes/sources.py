@@ -12,7 +12,7 @@ from kbkit.recipes.base import Glob, HttpUrl, IpAddress, Spec, check_license
 
 
 class SourceSpec(Spec):
-    """Options of every source for its documents."""
+    """Options of all sources for their documents."""
 
     document_type: DocumentType | None = None
     """Type of all its documents; by default each document's type is detected."""
@@ -30,7 +30,7 @@ class SourceSpec(Spec):
 
 
 class FetchSpec(SourceSpec):
-    """Options of every source that fetches from the web."""
+    """Options of sources that fetch from the web."""
 
     allow_private: StrictBool | tuple[IpAddress, ...] = False
     """Permit loopback and private addresses, or those of a list (`[10.0.0.7]`) and no others. Off,

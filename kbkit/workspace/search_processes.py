@@ -1,8 +1,7 @@
 """Run searches and contexts in other processes, with JSON results.
 
-Python computes in one thread at a time, so a search would wait each time that a write does. In
-processes of their own searches wait for each other alone; they see what is committed, as all
-processes do that have the workspace open.
+Python computes in one thread at a time, so a search would wait for each write. These processes
+see all commits, like other processes with the workspace open.
 """
 
 from __future__ import annotations

@@ -108,24 +108,25 @@ class WorkspaceSearches(ABC):
     ) -> Context:
         """Collect passages that answer a question, as one text and as pieces with sources.
 
-        Passages of the search without what they repeat, what is known of the entities that the
-        question names (their relations, and where they are mentioned), the entries that fit it, the
-        best-rated first, and the root folders of the files, each between marks that no document
-        can have foreseen, numbered, with title, headings, address, day of fetching and
-        state. Tokens are counted by the tokenizer of the static embedder (that of Llama 2), which
-        on most texts counts more than those of newer models.
+        Contains passages of the search without repetitions, facts about entities of the question
+        (relations and mentions), fitting entries, the best rated first, and the root folders of the
+        files. Each is numbered, between random marks, with title, headings, address, day of
+        fetching
+        and state. Tokens are counted by the tokenizer of the static embedder (Llama 2's), which on
+        most
+        texts counts more than newer ones.
 
         Args:
             query: A question or some words.
             kbs: Names, at least one; by default all.
-            max_tokens: Most tokens of the text, 100 or more.
+            max_tokens: Maximum tokens of the text, 100 or more.
             limit: Maximum number of passages; by default ``KBKIT_TOP_K``, else 3.
             filters: Conditions; see `KnowledgeBase.search`. With some, only passages are returned.
 
         Raises:
             ConfigError: The query is empty, the limit, a filter or ``kbs`` is invalid, or the
                 budget is too small for one passage.
-            NotFoundError: A name is not there, or the workspace is empty.
+            NotFoundError: There is no such knowledge base, or the workspace is empty.
         """
         settings = self._resources.settings
         most = check_integer("max_tokens", max_tokens, MIN_TOKENS)
@@ -200,13 +201,13 @@ class WorkspaceSearches(ABC):
         mode: str | Mode = Mode.HYBRID,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
-        """The search over several knowledge bases as a llama-index retriever.
+        """Return the search over several knowledge bases as a llama-index retriever.
 
-        Takes what `search` takes; see `KnowledgeBase.as_retriever`.
+        Takes the arguments of `search`; see `KnowledgeBase.as_retriever`.
 
         Raises:
             ConfigError: Limit, mode, a filter or ``kbs`` is invalid.
-            NotFoundError: A name is not there.
+            NotFoundError: There is no such knowledge base.
         """
         from kbkit.retrieval.llamaindex import KbkitRetriever, asking
 

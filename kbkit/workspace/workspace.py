@@ -231,14 +231,14 @@ class Workspace(WorkspaceSearches):
         """Move a knowledge base to the trash; `undelete` restores it.
 
         Args:
-            name: Its name, which is free for another one then.
-            forever: Leave nothing: documents, chunks, vectors, ratings and collection go at once.
-            if_match: The version that it must be of now (`KnowledgeBaseInfo.version`).
+            name: Its name, which then is free.
+            forever: Delete documents, chunks, vectors, ratings and collection at once.
+            if_match: The version that it must have now (`KnowledgeBaseInfo.version`).
 
         Raises:
             NotFoundError: There is no such knowledge base.
-            VersionConflictError: It was changed since.
-            ConflictError: It is that of the files or the entries.
+            VersionConflictError: Its version differs from ``if_match``.
+            ConflictError: It is the one of the files or the entries.
         """
         with self._stores.database.write() as transaction:
             row = knowledge_bases.get(transaction, name)
@@ -256,7 +256,7 @@ class Workspace(WorkspaceSearches):
         """Restore a deleted knowledge base with its content.
 
         Args:
-            name: Its former name, for the last one deleted; or its id.
+            name: Its former name (the last one deleted), or its id.
             to: New name, if the old one is taken.
 
         Raises:
@@ -286,9 +286,10 @@ class Workspace(WorkspaceSearches):
     ) -> BundleInfo:
         """Write knowledge bases into one portable file, which `restore` reads anywhere.
 
-        The file shows one moment of the workspace, whatever others write meanwhile. It has
-        documents, chunks, vectors, ratings (and so judgements), annotations, the graph, sources and
-        settings; not the trash, nor tokens of a server. The same content gives the same bytes.
+        The file is a consistent snapshot, even while others write. It contains documents, chunks,
+        vectors, ratings, annotations, the graph, sources and settings, but neither trash nor
+        tokens.
+        Equal content gives equal bytes.
 
         Args:
             place: A new file; or a folder, for a file named after the time.
@@ -298,12 +299,12 @@ class Workspace(WorkspaceSearches):
 
         Raises:
             NotFoundError: There is no such knowledge base.
-            ImpossibleError: One of them is that of the files or the entries.
+            ImpossibleError: One of them is the one of the files or the entries.
             BundleError: The file cannot be written.
-            ConflictError: The file is there, or others write files all the time.
+            ConflictError: The file exists, or others keep writing files.
             ConfigError: The key is invalid.
             MissingExtraError: Signing needs ``kbkit[sign]``.
-            WorkspaceError: Files and entries lie in the folder of another machine.
+            WorkspaceError: Files and entries are in the folder of another machine.
         """
         from kbkit.bundles.making import make_bundle
 
@@ -323,9 +324,11 @@ class Workspace(WorkspaceSearches):
     ) -> Restoration:
         """Restore a bundle, all or nothing; nothing is crawled or embedded.
 
-        A knowledge base that is not here comes with all its ids. Of one that is here, the documents
-        that it lacks come, and the ratings that it lacks; what it has, and what was deleted from it
-        by hand, stays as it is. Files and entries come where nothing is at their place.
+        A missing knowledge base is restored with all its ids. An existing one gets the documents
+        and
+        ratings that it lacks; its own documents, and those deleted by hand, do not change. Files
+        and
+        entries never replace existing ones.
 
         Args:
             path: The file.
@@ -340,8 +343,8 @@ class Workspace(WorkspaceSearches):
         Raises:
             BundleError: The file is not a bundle, damaged, from a newer kbkit, not signed as
                 required, or needs trust.
-            ConflictError: A name is taken, or that of another knowledge base; one is in the trash;
-                one works in another way here; or another process restores right now.
+            ConflictError: A name is taken or in the trash, settings differ, or another process
+                restores now.
             WorkspaceError: The workspace cannot be written.
         """
         with progress_bar(on_progress) as tell:
@@ -351,12 +354,11 @@ class Workspace(WorkspaceSearches):
     def compact(self) -> Compaction:
         """Empty the trash (of all kinds), and make the workspace smaller.
 
-        Nothing that was deleted can be brought back after that. A document whose source still has
-        it stays away anyway. Pictures that no document shows any more go too, unless a
-        source is being read meanwhile.
+        Deleted items cannot be restored then. Refreshes still do not read deleted documents again.
+        Unused pictures are deleted, too, unless a source is being read.
 
         Raises:
-            WorkspaceError: Another process uses the catalog all the time.
+            WorkspaceError: Other processes keep using the catalog.
         """
         with self._stores.database.write() as transaction:
             documents, gone = trash.empty(transaction)
@@ -380,15 +382,14 @@ class Workspace(WorkspaceSearches):
     def doctor(self, *, repair: bool = False) -> Health:
         """Check the workspace by content; list defects and remedies.
 
-        The catalog (its file, rows, vectors, words), embedders, the index of vectors (each id and
-        each vector), snapshots, files and entries are looked at, which takes about as long as
-        reading all of it.
+        Checks the catalog (file, rows, vectors, words), embedders, each id and vector of the index,
+        snapshots, files and entries. This takes about as long as reading them.
 
         Args:
             repair: Rebuild damaged data that derives from the catalog.
 
         Raises:
-            ConflictError: Another process wrote for very long.
+            ConflictError: Another process wrote for too long.
         """
         from kbkit.workspace.doctor import Doctor
 
@@ -455,18 +456,16 @@ class Workspace(WorkspaceSearches):
     def describe(
         self, name: str, *, description: str, if_match: str | None = None
     ) -> KnowledgeBase:
-        """Change the description of a knowledge base.
-
-        The next build of its recipe says what the recipe says.
+        """Change the description of a knowledge base, until the next build of its recipe.
 
         Args:
             name: Its name.
             description: Description of its topic.
-            if_match: The version that it must be of now (`KnowledgeBaseInfo.version`).
+            if_match: The version that it must have now (`KnowledgeBaseInfo.version`).
 
         Raises:
             NotFoundError: There is no such knowledge base.
-            VersionConflictError: It was changed since.
+            VersionConflictError: Its version differs from ``if_match``.
         """
         text = " ".join(check_text("description", description).split())
         with self._stores.database.write() as transaction:
