@@ -1,6 +1,6 @@
 """A small knowledge base to rate, measure and tune."""
 
-from contextlib import contextmanager
+import shutil
 
 import pytest
 
@@ -15,26 +15,28 @@ PAGES = {
 }
 
 
-@contextmanager
-def kitchen(folder):
+@pytest.fixture(scope="module")
+def kitchen(tmp_path_factory):
+    """The folder of a workspace that `kb` copies."""
+    folder = tmp_path_factory.mktemp("kitchen") / "kb"
     with kbkit.open(folder) as workspace:
         kb = workspace.create("kitchen")
         for name, text in PAGES.items():
             kb.add(name.title(), text, source=f"http://x.org/{name}.html")
-        yield kb
+    return folder
 
 
 @pytest.fixture
-def kb(tmp_path):
-    with kitchen(tmp_path / "kb") as kb:
-        yield kb
+def kb(kitchen, tmp_path):
+    with kbkit.open(shutil.copytree(kitchen, tmp_path / "kb")) as workspace:
+        yield workspace["kitchen"]
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory):
+def shared(kitchen):
     """The same for tests that change nothing."""
-    with kitchen(tmp_path_factory.mktemp("shared") / "kb") as kb:
-        yield kb
+    with kbkit.open(kitchen) as workspace:
+        yield workspace["kitchen"]
 
 
 @pytest.fixture

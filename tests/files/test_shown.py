@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from typer.testing import CliRunner
@@ -12,9 +13,10 @@ from kbkit.cli import app
 from kbkit.errors import IsFolderError, MissingPathError, NotFolderError, ReadOnlyPathError
 
 
-@pytest.fixture
-def workspace(tmp_path):
-    with kbkit.open(tmp_path / "ws") as opened:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shown") / "ws"
+    with kbkit.open(folder) as opened:
         kb = opened.create("python-docs")
         for page in ("library/json", "library/re", "tutorial/index", "glossary"):
             kb.add(
@@ -22,6 +24,12 @@ def workspace(tmp_path):
                 f"# About {page}\n\nText of {page}.\n",
                 source=f"https://docs.python.org/3/{page}.html",
             )
+    return folder
+
+
+@pytest.fixture
+def workspace(folder, tmp_path):
+    with kbkit.open(shutil.copytree(folder, tmp_path / "ws")) as opened:
         yield opened
 
 

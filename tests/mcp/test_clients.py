@@ -87,6 +87,7 @@ def test_the_guide_names_the_usual_clients():
     }
 
 
+@pytest.mark.slow
 def test_each_configuration_of_the_guide_starts_a_server(folder):
     commands = set()
     for given in configurations().values():

@@ -11,17 +11,22 @@ from kbkit.panels.graph import target_of
 HOSTILE = "<script>boom()</script> \u202egnp.exe \x07 " + "long " * 80
 
 
+@pytest.fixture(scope="module")
+def garden(garden):
+    with kbkit.open(garden) as workspace:
+        for number in range(6):
+            workspace["garden"].add(
+                f"Pool {number}",
+                f"# `pool.part{number}()`\n\nCalls `pool.part{(number + 1) % 6}()`. "
+                "Raises `PoolError` if `pool.size` is wrong.",
+                source=f"https://docs.example.org/{number}.html",
+            )
+    return garden
+
+
 @pytest.fixture
 def kb(scratch):
-    kb = scratch["garden"]
-    for number in range(6):
-        kb.add(
-            f"Pool {number}",
-            f"# `pool.part{number}()`\n\nCalls `pool.part{(number + 1) % 6}()`. "
-            "Raises `PoolError` if `pool.size` is wrong.",
-            source=f"https://docs.example.org/{number}.html",
-        )
-    return kb
+    return scratch["garden"]
 
 
 @pytest.fixture

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import pytest
 
+import kbkit
 from kbkit.errors import ConfigError
+from kbkit.models import SourceDocument
 from kbkit.panels import JudgePanel, SearchPanel
 from tests.panels.conftest import HOSTILE_TITLE
 
 QUERIES = ["read a file", "open"]
 
 
+@pytest.fixture(scope="module")
+def garden(garden):
+    beds = [
+        SourceDocument(f"http://x.org/{n}", f"Bed {n}", f"To read and open: bed {n}.")
+        for n in range(6)
+    ]
+    with kbkit.open(garden) as workspace:
+        workspace["garden"].ingest(beds)
+    return garden
+
+
 @pytest.fixture
 def kb(scratch):
-    kb = scratch["garden"]
-    for number in range(6):
-        kb.add(f"Bed {number}", f"To read and open: bed {number}.", source=f"http://x.org/{number}")
-    return kb
+    return scratch["garden"]
 
 
 def event(panel: JudgePanel, name: str, **values) -> None:

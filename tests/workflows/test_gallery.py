@@ -203,6 +203,7 @@ def cli(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_commands(tmp_path):
     listed = cli("recipes", "list", "--json", cwd=tmp_path)
     assert {one["name"] for one in json.loads(listed.stdout)} == {recipe.name for recipe in ALL}
