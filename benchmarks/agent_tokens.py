@@ -200,7 +200,7 @@ def questions_of(corpus: Corpus) -> list[Question]:
 async def measured(corpus: Corpus, folder: Path, server: Path | None) -> tuple[list[Any], str]:
     """Lines of the table, and what the tools of both cost."""
     rows, right = [], 0
-    kbkit = ("-m", "kbkit.cli", "--workspace", str(folder), "mcp")
+    kbkit = ("-m", "kbkit", "--workspace", str(folder), "mcp")
     async with client_of(sys.executable, *kbkit) as (client, count, cost):
         said = f"tools of kbkit: {count}, {cost:,} tokens"
         for most, way in ((1, "kbkit, one answer"), (MAX_ANSWERS, "kbkit, up to three answers")):

@@ -99,7 +99,7 @@ def serve(pages: dict[str, bytes], validators: tuple[str, ...], pipe: Connection
 
 def kbkit(folder: Path, *arguments: str) -> tuple[float, dict[str, object]]:
     """Run a command in a process of its own; gives its seconds and its report."""
-    command = [sys.executable, "-m", "kbkit.cli", "--workspace", str(folder), *arguments, "--json"]
+    command = [sys.executable, "-m", "kbkit", "--workspace", str(folder), *arguments, "--json"]
     start = time.perf_counter()
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:

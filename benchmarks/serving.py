@@ -132,7 +132,7 @@ def main() -> None:
             name, chunks = kb.name, kb.info().chunks
             token = Tokens(workspace).create(f"load-{os.getpid()}", scope="write").token
             body = json.dumps(kb.search(asked[0]).to_dict()).encode()
-        serve = [sys.executable, "-m", "kbkit.cli", "--workspace", path, "serve", "--port", "0"]
+        serve = [sys.executable, "-m", "kbkit", "--workspace", path, "serve", "--port", "0"]
         for pause in options.pause:
             with started([*serve, "--rate", "0", "--until-stdin-closes"]) as url:
                 run = f"{os.getpid()}-{pause:g}"

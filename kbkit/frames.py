@@ -321,12 +321,12 @@ def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _rows_html(
-    caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], most: int | None
+    caption: str, header: Sequence[str], rows: Iterable[Sequence[str]], limit: int | None
 ) -> str:
     """Return texts as an HTML table with a caption: the first rows, shortened."""
     shown = [
         "".join(f"<td style='text-align:left'>{html.escape(text[:_SNIPPET])}</td>" for text in row)
-        for row in islice(rows, most)
+        for row in islice(rows, limit)
     ]
     head = "".join(f"<th style='text-align:left'>{html.escape(name)}</th>" for name in header)
     body = "".join(f"<tr>{row}</tr>" for row in shown)

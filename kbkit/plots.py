@@ -203,8 +203,8 @@ def _freshness(days: float) -> str:
     return next((name for name, most in _FRESHNESS.items() if days < most), _OLDER)
 
 
-def _whole(most: float) -> alt.Axis:
-    return alt.Axis(format=",d", tickCount=int(min(10, max(1, most if most > 0 else 1))))
+def _whole(limit: float) -> alt.Axis:
+    return alt.Axis(format=",d", tickCount=int(min(10, max(1, limit if limit > 0 else 1))))
 
 
 def _plot(chart: alt.Chart, title: str, subtitle: str) -> Plot:

@@ -30,7 +30,7 @@ def open_file(path: Path) -> BinaryIO:
         raise
 
 
-def bytes_of(path: Path, most: int = -1) -> bytes:
+def bytes_of(path: Path, limit: int = -1) -> bytes:
     """Read a file, up to a size; raises the errors of `open_file`."""
     with open_file(path) as file:
-        return file.read(most)
+        return file.read(limit)

@@ -51,7 +51,7 @@ def main() -> None:
             print(f"  {label:10} {value}")
         ask(workspace["quickstart"])
     print(f"\nDone in {time.perf_counter() - start:.0f} s. To read and search the site:")
-    print(f"  {_shown(sys.executable)} -m kbkit.cli serve-site {_shown(report.site)}")
+    print(f"  {_shown(sys.executable)} -m kbkit serve-site {_shown(report.site)}")
     print("To search in Jupyter: make lab")
 
 

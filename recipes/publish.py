@@ -79,7 +79,7 @@ def refresh(recipe: Path, workspace: Path, floor: float) -> None:
 
 def kbkit(workspace: Path, *arguments: str) -> int:
     """Run a command of kbkit; gives its exit code."""
-    command = [sys.executable, "-P", "-m", "kbkit.cli", "--workspace", str(workspace), *arguments]
+    command = [sys.executable, "-P", "-m", "kbkit", "--workspace", str(workspace), *arguments]
     return subprocess.run(command, check=False).returncode
 
 

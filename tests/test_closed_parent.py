@@ -65,7 +65,7 @@ class Started:
     def __init__(self, folder, *command, stdin="pipe", said=b""):
         self._gone, inherited = os.pipe()
         os.set_inheritable(inherited, True)
-        kbkit_command = [sys.executable, "-m", "kbkit.cli", "--workspace", str(folder), *command]
+        kbkit_command = [sys.executable, "-m", "kbkit", "--workspace", str(folder), *command]
         self.parent = subprocess.Popen(
             [sys.executable, "-c", PARENT, str(inherited), stdin, *kbkit_command],
             stdin=subprocess.PIPE,
@@ -198,7 +198,7 @@ def test_a_server_of_mcp_ends_with_its_client(folder):
 @pytest.mark.slow
 def test_a_site_that_is_served_ends_when_it_is_told_to(folder):
     site = str(folder.parent / "site")
-    command = [sys.executable, "-m", "kbkit.cli", "serve-site", site, "--port", "0"]
+    command = [sys.executable, "-m", "kbkit", "serve-site", site, "--port", "0"]
     # as a shell starts what runs in its background
     shell = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *command]
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -212,7 +212,7 @@ def test_a_site_that_is_served_ends_when_it_is_told_to(folder):
 def test_a_terminal_is_no_input_to_end_with(folder):
     pty = pytest.importorskip("pty")
     master, terminal = pty.openpty()
-    command = [sys.executable, "-m", "kbkit.cli", "--workspace", str(folder), "serve"]
+    command = [sys.executable, "-m", "kbkit", "--workspace", str(folder), "serve"]
     try:
         done = subprocess.run(
             [*command, "--until-stdin-closes"],

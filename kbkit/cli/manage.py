@@ -333,7 +333,7 @@ def annotate(
             for problem in report.failed:
                 say(f"failed: {problem.uri}: {problem.reason}")
         elif not report.chunks:
-            say("nothing is to be sent")
+            say("nothing to send")
     if as_json:
         print_json(report.to_dict())
 

@@ -36,14 +36,14 @@ def partial_whitening(centred: Matrix) -> Matrix:
 
 
 def build_vocabulary(
-    texts: Sequence[Sequence[str]], most: int
+    texts: Sequence[Sequence[str]], limit: int
 ) -> tuple[list[str], NDArray[np.float32]]:
     """Return the most frequent terms with their document frequencies."""
     known = dict.fromkeys(chain.from_iterable(terms[:MAX_TERMS] for terms in texts))
     numbers = dict(zip(known, count(), strict=False))
     columns, _, _ = _count_terms(texts, numbers)
     frequencies = np.bincount(columns, minlength=len(numbers))
-    order = np.argsort(-frequencies, kind="stable")[:most]
+    order = np.argsort(-frequencies, kind="stable")[:limit]
     names = list(numbers)
     return [names[number] for number in order.tolist()], frequencies[order].astype(np.float32)
 
@@ -211,7 +211,7 @@ def term_vectors(
     embedder: Embedder,
     texts: Iterable[str],
     terms_of: Callable[[str], Sequence[str]],
-    most: int | None = None,
+    limit: int | None = None,
 ) -> dict[str, Vector]:
     """Return the model's vector of each term, by the term's most common form.
 
@@ -220,7 +220,7 @@ def term_vectors(
     counts = Counter(word for text in texts for word in _WORD.findall(text))
     forms: dict[str, str] = {}
     for word, _ in counts.most_common():
-        if len(forms) == most:
+        if len(forms) == limit:
             break
         terms = terms_of(word)
         if len(terms) == 1:

@@ -277,7 +277,7 @@ def entry_files(
 def _said(at: Path, found: YamlMapping, key: str) -> str:
     value = found.values.get(key)
     if isinstance(value, dict):
-        raise _fault(at, found, key, "is to be a text")
+        raise _fault(at, found, key, "must be a string")
     text = _flat(value)
     if len(text) > _MAX_VALUE_LENGTH:
         raise _fault(at, found, key, f"has more than {_MAX_VALUE_LENGTH:,} characters")
@@ -320,10 +320,11 @@ def _line(text: str) -> str:
     return " ".join("".join(each if each.isprintable() else " " for each in text).split())
 
 
-def _cut(text: str, most: int) -> str:
-    if len(text) <= most:
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
         return text
-    return text[: most - 1].rpartition(" ")[0].rstrip() + "…" if " " in text[:most] else text[:most]
+    words = text[: limit - 1].rpartition(" ")[0].rstrip()
+    return f"{words}…" if " " in text[:limit] else text[:limit]
 
 
 def _quoted(value: str) -> str:

@@ -116,15 +116,15 @@ def _read(text: str) -> SkillFile:
     )
 
 
-def _text(found: YamlMapping, key: str, most: int, *, lines: bool = False) -> str:
+def _text(found: YamlMapping, key: str, limit: int, *, lines: bool = False) -> str:
     value = found.values.get(key)
     if value is None:
         return ""
     if isinstance(value, dict | list):
-        raise found.fault((key,), "is to be a text")
+        raise found.fault((key,), "must be a string")
     text = str(value).strip()
-    if len(text) > most:
-        raise found.fault((key,), f"has more than {most:,} characters")
+    if len(text) > limit:
+        raise found.fault((key,), f"has more than {limit:,} characters")
     return text if lines else " ".join(text.split())
 
 
@@ -149,7 +149,7 @@ def _choice(found: YamlMapping, key: str, default: _Choice) -> _Choice:
     try:
         return type(default)(value)
     except ValueError:
-        raise found.fault((key,), f"is to be {', '.join(type(default))}") from None
+        raise found.fault((key,), f"must be {', '.join(type(default))}") from None
 
 
 def _time(found: YamlMapping, key: str) -> datetime | None:

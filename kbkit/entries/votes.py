@@ -196,7 +196,7 @@ def rating_of(found: YamlMapping) -> EntryRating:
     if votes is None:
         return EntryRating()
     if not isinstance(votes, list):
-        raise found.fault(_VOTES, "is to be a list")
+        raise found.fault(_VOTES, "must be a list")
     read = [_vote(found, vote, (*_VOTES, number)) for number, vote in enumerate(votes)]
     return EntryRating.of(tuple(sorted(set(read))))
 

@@ -169,9 +169,9 @@ def build_waiting(stores: Stores, stop: Callable[[], bool] = lambda: False) -> i
     return read
 
 
-def build_small(stores: Stores, kb_id: str, most: int = SMALL) -> None:
+def build_small(stores: Stores, kb_id: str, limit: int = SMALL) -> None:
     with stores.database.read() as transaction:
-        if graph.count(transaction, kb_id) > most or not graph.waits(transaction, kb_id):
+        if graph.count(transaction, kb_id) > limit or not graph.waits(transaction, kb_id):
             return
     with suppress(ConflictError, NotFoundError), stores.locks.hold(f"graph-{kb_id}", wait=0):
         build(stores.database, kb_id)

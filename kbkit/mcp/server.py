@@ -151,7 +151,7 @@ class WorkspaceServer(MCPServer[Any]):
         self.add_prompt(usage(tools))
         self.completion()(self._complete)  # type: ignore[no-untyped-call]
         self._declared, self._withheld = tools.declared, tools.withheld
-        self._most = tools.most
+        self._max_tokens = tools.max_tokens
         self._caller = caller
 
     async def _answer(
@@ -169,7 +169,7 @@ class WorkspaceServer(MCPServer[Any]):
         try:
             answer = await call_next(ctx)
         except MCPError as error:  # one may repeat what was asked
-            error.error.message = replies.shortened(error.error.message, self._most)
+            error.error.message = replies.shortened(error.error.message, self._max_tokens)
             error.error.data = None
             raise
         if page.next_cursor and isinstance(answer, dict):
@@ -217,7 +217,9 @@ class WorkspaceServer(MCPServer[Any]):
 
     def _most_of(self, arguments: dict[str, Any]) -> int:
         asked = arguments.get("max_tokens")
-        return min(asked, self._most) if type(asked) is int and asked > 0 else self._most
+        if type(asked) is not int or asked <= 0:
+            return self._max_tokens
+        return min(asked, self._max_tokens)
 
     async def list_resources(self) -> list[Resource]:
         """List a page of the documents that the caller may read; skills come first."""
@@ -312,10 +314,10 @@ def server(
 ) -> WorkspaceServer:
     """An MCP server for a workspace, which it opens when a tool first needs it."""
     wanted = check_sets(tools)
-    most = check_integer("max_tokens", max_tokens, replies.MIN_TOKENS)
+    max_tokens = check_integer("max_tokens", max_tokens, replies.MIN_TOKENS)
     collected = Tools(
         LazyWorkspace(open_workspace),
-        most=most,
+        max_tokens=max_tokens,
         allow_write=allow_write,
         roots=roots,
         searches=searches,

@@ -126,12 +126,12 @@ class Tools:
         self,
         workspace: LazyWorkspace,
         *,
-        most: int,
+        max_tokens: int,
         allow_write: bool,
         roots: Sequence[Path] = (),
         searches: ToolSearches | None = None,
     ) -> None:
-        self.most = most
+        self.max_tokens = max_tokens
         self.declared: dict[str, Declared] = {}
         self.withheld: set[str] = set()
         self._workspace = workspace
@@ -199,7 +199,7 @@ class Tools:
 
     def budget(self, max_tokens: int) -> Budget:
         """Return the budget of an answer; 0 takes the server's default."""
-        return replies.Budget.of(max_tokens, self.most)
+        return replies.Budget.of(max_tokens, self.max_tokens)
 
     def kbs(self, kb_name: str) -> list[str] | None:
         """The knowledge bases that a call is about."""
@@ -271,7 +271,7 @@ def reason(error: BaseException) -> str:
     return replies.problem_text(cause or error, MAX_TOKENS)
 
 
-def explained(name: str, error: ToolError, declared: Mapping[str, Declared], most: int) -> str:
+def explained(name: str, error: ToolError, declared: Mapping[str, Declared], limit: int) -> str:
     """Explain a failed call within a number of tokens."""
     cause = error.__cause__
     if isinstance(cause, ValidationError):
@@ -280,8 +280,8 @@ def explained(name: str, error: ToolError, declared: Mapping[str, Declared], mos
             _fault(each, properties)
             for each in cause.errors(include_url=False, include_input=False, include_context=False)
         )
-        return replies.shortened(message, most)
-    return replies.problem_text(cause if isinstance(cause, KbkitError) else error, most)
+        return replies.shortened(message, limit)
+    return replies.problem_text(cause if isinstance(cause, KbkitError) else error, limit)
 
 
 def _fault(fault: Any, schema: dict[str, Any]) -> str:

@@ -206,11 +206,11 @@ def valid_values(value: Any) -> Any:
     return value
 
 
-def plain_lines(text: str, most: int = 8) -> list[str]:
+def plain_lines(text: str, limit: int = 8) -> list[str]:
     """Return the first lines of a text as `plain` lines, with their indentation."""
     lines = [line.rstrip() for line in text.split("\n")]
     shown = [" " * (len(line) - len(line.lstrip(" "))) + plain(line) for line in lines if line]
-    return shown if len(shown) <= most else [*shown[: most - 1], f"{shown[most - 1]} …"]
+    return shown if len(shown) <= limit else [*shown[: limit - 1], f"{shown[limit - 1]} …"]
 
 
 def quotation_mark() -> str:

@@ -46,7 +46,7 @@ def dashboard(tmp_path_factory) -> Iterator[tuple[str, Path]]:
     home = tmp_path_factory.mktemp("voila")
     make_workspace(home / "kb")
     port, log = free_port(), home / "log"
-    command = [sys.executable, "-m", "kbkit.cli", "panel", str(home / "kb")]
+    command = [sys.executable, "-m", "kbkit", "panel", str(home / "kb")]
     options = ["--port", str(port), "--token", TOKEN, "--theme", "dark", "--until-stdin-closes"]
     with log.open("w") as output:
         process = subprocess.Popen(

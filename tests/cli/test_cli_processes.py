@@ -37,7 +37,7 @@ def made(tmp_path_factory):
 
 
 def start(*arguments, before=(), **options):
-    command = [*before, sys.executable, "-m", "kbkit.cli", *map(str, arguments)]
+    command = [*before, sys.executable, "-m", "kbkit", *map(str, arguments)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, **{**pipes, **options})
 

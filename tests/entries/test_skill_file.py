@@ -210,7 +210,7 @@ KEYS = {
         ("title: !!python/object/apply:os.system [id]\n", (1, 8), "tags"),
         ("title: !custom x\n", (1, 8), "tags"),
         ("a: &a [x]\ntitle: *a\n", (1, 4), "anchors"),
-        ("title: {a: b}\n", (1, 8), "is to be a text"),
+        ("title: {a: b}\n", (1, 8), "must be a string"),
         ("title: a\nstatus: done\n", (2, 9), "active, draft, deprecated"),
         ("title: a\ncreated_at: soon\n", (2, 13), "a time"),
         ("tags: {a: b}\n", (1, 7), "list of words"),

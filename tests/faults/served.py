@@ -28,7 +28,7 @@ class Served:
     def __init__(self, folder: Path, token: str, *options: str) -> None:
         self.token = token
         self.log = folder.parent / f"{folder.name}.log"
-        command = [sys.executable, "-m", "kbkit.cli", "--workspace", str(folder), "serve"]
+        command = [sys.executable, "-m", "kbkit", "--workspace", str(folder), "serve"]
         with self.log.open("a", encoding="utf-8") as log:
             self.process = subprocess.Popen(
                 [*command, "--port", "0", "--rate", "0", "--until-stdin-closes", *options],

@@ -68,7 +68,7 @@ def parameters(folder: Path, *options: str) -> StdioServerParameters:
     """How a client starts the server."""
     return StdioServerParameters(
         command=sys.executable,
-        args=["-m", "kbkit.cli", "--workspace", str(folder), "mcp", *options],
+        args=["-m", "kbkit", "--workspace", str(folder), "mcp", *options],
         env={**os.environ, "KBKIT_IMPROVE": "off"},
     )
 

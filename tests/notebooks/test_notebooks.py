@@ -270,7 +270,7 @@ def test_the_notebook_of_a_recipe(tmp_path: Path):
         "questions: [{question: how is tea made, relevant: [tea.md]}]\n",
         encoding="utf-8",
     )
-    command = ["-m", "kbkit.cli", "notebook", "drinks.yaml", "--workspace", "kb", "--run"]
+    command = ["-m", "kbkit", "notebook", "drinks.yaml", "--workspace", "kb", "--run"]
     done = subprocess.run(
         [sys.executable, *command], check=False, capture_output=True, text=True, cwd=tmp_path
     )

@@ -323,7 +323,7 @@ def test_a_build_shows_nothing_of_dask(tmp_path):
     (tmp_path / "notes.md").write_text("# Notes\n\nPrune in March.\n")
     path = tmp_path / "garden.yaml"
     path.write_text("name: garden\nsources:\n- type: files\n  path: notes.md\n")
-    command = [sys.executable, "-m", "kbkit.cli", "--workspace", tmp_path / "kb", "build", path]
+    command = [sys.executable, "-m", "kbkit", "--workspace", tmp_path / "kb", "build", path]
     built = subprocess.run(
         [*command, "--no-site", "--engine", "dask"], capture_output=True, text=True, check=True
     )

@@ -194,7 +194,7 @@ def test_online_pages_that_are_gone_are_named(tmp_path):
 
 def cli(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "kbkit.cli", *arguments],
+        [sys.executable, "-m", "kbkit", *arguments],
         cwd=cwd,
         capture_output=True,
         text=True,

@@ -264,7 +264,7 @@ def dialogue(folder: Path, *arguments: str) -> Iterator[pexpect.spawn]:
         mapped(made, address)
         child = pexpect.spawn(
             sys.executable,
-            ["-m", "kbkit.cli", "init", address, "--allow-private", *arguments],
+            ["-m", "kbkit", "init", address, "--allow-private", *arguments],
             cwd=str(folder),
             env={**os.environ, "NO_COLOR": "1", "COLUMNS": "200"},
             encoding="utf-8",

@@ -204,13 +204,13 @@ def term_shards(
         before = names[end - 1]
 
 
-def split_by_size(sizes: Integers, most: int) -> list[int]:
+def split_by_size(sizes: Integers, limit: int) -> list[int]:
     """Return where to split consecutive parts, so that groups stay below a size."""
     starts, room = [], -1
     for number, size in enumerate(sizes.tolist()):
         if size > room:
             starts.append(number)
-            room = most
+            room = limit
         room -= size
     return [*starts, len(sizes)]
 

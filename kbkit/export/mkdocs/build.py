@@ -295,7 +295,7 @@ def export_recipe(recipe: Path, workspace: Path, folder: Path) -> None:
     """
     target = folder / load_recipe(recipe).name
     done = run_python(
-        "kbkit.cli",
+        "kbkit",
         "--workspace",
         str(workspace),
         "export",

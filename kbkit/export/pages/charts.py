@@ -72,9 +72,9 @@ class BarChart:
             lines.append(_text(x + 17, _TOP + 10, part))
         return lines
 
-    def _bar(self, label: str, parts: Mapping[str, int], most: int, y: int) -> list[str]:
+    def _bar(self, label: str, parts: Mapping[str, int], limit: int, y: int) -> list[str]:
         lines = [_text(_LABELS - 8, y + 15, label, 'text-anchor="end"')]
-        scale = (_WIDTH - _LABELS - _NUMBERS) / most
+        scale = (_WIDTH - _LABELS - _NUMBERS) / limit
         x = float(_LABELS)
         for number, part in enumerate(self.parts):
             width = parts.get(part, 0) * scale

@@ -46,10 +46,10 @@ class Budget:
     room: int
 
     @classmethod
-    def of(cls, max_tokens: int, most: int) -> Budget:
+    def of(cls, max_tokens: int, limit: int) -> Budget:
         if max_tokens and max_tokens < MIN_TOKENS:
             raise ConfigError(f"max_tokens: {MIN_TOKENS} or more")
-        return cls(min(max_tokens or most, most) - CURSOR_TOKENS)
+        return cls(min(max_tokens or limit, limit) - CURSOR_TOKENS)
 
     def holds(self, text: str, values: Any = None) -> bool:
         return size(text, values) <= self.room
@@ -72,9 +72,9 @@ def size(text: str, values: Any = None) -> int:
     return taken
 
 
-def shortened(message: str, most: int) -> str:
+def shortened(message: str, limit: int) -> str:
     """Shorten a message to a number of tokens: errors may repeat their input."""
-    return cut(message, most - _BEGINNING)
+    return cut(message, limit - _BEGINNING)
 
 
 def read_cursor(cursor: str) -> int:
@@ -179,14 +179,14 @@ def part_reply(
 
 
 def _shortened(
-    name: str, said: str, values: dict[str, Any], most: int
+    name: str, said: str, values: dict[str, Any], limit: int
 ) -> tuple[str, str, dict[str, Any]]:
     """Shorten the lines and values around a text to a number of tokens each."""
-    lines = [cut(line, most) for line in said.split("\n")]
+    lines = [cut(line, limit) for line in said.split("\n")]
     short = {
-        key: cut(value, most) if isinstance(value, str) else value for key, value in values.items()
+        key: cut(value, limit) if isinstance(value, str) else value for key, value in values.items()
     }
-    return cut(name, most), "\n".join(lines), short
+    return cut(name, limit), "\n".join(lines), short
 
 
 def _fitting(content: str, budget: Budget) -> str:

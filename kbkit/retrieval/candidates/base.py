@@ -170,7 +170,7 @@ class Corpus(Protocol):
         """Map terms to postings by row; absent terms are left out."""
         ...
 
-    def nearest(self, size: int, most: int, mask: Mask | None) -> Rows:
+    def nearest(self, size: int, limit: int, mask: Mask | None) -> Rows:
         """The chunks that are nearest to the query, best first."""
         ...
 
@@ -198,13 +198,13 @@ _GROUP = 64
 """Group size for partial sorting."""
 
 
-def top_indices(scores: NDArray[np.floating[Any]], most: int) -> Rows:
+def top_indices(scores: NDArray[np.floating[Any]], limit: int) -> Rows:
     """Indexes of the highest scores, best first; equal ones keep their order."""
-    above = np.flatnonzero(scores >= lowest_of_best(scores, most))
-    return above[np.argsort(-scores[above], kind="stable")][:most]
+    above = np.flatnonzero(scores >= lowest_of_best(scores, limit))
+    return above[np.argsort(-scores[above], kind="stable")][:limit]
 
 
-def lowest_of_best(scores: NDArray[np.floating[Any]], most: int) -> Any:
+def lowest_of_best(scores: NDArray[np.floating[Any]], limit: int) -> Any:
     """Return the lowest of the `n` highest scores, or of all if there are fewer.
 
     Maxima of groups come first: the lowest of the n best maxima is a lower bound, so scores below
@@ -212,10 +212,10 @@ def lowest_of_best(scores: NDArray[np.floating[Any]], most: int) -> Any:
     need no sorting. Of a million scores that takes a tenth of the time.
     """
     groups = len(scores) // _GROUP
-    if 0 < most < groups:
+    if 0 < limit < groups:
         highest = scores[: groups * _GROUP].reshape(_GROUP, groups).max(axis=0)
-        scores = scores[scores >= np.partition(highest, groups - most)[groups - most]]
-    place = max(0, len(scores) - max(1, most))
+        scores = scores[scores >= np.partition(highest, groups - limit)[groups - limit]]
+    place = max(0, len(scores) - max(1, limit))
     return np.partition(scores, place)[place] if len(scores) else 0.0
 
 

@@ -153,7 +153,7 @@ class DocumentScores:
         documents: ChunkDocuments,
         dense: Callable[[Rows], NDArray[np.floating[Any]]],
         lexical: Callable[[Rows], NDArray[np.float32]],
-        most: float,
+        limit: float,
         *,
         mask: Mask | None,
         related: NDArray[np.float64] | None = None,
@@ -166,7 +166,7 @@ class DocumentScores:
             best[there[top_indices(scores[there], _BEST_DOCUMENTS)]] = True
         rows = _rows_of(documents, np.flatnonzero(best))
         rows = rows if mask is None else rows[mask[rows]]
-        own = lexical(rows) / max(most, 1e-9)
+        own = lexical(rows) / max(limit, 1e-9)
         near = np.maximum(dense(rows), 0.0)
         own = own + near / max(float(near.max(initial=0.0)), 1e-9)
         order = np.lexsort((-own, owners[rows]))

@@ -123,7 +123,7 @@ def _rarity(graph: GraphTable, row: int, chunks: int) -> float:
 
 
 def _chunks(
-    weights: Mapping[int, float], graph: QueryGraph, chunks: ChunkTable, most: float
+    weights: Mapping[int, float], graph: QueryGraph, chunks: ChunkTable, limit: float
 ) -> dict[int, float]:
     if not weights or not len(chunks):
         return {}
@@ -137,4 +137,4 @@ def _chunks(
             # what has gone since is left out, and what is of another knowledge base
             scores[places[chunks.seqs[places] == named]] += factor * gain
     there = np.flatnonzero(scores)
-    return dict(zip(there.tolist(), (most * scores[there] / scores.max()).tolist(), strict=True))
+    return dict(zip(there.tolist(), (limit * scores[there] / scores.max()).tolist(), strict=True))

@@ -73,24 +73,24 @@ class SnapshotCorpus:
     def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
         return self.chunks.holding(terms)
 
-    def nearest(self, size: int, most: int, mask: Mask | None) -> Rows:
+    def nearest(self, size: int, limit: int, mask: Mask | None) -> Rows:
         """Return the nearest chunks, best first: of Chroma, then of a scan."""
         dense = np.zeros(0, np.int64)
         if self.vector is not None and self._coded:
             near = [self._near(self.vector, size, mask)]
-            if most > size:  # apart, so that those before stay the same
-                near.append(self._near(self.vector, most, mask))
+            if limit > size:  # apart, so that those before stay the same
+                near.append(self._near(self.vector, limit, mask))
             return np.concatenate(near)
         scan = scan_is_faster(self.chunks, self.row.dimensions)
         asked = mask is None and not scan and self.index.is_open(self.row)
         if asked and self.vector is not None:
             dense = self.named(self.index.ask(self.row, self.vector, size), size)
-        if len(dense) < most:
+        if len(dense) < limit:
             # behind what Chroma found, so that a longer list begins like a shorter one
-            dense = np.concatenate([dense, self._scanned(most, mask)])
+            dense = np.concatenate([dense, self._scanned(limit, mask)])
         return dense
 
-    def named(self, answer: NearestIds, most: int) -> Rows:
+    def named(self, answer: NearestIds, limit: int) -> Rows:
         """Return the nearest of Chroma's chunks and those it does not know.
 
         None where Chroma named too few, as when another process has deleted what it names.
@@ -98,43 +98,43 @@ class SnapshotCorpus:
         snapshot = self.chunks
         named = snapshot.rows_of(answer.ids)
         first = int(np.searchsorted(snapshot.seqs, answer.known, "right"))
-        if len(named) < min(most, first):
+        if len(named) < min(limit, first):
             return named[:0]
         later = np.arange(first, len(snapshot))
-        new = later[top_indices(self.cosines(later), most)]
+        new = later[top_indices(self.cosines(later), limit)]
         rows = np.array(sorted({*named.tolist(), *new.tolist()}), np.int64)
-        return rows[top_indices(self.cosines(rows), most)]
+        return rows[top_indices(self.cosines(rows), limit)]
 
-    def _near(self, vector: Vector, most: int, mask: Mask | None) -> Rows:
+    def _near(self, vector: Vector, limit: int, mask: Mask | None) -> Rows:
         chunks = self.chunks
         assert isinstance(chunks, SegmentedSnapshot)
-        asked = most * _RESCORED
+        asked = limit * _RESCORED
         if mask is not None:
             open_ = int(np.count_nonzero(mask))
             asked = asked * len(mask) // max(1, open_)
             if open_ <= _FEW or asked > _MAX_ASKED:
-                return self._scanned(most, mask)
+                return self._scanned(limit, mask)
         rows, about = near_chunks.near_chunks(
             chunks, vector, asked, lambda vectors: cosines(vectors, vector)
         )
         if mask is not None:
             rows, about = rows[mask[rows]], about[mask[rows]]
-            if len(rows) < most * _RESCORED // 2:
-                return self._scanned(most, mask)
-        rows = np.sort(rows[top_indices(about, most * _RESCORED)])
-        return rows[top_indices(self.cosines(rows), most)]
+            if len(rows) < limit * _RESCORED // 2:
+                return self._scanned(limit, mask)
+        rows = np.sort(rows[top_indices(about, limit * _RESCORED)])
+        return rows[top_indices(self.cosines(rows), limit)]
 
-    def _scanned(self, most: int, mask: Mask | None) -> Rows:
+    def _scanned(self, limit: int, mask: Mask | None) -> Rows:
         """Return the nearest chunks by a full scan.
 
         Used for few vectors, until Chroma is open, and for filters, with which Chroma is many times
         slower.
         """
         if mask is None:
-            return top_indices(self._all_cosines(), most)
+            return top_indices(self._all_cosines(), limit)
         rows, vectors = self._let_through(mask)
         found = self.cosines(rows) if self.vector is None else cosines(vectors, self.vector)
-        return rows[top_indices(found, most)]
+        return rows[top_indices(found, limit)]
 
     def _let_through(self, mask: Mask) -> tuple[Rows, Matrix]:
         """Return the chunks of a filter with their vectors; the last result is cached."""
@@ -193,16 +193,16 @@ class CatalogCorpus:
         found = self.transaction.lexical.postings(self.row.id, terms)
         return {term: (self._rows(seqs), counts) for term, (seqs, counts) in found.items()}
 
-    def nearest(self, size: int, most: int, mask: Mask | None) -> Rows:
+    def nearest(self, size: int, limit: int, mask: Mask | None) -> Rows:
         """Return the nearest chunks, best first: of Chroma, or of a scan."""
         if self.vector is None:
             return np.zeros(0, np.int64)
         if mask is not None:
             rows = np.flatnonzero(mask)
-            return rows[top_indices(self.cosines(rows), most)]
+            return rows[top_indices(self.cosines(rows), limit)]
         found = self.index.nearest(self.transaction, self.row, self.vector, size)
-        if most > size:  # apart, so that those before stay the same
-            found += self.index.nearest(self.transaction, self.row, self.vector, most)
+        if limit > size:  # apart, so that those before stay the same
+            found += self.index.nearest(self.transaction, self.row, self.vector, limit)
         return self._rows(np.array(found, np.int64))
 
     def _rows(self, seqs: NDArray[np.int64]) -> Rows:

@@ -62,7 +62,7 @@ class ChunkWords:
             self._look_up(term, rows, scores)
         return scores
 
-    def best(self, most: int) -> tuple[Rows, NDArray[np.float32]]:
+    def best(self, limit: int) -> tuple[Rows, NDArray[np.float32]]:
         """The best chunks that have any of the terms, best first, and their BM25."""
         order = sorted(self.postings, key=lambda term: len(self.postings[term][0]))
         rests = [self.statistics.idf(term) * (K1 + 1) for term in order]
@@ -76,9 +76,9 @@ class ChunkWords:
             rows = self._add(term, scores)
             if left:  # else nothing is gained by knowing what the best score
                 own = self._allowed(rows)
-                probe = own if probe is None and len(own) >= most else probe
+                probe = own if probe is None and len(own) >= limit else probe
                 for few in (own,) if probe is None or probe is own else (own, probe):
-                    least = max(least, _lowest_of_best(scores[few], most))
+                    least = max(least, _lowest_of_best(scores[few], limit))
         found = self._above(scores, least, rest)
         while left:
             term = left.pop(0)
@@ -90,10 +90,10 @@ class ChunkWords:
             else:
                 self._add(term, scores)
                 own_scores = scores[found]
-            least = max(least, _lowest_of_best(own_scores, most))
+            least = max(least, _lowest_of_best(own_scores, limit))
             found = found[own_scores >= (least - rest) - _SLACK * (least + rest)]
         exact = self.of(found)
-        best = top_indices(exact, most)
+        best = top_indices(exact, limit)
         return found[best], exact[best]
 
     def _above(self, scores: NDArray[np.float32], least: float, rest: float) -> Rows:
@@ -125,11 +125,11 @@ class ChunkWords:
         return impacts(counts, norms.take(rows), self.statistics.idf(term))
 
 
-def _lowest_of_best(scores: NDArray[np.float32], most: int) -> float:
+def _lowest_of_best(scores: NDArray[np.float32], limit: int) -> float:
     """The lowest of so many best ones; 0 where there are not as many."""
-    if not 0 < most <= len(scores):
+    if not 0 < limit <= len(scores):
         return 0.0
-    return float(lowest_of_best(scores, most))
+    return float(lowest_of_best(scores, limit))
 
 
 def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = None) -> Candidates:

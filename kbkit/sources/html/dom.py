@@ -254,10 +254,10 @@ def _introduces(block: Element) -> bool:
     return not in_cell and _is_short(block)
 
 
-def _is_short(block: Element, most: int = _NAME_WORDS) -> bool:
+def _is_short(block: Element, limit: int = _NAME_WORDS) -> bool:
     if next(block.iterdescendants(*BLOCKS), None) is not None:
         return False
-    return len(normalized_text(block).split()) <= most
+    return len(normalized_text(block).split()) <= limit
 
 
 def anchor(element: Element, own: dict[Element, str]) -> str:

@@ -94,11 +94,11 @@ def _rows(table: Element) -> list[Element]:
     return head + body + foot
 
 
-def _span(value: str | None, most: int) -> int:
+def _span(value: str | None, limit: int) -> int:
     text = (value or "").strip()
     if not text.isdigit():
         return 1
-    return max(1, min(int(text[:6]), most))
+    return max(1, min(int(text[:6]), limit))
 
 
 def table_cells(table: Element) -> list[Element]:

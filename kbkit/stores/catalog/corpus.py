@@ -218,8 +218,8 @@ def count_chunks(
     return int(transaction.execute(query).scalar_one())
 
 
-def some_chunks(transaction: Transaction, kb_id: str, most: int) -> int:
-    there = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).limit(most)
+def some_chunks(transaction: Transaction, kb_id: str, limit: int) -> int:
+    there = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).limit(limit)
     query = sa.select(sa.func.count()).select_from(there.subquery())
     return int(transaction.execute(query).scalar_one())
 

@@ -337,7 +337,7 @@ def nameless_documents(transaction: Transaction, kb_ids: Collection[str]) -> lis
     return [NamelessDocument(*row) for row in transaction.execute(query)]
 
 
-def bad_queries(transaction: Transaction, kb_ids: Collection[str], most: int) -> list[BadQuery]:
+def bad_queries(transaction: Transaction, kb_ids: Collection[str], limit: int) -> list[BadQuery]:
     """The queries for which nothing was rated above a score, as people last rated."""
     of_one = (ratings.c.target, ratings.c.query, ratings.c.rater)
     newest = (ratings.c.created_at.desc(), ratings.c.id.desc())
@@ -364,7 +364,7 @@ def bad_queries(transaction: Transaction, kb_ids: Collection[str], most: int) ->
             next((chunk for _, _, chunk in rated if chunk), ""),
         )
         for query_, rated in found.items()
-        if max(score for score, _, _ in rated) <= most
+        if max(score for score, _, _ in rated) <= limit
     ]
 
 

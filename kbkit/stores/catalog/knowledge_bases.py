@@ -310,7 +310,7 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
     ]
 
 
-def some_unannotated(transaction: Transaction, row: KnowledgeBaseRow, most: int) -> int:
+def some_unannotated(transaction: Transaction, row: KnowledgeBaseRow, limit: int) -> int:
     """Chunks without any annotation, as `describe` has them, counted no further than to a number.
 
     The last ones are looked at first, which are those that lack them where any do.
@@ -320,7 +320,7 @@ def some_unannotated(transaction: Transaction, row: KnowledgeBaseRow, most: int)
     columns = knowledge_schema.annotations.c
     held = sa.exists().where(columns.chunk_seq == chunks.c.seq)
     lacking = sa.select(chunks.c.seq).where(chunks.c.kb_id == row.id, ~held)
-    part = lacking.order_by(chunks.c.seq.desc()).limit(most).subquery()
+    part = lacking.order_by(chunks.c.seq.desc()).limit(limit).subquery()
     return int(transaction.execute(sa.select(sa.func.count()).select_from(part)).scalar_one())
 
 

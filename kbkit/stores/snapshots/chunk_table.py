@@ -165,11 +165,11 @@ def check(path: Path) -> None:
             raise ValueError(f"{path.name} is not as it was written")
 
 
-def _crc(file: BinaryIO, most: int = sys.maxsize) -> int:
+def _crc(file: BinaryIO, limit: int = sys.maxsize) -> int:
     crc = 0
-    while most and (data := file.read(min(_AT_ONCE, most))):
+    while limit and (data := file.read(min(_AT_ONCE, limit))):
         crc = zlib.crc32(data, crc)
-        most -= len(data)
+        limit -= len(data)
     return crc
 
 

@@ -60,9 +60,9 @@ class VectorCodes:
         self._index = scan(of)
 
     def nearest(
-        self, vector: NDArray[np.float32], most: int
+        self, vector: NDArray[np.float32], limit: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        wanted = min(most, self._index.ntotal)
+        wanted = min(limit, self._index.ntotal)
         found, rows = self._index.search(np.ascontiguousarray(vector[None], np.float32), wanted)
         return rows[0], found[0]
 
@@ -86,9 +86,9 @@ class JoinedCodes:
             self._index.add_shard(part._index)
 
     def nearest(
-        self, vector: NDArray[np.float32], most: int
+        self, vector: NDArray[np.float32], limit: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        wanted = min(most, int(self.firsts[-1]))
+        wanted = min(limit, int(self.firsts[-1]))
         found, rows = self._index.search(np.ascontiguousarray(vector[None], np.float32), wanted)
         return rows[0], found[0]
 

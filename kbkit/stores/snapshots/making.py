@@ -250,10 +250,10 @@ _GONE = 0.3
 """Share of removed chunks at which a segment is rewritten."""
 
 
-def to_merge(segments: Sequence[Segment], most: int = LARGEST) -> slice | None:
+def to_merge(segments: Sequence[Segment], limit: int = LARGEST) -> slice | None:
     """Return the next neighbouring segments to merge; ``None`` if there are none."""
     for i, segment in enumerate(segments):
-        if len(segment) <= most and len(segment.gone) > _GONE * len(segment.snapshot):
+        if len(segment) <= limit and len(segment.gone) > _GONE * len(segment.snapshot):
             return slice(i, i + 1)
     tiers = [_tier(len(segment)) for segment in segments]
     for end in range(len(segments), 0, -1):
@@ -261,7 +261,7 @@ def to_merge(segments: Sequence[Segment], most: int = LARGEST) -> slice | None:
         while start and tiers[start - 1] <= tiers[end - 1]:
             start -= 1
         if end - start >= _TIER:
-            while sum(map(len, segments[start:end])) > most and end - start > 1:
+            while sum(map(len, segments[start:end])) > limit and end - start > 1:
                 start += 1
             if end - start > 1:
                 return slice(start, end)

@@ -27,10 +27,10 @@ def is_coded(snapshot: SegmentedSnapshot) -> bool:
 
 
 def near_chunks(
-    snapshot: SegmentedSnapshot, vector: NDArray[np.float32], most: int, score: Score
+    snapshot: SegmentedSnapshot, vector: NDArray[np.float32], limit: int, score: Score
 ) -> tuple[Rows, NDArray[np.float32]]:
     rows, scores = [np.zeros(0, np.int64)], [np.zeros(0, np.float32)]
-    for i, held, near in _by_segment(snapshot, vector, most, score):
+    for i, held, near in _by_segment(snapshot, vector, limit, score):
         places = snapshot.places[i]
         own = held if places is None else places[held].astype(np.int64)
         alive = own >= 0
@@ -40,7 +40,7 @@ def near_chunks(
 
 
 def _by_segment(
-    snapshot: SegmentedSnapshot, vector: NDArray[np.float32], most: int, score: Score
+    snapshot: SegmentedSnapshot, vector: NDArray[np.float32], limit: int, score: Score
 ) -> Iterable[tuple[int, Rows, NDArray[np.float32]]]:
     coded: list[int] = []
     codes: list[VectorCodes] = []
@@ -55,7 +55,7 @@ def _by_segment(
         return
     joined = _joined(snapshot, codes)
     gone = sum(len(snapshot.segments[i].gone) for i in coded)
-    found, near = joined.nearest(vector, most + min(most, gone))
+    found, near = joined.nearest(vector, limit + min(limit, gone))
     which = np.searchsorted(joined.firsts, found, "right") - 1
     for n, i in enumerate(coded):
         of = which == n
@@ -93,11 +93,11 @@ class NearCards:
     rows: NDArray[np.int32]
     mean: NDArray[np.float32]
 
-    def nearest(self, vector: NDArray[np.float32], most: int, score: Score) -> Numbers:
-        rows, _ = self.coded.nearest(vector, most)
+    def nearest(self, vector: NDArray[np.float32], limit: int, score: Score) -> Numbers:
+        rows, _ = self.coded.nearest(vector, limit)
         found = [self.numbers[rows]]
         for part in self.uncoded:
-            found.append(part.numbers[np.argsort(-score(part.vectors))[:most]])
+            found.append(part.numbers[np.argsort(-score(part.vectors))[:limit]])
         numbers = np.unique(np.concatenate(found)).astype(np.int64)
         return numbers[self.holders[numbers] >= 0]
 

@@ -258,8 +258,8 @@ class Snapshots:
                     removed_chunks.forget_oldest(transaction, kb_id)
             self._files.sweep(kb_ids)
 
-    def _merged(self, kb_id: str, found: SegmentedSnapshot, most: int) -> SegmentedSnapshot:
-        while (part := to_merge(found.segments, most)) is not None:
+    def _merged(self, kb_id: str, found: SegmentedSnapshot, limit: int) -> SegmentedSnapshot:
+        while (part := to_merge(found.segments, limit)) is not None:
             one = merged(found.segments[part])
             one = replace(
                 one,

@@ -1,5 +1,0 @@
-"""``python -m kbkit.cli``."""
-
-from kbkit.cli import main
-
-main()
