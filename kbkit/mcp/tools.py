@@ -290,5 +290,5 @@ def _fault(fault: Any, schema: dict[str, Any]) -> str:
         return f"{'.'.join(place)}: {fault['msg']}"
     known = schema["properties"]
     if place[:-1]:  # in a condition of its own
-        known = schema["$defs"]["Conditions"]["properties"]
+        known = schema["$defs"]["ConditionValues"]["properties"]
     return f"{'.'.join(place)[:80]}: is not known; there are {', '.join(known)}"

@@ -199,7 +199,6 @@ def test_the_client_loads_values_errors_httpx_and_pydantic_only():
     loaded = set(json.loads(run.stdout))
     rooms = {name.split(".")[1] for name in loaded if name.startswith("kbkit.")}
     assert rooms <= {
-        "arguments",
         "base_plots",
         "client",
         "entries",
@@ -212,8 +211,10 @@ def test_the_client_loads_values_errors_httpx_and_pydantic_only():
         "models",
         "recipes",
         "regular_files",
-        "validation",
+        "runtime",
     }
+    runtime = {name for name in loaded if name.startswith("kbkit.runtime.")}
+    assert runtime == {"kbkit.runtime.validation"}
     tops = {name.partition(".")[0] for name in loaded}
     assert "httpx" in tops
     assert not tops & {"numpy", "pandas", "sqlalchemy", "chromadb", "yaml", "fastapi", "mcp"}
