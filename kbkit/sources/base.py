@@ -36,15 +36,11 @@ class DiskPlace:
 
     @classmethod
     def of(cls, path: str, base: Path) -> DiskPlace:
-        """The place that a path, or the folder that a glob starts at, names.
+        """Return the place of a path or glob.
 
-        What lies below the base folder is called as it is from there. Anything else is called after
-        its last part: what stands above that is this machine's, and a user's folder is named by
-        who that is.
-
-        Args:
-            path: Path as in a recipe.
-            base: Folder that relative paths start from.
+        Its name is relative to the base folder. A path elsewhere is named by its last part only,
+        which
+        keeps user and machine private.
         """
         full = Path(path).expanduser()
         if not (base / full).exists():
@@ -82,12 +78,11 @@ class DiskPlace:
 
 
 def published_uri(uri: str, base: Path | None = None) -> str:
-    """Replace a path of this machine by a URI that does not reveal where the file lies.
+    """Replace a path of this machine by a URI that does not reveal the file's folder.
 
-    The result depends on the path and ``base`` alone, not on the working directory or the home
-    folder: a path below ``base`` becomes relative to it, and any other becomes the last two parts
-    of the path, with a digest of the whole folder. Other URIs stay as they are, and so does a path
-    such as ``/guide/a.html`` where no file exists, which may be one of a site.
+    A path below ``base`` becomes relative to it, any other its last two parts with a digest of the
+    folder, whatever the working directory. Other URIs stay, and so do paths without a file
+    (``/guide/a.html``), which may be pages of a site.
     """
     if not _LOCAL.match(uri):
         return uri
@@ -221,12 +216,12 @@ class SourceContext:
 
 
 class SourceReader(Protocol):
-    """Reads a place that documents come from; a recipe describes the place.
+    """Reads the documents of a place that a recipe describes.
 
     Attributes:
         type: The source type of recipes (``crawl``, ``page``, ``package``, ...).
-        exhaustive: A full read yields every document, so that missing ones are gone. Not for a
-            crawl, where only 404 and 410 mean that.
+        exhaustive: A full read yields every document, so missing ones are gone. False for a crawl,
+            where only 404 and 410 mean that.
     """
 
     type: str

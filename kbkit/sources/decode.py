@@ -112,12 +112,13 @@ def decode(body: bytes, charset: str = "", *, markup: bool = True) -> str:
 
 
 def decoded(body: bytes, charset: str = "", *, markup: bool = True) -> Decoded:
-    """Decode text as well as possible, and say where that took a guess; never fails.
+    """Decode text as well as possible, with a note about guesses; never fails.
 
-    The byte order mark decides, and UTF-8 where the bytes are valid UTF-8; then the charset of
-    the header, then the one the markup names. A named charset that does not fit the bytes gives
-    way to the next. Else Firefox's detector guesses, and is believed where what it reads looks
-    like words of one alphabet; Windows-1252 is what is left.
+    Order: byte order mark, valid UTF-8, the header's charset, the markup's charset, unless the
+    bytes
+    do not fit. Then the guess of Firefox's detector, if the result looks like words of one
+    alphabet;
+    then Windows-1252.
     """
     for bom, name in _BOMS:
         if body.startswith(bom):

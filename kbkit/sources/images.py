@@ -1,8 +1,7 @@
 """Pictures of documents: validation and limits.
 
-A picture is what its bytes are, whatever its name says. It is bounded in bytes and in pixels, and
-an SVG is rebuilt from elements and attributes that draw, so that it can neither run scripts nor
-fetch anything, even where somebody opens it by itself.
+The bytes decide the type, whatever the name. Bytes and pixels are bounded, and an SVG is rebuilt
+from drawing elements and attributes, so that it neither runs scripts nor fetches anything.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Convert llama-index documents to documents of a knowledge base.
 
-Nothing of llama-index is imported: its documents and nodes are known by what they have, and may
-also come as the dictionaries that their ``to_dict`` gives.
+llama-index is not imported: documents and nodes are recognised by their attributes, or are
+dictionaries of ``to_dict``.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _SOURCE = "1"
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A reader's document, a page of one, or a node that was cut from one.
+    """A reader's document, a page of one, or a node of one.
 
     Attributes:
-        id: Its own, or that of the document it was cut from.
+        id: Its own, or that of the node's document.
         media: Content other than text.
         start: Offset in its document; -1 if unknown.
     """
@@ -55,8 +55,7 @@ class _Part:
 def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
     """Separate sources from documents in nested lists of both.
 
-    Sources and documents of llama-index may be given as dictionaries: what a recipe says of a
-    source, what ``to_dict`` gave.
+    Dictionaries may be sources of a recipe or results of llama-index's ``to_dict``.
     """
     sources: list[AnySource] = []
     documents: list[Any] = []
@@ -95,10 +94,11 @@ def _described(values: Mapping[str, Any]) -> AnySource:
 def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
     """Iterate over events for documents and nodes of llama-index.
 
-    What comes from one address or file becomes one document: pages in their order with their
-    numbers, other parts and nodes one after the other. Its URI is the first there is of: an
-    ``http`` address in its metadata (``url`` and the like), ``file_path`` from the base folder (or
-    the user's), an id that is not random, ``file_name``, a hash of the text.
+    Parts of one address or file become one document: numbered pages in order, other parts one after
+    the other. Its URI is the first of: an ``http`` address in its metadata (``url`` and the like),
+    ``file_path`` relative to the base folder (or the user's), an id that is not random,
+    ``file_name``,
+    a hash of the text.
     """
     found: dict[str, list[_Part]] = {}
     for number, item in enumerate(items, 1):

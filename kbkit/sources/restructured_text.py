@@ -1,8 +1,7 @@
 """Convert reStructuredText with Sphinx directives and roles.
 
-docutils reads it with everything off that reaches for files or raw markup. What it does not know
-is registered before it reads: a directive that only Sphinx knows keeps its argument and content,
-a role its text.
+docutils runs without access to files and raw markup. Directives and roles of Sphinx are registered
+first: a directive keeps its argument and content, a role its text.
 """
 
 from __future__ import annotations

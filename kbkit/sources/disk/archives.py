@@ -1,7 +1,7 @@
 """Read pages in a folder, a zip or tar archive, a docset or a WARC.
 
-Nothing is unpacked to disk, so names inside of archives can reach nothing; those that try to are
-skipped too. What is read is counted after decompression, and bounded.
+Nothing is unpacked to disk, and members with names outside the archive are skipped. Sizes are
+counted after decompression, and bounded.
 """
 
 from __future__ import annotations

@@ -173,8 +173,8 @@ _LOOK_SECONDS = 0.05
 class ParquetReader(JsonlReader):
     """A Parquet file, as `kbkit documents NAME --output FILE.parquet` writes it.
 
-    Native code reads it, which a damaged or hostile file may crash or fill memory by; so a process
-    of its own, with limits, makes JSON lines of it.
+    A child process with limits converts it to JSON lines, since a damaged or hostile file may crash
+    native code or exhaust memory.
     """
 
     type = "parquet"

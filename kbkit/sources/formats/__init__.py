@@ -1,9 +1,8 @@
 """Formats of files: bytes in, Markdown out.
 
-A module here has ``read(data, name) -> list[Part]``, or one such function a format, and raises
-`UnreadableError` with one line for a person. Nothing else may be relied on to protect it: files are
-hostile, parsers have faults, and so `parse` turns whatever goes wrong into a reason, and runs in a
-process of its own that may take only so much time and memory
+A module has ``read(data, name) -> list[Part]``, or one such function per format, and raises
+`UnreadableError` with one line for a person. Files are hostile and parsers have bugs: `parse`
+converts any error to a reason, and runs in a process with limits on time and memory
 (`kbkit.sources.formats.file_parser`).
 """
 

@@ -1,9 +1,8 @@
 """Open files that are zip archives (DOCX, PPTX, XLSX, EPUB) without trusting them.
 
-Sizes that an archive declares are claims. Each member is unpacked in small steps and counted, and
-what parsers of Office files get is a new archive made of members that were looked at: stored
-plainly, without media, and with no XML that declares a document type, since only those define
-entities (OOXML has none).
+Declared sizes are not trusted: members are unpacked in small steps and counted. Parsers of Office
+files get a new archive of checked members, without media, and without XML that declares a document
+type and so may define entities (OOXML has none).
 """
 
 from __future__ import annotations

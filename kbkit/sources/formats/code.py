@@ -1,7 +1,7 @@
 """Split source code by definition; every line is kept.
 
-Python is read with `ast`. Of other languages, a piece begins where a line begins at the margin
-behind an empty line, and Pygments' lexer tells which name such a piece defines.
+Python is parsed with `ast`. In other languages a piece begins at an unindented line after an empty
+one, and is named by Pygments' lexer.
 """
 
 from __future__ import annotations

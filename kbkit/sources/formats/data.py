@@ -1,7 +1,7 @@
 """JSON and YAML: a heading for each top-level key, values in fences.
 
-JSON is written again, indented. YAML stays as it was written, comments and all: only the places of
-its keys are asked for, so that aliases are never expanded.
+JSON is formatted with indentation. YAML keeps its text and comments; only positions of keys are
+read, so aliases are never expanded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """PDF: text by page, with headings from the outline or from font sizes.
 
-Form feeds part the pages, empty ones too, which is how chunks know their page. Lines stand apart
-as paragraphs where the gap between them is clearly wider than the page's usual one, or where the
-size of the letters changes; PDF knows no paragraphs itself. Running heads and feet are kept once.
+Form feeds separate pages, empty ones too, so that chunks know their page. PDF has no paragraphs:
+they begin after a gap clearly wider than the page's usual one, or where the font size changes.
+Running heads and feet are kept once.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Detect ordinary articles, and complete trafilatura's extract of them.
 
-The pages of a site that is documentation share a template that tells content from furniture. An
-article on its own has teasers, forms and comments amid its text that nothing but trafilatura's
-judgement tells from it; so of an article, that stands, without emphasis and with its links at the
-end. Of anything else it would lose short paragraphs, headings and code.
+Pages of documentation share a template, which separates content from boilerplate. A single article
+has teasers, forms and comments in its text, which only trafilatura's extract leaves out; so an
+article keeps that, without emphasis and with its links at the end. On other pages it would lose
+short paragraphs, headings and code.
 """
 
 from __future__ import annotations

@@ -71,8 +71,7 @@ def to_html(root: Element) -> str:
 def _close_head(root: Element) -> None:
     """Move elements that a head cannot hold, and all after them, into the body.
 
-    A head without end ends there, says HTML. libxml2 knows that of old elements only, and leaves
-    ``main`` and ``article`` in the head.
+    An unclosed head ends there in HTML; libxml2 leaves ``main`` and ``article`` in it.
     """
     head = root.find("head")
     strays = [] if head is None else list(dropwhile(lambda part: part.tag in _IN_HEAD, head))
@@ -261,10 +260,10 @@ def _is_short(block: Element, limit: int = _NAME_WORDS) -> bool:
 
 
 def anchor(element: Element, own: dict[Element, str]) -> str:
-    """The fragment that leads to a heading or term, or ``""``.
+    """Return the fragment that leads to a heading or term, or ``""``.
 
-    Its own id; the id of an element inside it; the target of its own link; an empty anchor
-    right before it; the id of the section that it opens.
+    Its own id, that of an element inside, the target of its own link, an empty anchor right before
+    it, or the id of the section that it opens.
     """
     found = element.get("id") or own.get(element, "")
     if not found:

@@ -40,8 +40,8 @@ _CAPITALS = {
 def take_drawings(body: Element, url: str) -> dict[str, bytes]:
     """Replace the drawings of a page by pictures; in place.
 
-    Icons stay, which are no content: what stands in links, buttons, headings and bars, what is
-    hidden from screen readers, and what has no text and few shapes.
+    Icons stay: drawings in links, buttons, headings and bars, hidden ones, and those without text
+    that have few shapes.
     """
     found: dict[str, bytes] = {}
     for drawing in list(body.iter("svg")):

@@ -1,8 +1,7 @@
 """Extract title, Markdown content and links from an HTML page.
 
-trafilatura decides *what* is content, the tree decides *how* it is written: the element that
-trafilatura's choice lies in is written out whole by `MarkdownWriter`. Of an ordinary article,
-only what trafilatura kept is written.
+trafilatura selects the content, the tree gives its form: `MarkdownWriter` writes the whole element
+that contains trafilatura's selection. For an ordinary article only the selection is written.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Find a page's place in its site: breadcrumbs, parents, next page.
 
-Generators of documentation say so in three ways, each of which is enough: links to what follows
-(``rel="next"``), breadcrumbs, and a list of the site's pages that the page itself is in.
+Any of three is enough: links to the next page (``rel="next"``), breadcrumbs, and a list of the
+site's pages that contains the page itself.
 """
 
 from __future__ import annotations
@@ -299,10 +299,9 @@ def _leads_away(link: Element) -> bool:
 
 
 def contents(body: Element) -> list[Element]:
-    """Lists of nothing but links to places of the page, where they are no part of its text.
+    """Return lists of links within the page that are not part of its text.
 
-    They stand before its first heading, or under one that says that they are its contents, which
-    goes too.
+    They stand before its first heading, or below a heading such as "Contents", which goes too.
     """
     found: list[Element] = []
     places: set[str] = set()

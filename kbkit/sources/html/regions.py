@@ -1,8 +1,7 @@
 """Find the content region of a page, and the template of its site.
 
-trafilatura decides what is content; here its decision becomes an element of the tree. Since it
-is slow and the pages of a site share a template, its verdict on the first pages is generalised
-and applied to the rest.
+trafilatura's selection becomes an element of the tree. trafilatura is slow and the pages of a site
+share a template, so its selections on the first pages are generalised to the others.
 """
 
 from __future__ import annotations
@@ -95,10 +94,11 @@ def find_region(body: Element, region: Region) -> Element | None:
 
 
 def landmark(element: Element, body: Element) -> Element:
-    """The landmark right around an element, if it adds little; else the element itself.
+    """Return the landmark around an element, if it adds little; else the element itself.
 
-    A page's author says with ``main``, ``article`` or ``role`` where the content is; that
-    mends a decision that went one level too deep.
+    ``main``, ``article`` or ``role`` mark the content, and correct a selection that is one level
+    too
+    deep.
     """
     inside = sum(word_counts(element).values())
     best = element
@@ -123,8 +123,8 @@ def landmark(element: Element, body: Element) -> Element:
 def widened(region: Element, body: Element, common: Collection[int]) -> Element:
     """Extend a region by neighbours that are neither menus nor shared by most pages.
 
-    For pages of sites that agree on no region: of a page that is mostly a list, the list alone
-    may have been taken, without its heading and its notes.
+    For sites without a common region: of a page that is mostly a list, only the list may have been
+    selected, without its heading and notes.
     """
     around = region
     while around is not body and (parent := around.getparent()) is not None:

@@ -1,9 +1,9 @@
 """Extract pages as they come, learning the template of their site.
 
 The first pages of a site are read twice: at once, so that a crawler gets their links, and again
-when the site's template is known. How a page is read does not depend on when it came, but on its
-place among the others: the first eight decide how they are read and the next eight, the first
-sixteen how the next sixteen are, and so on; until those are there, a page waits.
+when the template is known. The result depends on a page's position only, not on time: the first
+eight pages decide how they and the next eight are read, the first sixteen how the next sixteen are,
+and so on; until then a page waits.
 """
 
 from __future__ import annotations

@@ -21,8 +21,7 @@ _MAX_CELLS = 50_000
 def grid(table: Element) -> list[list[Element | None]] | None:
     """Lay the cells of a table out in rows of equal length.
 
-    A cell that spans rows or columns stands in each place it covers. Spans are bounded by the
-    table itself, since pages may claim millions.
+    Cells with spans are repeated. Spans end with the table, since pages may claim millions.
     """
     sources = _rows(table)
     rows: list[list[Element | None]] = [[] for _ in sources]

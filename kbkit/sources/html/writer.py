@@ -1,8 +1,9 @@
 """Convert an HTML tree to Markdown, with anchors, signatures and code intact.
 
-The writer knows what general converters do not: anchors of headings, signatures of API
-documentation (``dl``/``dt``), line numbers, spanned cells, admonitions. Nothing in its output is
-HTML: text that would read as markup is escaped, and links lead to http, https or mailto only.
+Unlike general converters it keeps anchors of headings, signatures of API documentation
+(``dl``/``dt``), line numbers, spanned cells and admonitions. Its output has no HTML: markup in
+texts
+is escaped, and links lead to http, https or mailto only.
 """
 
 from __future__ import annotations

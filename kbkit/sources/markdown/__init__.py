@@ -1,16 +1,13 @@
 """Convert Markdown dialects to the Markdown that kbkit stores.
 
-What is kept is CommonMark with tables and anchors of headings, as it is written of HTML pages too:
-search reads no markup, offsets of chunks are those of what is kept, and every interface shows the
-same. Dialects are turned into it where they are read:
+Stored is CommonMark with tables and anchors of headings, for HTML pages too, so that search,
+offsets and interfaces need to know one form:
 
-* `containers`: what spans lines. Admonitions, tabs, details and directives of MkDocs, GitHub,
-  MyST, Docusaurus and VitePress, footnotes, definition lists, abbreviations;
-* `components`, `formulas`, `listings`: MDX, formulas on lines of their own, tables of MyST;
-* `inline`: what stands in lines, and raw HTML. Emoji codes, roles, attribute lists, tasks, tags;
-* `html_tables`: Markdown in cells of HTML.
+* `containers`: admonitions, tabs, details and directives of MkDocs, GitHub, MyST, Docusaurus and
+  VitePress, footnotes, definition lists, abbreviations, components of MDX;
+* `inline`: emoji codes, roles, attribute lists, tasks, tags, raw HTML.
 
-Code is never touched.
+Code is never changed.
 """
 
 from __future__ import annotations

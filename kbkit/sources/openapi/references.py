@@ -72,8 +72,9 @@ class References:
     def resolve(self, node: Node) -> Node:
         """Return a part, or the target of its ``$ref``.
 
-        Members beside a ``$ref`` (3.1 allows a description) win over those behind it.
-        A reference that cannot be followed is noted in ``problems`` and gives an empty mapping.
+        Members beside a ``$ref`` win over those of the target. A reference that cannot be followed
+        is noted
+        in ``problems`` and gives an empty mapping.
         """
         beside: dict[str, Any] = {}
         first: Node | None = None
@@ -155,10 +156,10 @@ _UNSAFE_LINK = re.compile(r"\]\(\s*<?\s*(?:javascript|vbscript|data)\s*:", re.IG
 
 
 def block_markdown(text: Any, level: int) -> str:
-    """A description as Markdown blocks.
+    """Convert a description to Markdown blocks.
 
-    Its headings come below those of the document, HTML becomes Markdown or is shown as text,
-    and whatever it opens is closed, so that it cannot swallow what follows.
+    Headings are lowered below the document's, HTML becomes Markdown or text, and open blocks are
+    closed, so that they cannot swallow the rest.
     """
     if not isinstance(text, str) or not text.strip():
         return ""

@@ -49,8 +49,9 @@ _DROPPED = frozenset(
 def to_markdown(docstring: Any) -> str:
     """Write a docstring as Markdown.
 
-    Its sections (parameters, returns, examples) begin with a line in bold, not with a heading:
-    they are parts of one entry, which search is to find as a whole.
+    Its sections (parameters, returns, examples) begin with a bold line instead of a heading, so
+    that
+    search finds the entry as a whole.
     """
     style = _style(docstring.value)
     if not style:

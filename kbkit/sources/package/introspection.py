@@ -1,8 +1,8 @@
 """Find the members of a package that exist only after import.
 
-Accessors (``Series.str`` of pandas), methods that a decorator or a loop makes, and what is
-compiled exist only then. The import runs the package's code, so it is done in a process of its
-own, and only where a recipe allows it.
+Such as accessors (``Series.str`` of pandas), methods made by decorators or loops, and compiled
+code.
+Importing runs the package's code, so it happens in another process, and only if a recipe allows it.
 """
 
 from __future__ import annotations

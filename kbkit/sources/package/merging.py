@@ -29,8 +29,8 @@ _EXTRA = "kbkit"
 def with_introspection(root: Any, entries: Sequence[PublicObject]) -> list[PublicObject]:
     """Import a package in another process, and add members that its source lacks.
 
-    Objects that lack a docstring there get theirs; missing ones are made, in the tree too. An
-    accessor is an entry under the attribute that its own documentation names most.
+    Missing docstrings and objects are added, in the tree too. An accessor is named by the attribute
+    that its documentation mentions most.
     """
     package = root.path.partition(".")[0]
     holders = {e.path: e for e in entries if e.item.is_module or e.item.is_class}

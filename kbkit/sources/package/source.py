@@ -54,10 +54,9 @@ class CodeOrigin:
 
     @property
     def url(self) -> str:
-        """Address of the code: of the very commit if it is known, else of the repository.
+        """Return the address of the code: of the commit if it is known, else of the repository.
 
-        Never of a file or a tag: neither the layout of the repository nor the names of its tags
-        and branches follow from what is installed.
+        Never of a file or a tag, since an installed package does not say what they are called.
         """
         if self.repository and self.commit:
             middle = (
@@ -153,14 +152,15 @@ _OWN_PAGE = 400  # characters of docstring that make a method a document of its 
 
 
 class PackageReader:
-    """The public API of an installed package: one document a module, class and function.
+    """The public API of an installed package: one document per module, class and function.
 
-    A method whose docstring is longer than a few lines is a document too; short ones are
-    sections of their class. Public is what ``__all__`` names; where there is none, what has no
-    leading underscore, and in a package's ``__init__`` also what it re-exports from its own
-    modules. An object that several paths lead to is found under the shortest. What a class
-    inherits from a private class is written as its own; of a public base, which has its own
-    document, the names are listed. Each document ends with the place of its source.
+    A method with a docstring of more than a few lines is a document too; others are sections of
+    their
+    class. Public are the names of ``__all__``, or else names without a leading underscore, and a
+    package's re-exports from its own modules. Of several paths to an object the shortest counts.
+    Members inherited from a private class are written out, those of a public base are listed by
+    name.
+    Each document ends with the place of its source.
     """
 
     type = "package"

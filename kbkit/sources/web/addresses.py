@@ -1,8 +1,7 @@
 """Check network addresses, and connect only to checked ones.
 
-Checking a host name and then letting the HTTP library resolve it again would leave a gap in
-which the name can change its address. Here one resolution serves both: the connection is made
-to the very address that was checked.
+A second resolution by the HTTP library could give another address. So the connection uses the
+address that was checked.
 """
 
 from __future__ import annotations

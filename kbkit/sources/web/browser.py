@@ -1,9 +1,8 @@
 """A Chromium without network that renders pages.
 
-Whatever a page asks for comes to a function that fetches for it, and Chromium itself resolves no
-name and opens no connection: its proxy does not exist. So what guards a fetch of kbkit guards every
-request of a page, and no way round it is left: not of sockets, workers, prefetching, WebRTC or
-redirects.
+kbkit fetches each request of a page, with all its checks. Chromium itself resolves no name and
+opens no connection, since its proxy does not exist; sockets, workers, prefetching, WebRTC and
+redirects included.
 """
 
 from __future__ import annotations
@@ -120,8 +119,8 @@ class RenderedPage:
     """A page as its scripts made it.
 
     Attributes:
-        html: The document, without scripts and with open shadow trees in their places.
-        leads: Where its scripts tried to navigate, or ``""``.
+        html: The document, without scripts, with open shadow trees in place.
+        leads: Address that its scripts tried to open, or ``""``.
     """
 
     html: str

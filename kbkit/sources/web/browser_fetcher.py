@@ -1,7 +1,7 @@
 """The provider ``browser``: pages as rendered by a local Chromium.
 
-What a page is made of is fetched here, by the guarded fetcher that fetches pages, and given to the
-browser, which has no network of its own. Scripts are asked for once a crawl.
+The guarded fetcher fetches all resources of a page for the browser, which has no network. Scripts
+are fetched once per crawl.
 """
 
 from __future__ import annotations

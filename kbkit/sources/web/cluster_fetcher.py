@@ -1,7 +1,6 @@
-"""Fetch through the workers of a cluster, with the pace set here.
+"""Fetch through the workers of a cluster, at a pace set by this process.
 
-What a host can bear is known here alone: robots.txt, delays, ``Retry-After``, retries and redirects
-are decided before a worker is asked, and a worker makes one request.
+It handles robots.txt, delays, ``Retry-After``, retries and redirects; a worker makes one request.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One crawl: frontier, order and outcomes.
 
-The frontier is not kept anywhere: it follows from the links of the pages that were visited, which
-the catalog remembers, and from the sitemaps. So a crawl that was interrupted goes on where it was.
+The frontier is not stored: it follows from the links of visited pages, which the catalog keeps, and
+from the sitemaps. So an interrupted crawl continues.
 """
 
 from __future__ import annotations

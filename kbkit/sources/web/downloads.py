@@ -19,14 +19,14 @@ from kbkit.sources.web.urls import origin
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A page to ask for.
+    """A page to request.
 
     Attributes:
         referrer: Page that links to it, or ``""``.
-        again: Asked for only because an earlier run knew it; does not count as read.
+        again: Only requested because an earlier run knew it; does not count as read.
         etag: Validator to send, or ``""``.
         last_modified: Validator to send, or ``""``.
-        place: Its place in the order of asking, from 0 on.
+        place: Position in the order of requests, from 0.
     """
 
     url: str

@@ -1,7 +1,7 @@
 """Fetch one address, guarded against hostile servers.
 
-Only http and https; every address is checked when it is connected to, also behind redirects;
-size (after decompression), time, redirects and retries are bounded.
+Only http and https. Each address is checked when it is connected to, also after redirects. Size
+(after decompression), time, redirects and retries are bounded.
 """
 
 from __future__ import annotations

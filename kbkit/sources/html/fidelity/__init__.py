@@ -1,9 +1,8 @@
 """Measure how much of a page its Markdown keeps.
 
-Written apart from the extractor on purpose, down to the reading of the tree and of Markdown: a
-mistake of one does not hide behind the other. What is content is found by what the pages of a site
-have in common, by landmarks, links and headings; `runs`, `states` and `page` read pages so,
-`markdown` reads what was written, `measure` compares them.
+Independent of the extractor, including the parsing of HTML and Markdown, so that neither hides the
+other's mistakes. Content is found by what the pages of a site have in common, landmarks, links and
+headings: `runs` and `states` read pages, `markdown` reads Markdown, `measure` compares them.
 """
 
 from __future__ import annotations

@@ -18,13 +18,15 @@ _MIN = 3  # rows of text that are sought in a line as a whole
 class Fidelity:
     """Share of pages' content that their Markdown keeps, and the surplus.
 
-    The kinds: ``words`` of the content, ``headings`` with level and text, ``anchors`` of headings
-    that have one, ``terms`` of definition lists with their anchors, ``code`` blocks byte for byte,
-    ``rows`` of tables with all their cells in order, ``cells``, ``links`` with text and address.
-    ``surplus`` is the other way round: of all words that were written, those that are not content.
+    The kinds: ``words`` of the content, ``headings`` with level and text, ``anchors`` of headings,
+    ``terms`` of definition lists with their anchors, ``code`` blocks byte for byte, ``rows`` of
+    tables
+    with all cells in order, ``cells``, ``links`` with text and address. ``surplus`` are written
+    words
+    that are not content.
 
     Attributes:
-        wanted: Things on the pages, by kind; words written for ``surplus``.
+        wanted: Items on the pages, by kind; written words for ``surplus``.
         kept: Items found in the Markdown, by kind; content words for ``surplus``.
         lost: The others, by kind.
     """
