@@ -1,8 +1,10 @@
 """Convert entries to Agent Skills (https://agentskills.io/specification) and back.
 
-A skill is a folder with a ``SKILL.md``: front matter (``name``, which is also that of the folder,
-``description``, ``license``, ``compatibility``, flat ``metadata``, ``allowed-tools``), then
-instructions. Votes are none of it: they would change the digest of a file that is served.
+A skill is a folder with a ``SKILL.md``: front matter (``name``, equal to the folder's,
+``description``,
+``license``, ``compatibility``, flat ``metadata``, ``allowed-tools``), then instructions. Votes are
+left
+out, since they would change the digests of served files.
 """
 
 from __future__ import annotations

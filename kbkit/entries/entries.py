@@ -55,8 +55,9 @@ _TICK = timedelta(microseconds=1)
 class Entries:
     """Reusable solutions, each a folder with a ``skill.yaml``; ``workspace.entries``.
 
-    Any editor and git may change them too. Several processes may read, write and vote at once:
-    readers see the old or the new state, and no vote is lost.
+    Editors and git may change them, too. Several processes may read, write and vote at once:
+    readers
+    see the old or the new state, and no vote is lost.
     """
 
     def __init__(
@@ -132,7 +133,7 @@ class Entries:
         return EntryPage(tuple(info_of(each) for each in found[start:end]), len(found), start)
 
     def open(self, slug: str, path: str) -> BinaryIO:
-        """A file of an entry, to be read bit by bit and closed; used as a ``with`` block.
+        """Open a file of an entry as a binary file; used as a ``with`` block.
 
         Args:
             slug: Slug of the entry.
@@ -238,7 +239,7 @@ class Entries:
             category: Its domain.
             status: ``active``, ``draft`` or ``deprecated``.
             files: Files to write, by path within the entry; ``None`` deletes one.
-            if_match: The version that it must be of now (`EntryInfo.version`); votes leave it.
+            if_match: Expected version (`EntryInfo.version`); votes leave it.
 
         Raises:
             MissingPathError: There is no such entry, or a file to delete is not there.
@@ -319,7 +320,7 @@ class Entries:
 
         Args:
             slug: Slug of the entry.
-            if_match: The version that it must be of now.
+            if_match: Expected version.
 
         Raises:
             MissingPathError: There is no such entry.
@@ -398,11 +399,11 @@ class Entries:
     # ---- for agents
 
     def find(self, prompt: str, *, limit: int = 10) -> builtins.list[EntryInfo]:
-        """The active entries that fit a prompt, by relevance to it and by rating, the best first.
+        """Find active entries that fit a prompt, by relevance and rating, best first.
 
         Args:
             prompt: The task.
-            limit: Most entries.
+            limit: Maximum number of entries.
 
         Raises:
             ConfigError: The prompt is empty, or the limit is wrong.
@@ -416,16 +417,16 @@ class Entries:
         return [info_of(known[each.slug]) for each in found if each.slug in known]
 
     def context(self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000) -> Context:
-        """The active entries that fit a prompt, as a short numbered list for an agent.
+        """Return active entries that fit a prompt, as a short numbered list for an agent.
 
-        By relevance to the prompt and by rating, each with its stars, what it is good for, and its
-        files, between marks that no entry can have foreseen. `Workspace.context` has the best of
-        them beside passages.
+        Each has its stars, purpose and files, between random marks; ordered by relevance and
+        rating.
+        `Workspace.context` has the best of them beside passages.
 
         Args:
             prompt: The task.
             limit: Maximum number; by default ``KBKIT_MAX_ENTRIES``, else 20.
-            max_tokens: Most tokens of the text, 100 or more; see `Workspace.context`.
+            max_tokens: Maximum tokens of the text, 100 or more; see `Workspace.context`.
 
         Raises:
             ConfigError: The prompt is empty, or limit or budget is wrong.
@@ -441,12 +442,12 @@ class Entries:
     def learn(self, folder: str | Path, *, task_id: str = "") -> Entry:
         """Create or update an entry from a task's folder ``.knowledge``.
 
-        Its ``skill.yaml`` says at least a title, of which the slug is made; `learning_prompt` makes
-        an agent write one. Votes, status and times of an entry that is there stay, and what it
-        replaces goes to the trash.
+        Its ``skill.yaml`` needs a title, from which the slug is made; `learning_prompt` asks agents
+        to
+        write it. Votes, status and times of an existing entry stay; replaced files go to the trash.
 
         Args:
-            folder: ``.knowledge``, or the folder of the task that has it.
+            folder: ``.knowledge``, or the task's folder that contains it.
             task_id: Name of the task.
 
         Raises:
@@ -470,11 +471,11 @@ class Entries:
     def export_skills(
         self, folder: str | Path, *, slugs: Sequence[str] | None = None
     ) -> tuple[Path, ...]:
-        """Write entries as Agent Skills, a folder each, without their votes.
+        """Write entries as Agent Skills, one folder each, without their votes.
 
         The prompt becomes ``SKILL.md``, code goes to ``scripts/``, artifacts to ``assets/``, the
-        readme and what is long to ``references/``. A skill of the same name that is there is
-        replaced.
+        readme and
+        long texts to ``references/``. Existing skills of the same names are replaced.
 
         Args:
             folder: Target folder; created if missing.
@@ -486,7 +487,7 @@ class Entries:
         Raises:
             MissingPathError: There is no entry of one of the slugs.
             EntryFormatError: An entry cannot be read; nothing is written.
-            PathExistsError: Something else than a skill has the name of one; nothing is written.
+            PathExistsError: A name is taken by something else than a skill; nothing is written.
         """
         place = Path(folder).expanduser().absolute()
         self._index.level(on_progress=lambda _: None)
@@ -500,16 +501,17 @@ class Entries:
     def import_skills(self, folder: str | Path) -> tuple[Entry, ...]:
         """Import Agent Skills: each becomes an entry, or replaces the one of its name.
 
-        Votes of an entry that is there stay, and what is replaced goes to the trash. All are
-        checked first: if one cannot be taken in, none is.
+        Votes of existing entries stay, and replaced files go to the trash. If one skill is invalid,
+        none
+        is imported.
 
         Args:
             folder: A skill, or a folder of skills.
 
         Raises:
             MissingPathError: The folder does not exist.
-            EntryFormatError: One is not valid; names the file and the line.
-            FilesError: One has links, or names that cannot be one on every system.
+            EntryFormatError: A skill is invalid; names the file and the line.
+            FilesError: A skill has links, or names that are invalid on some systems.
         """
         found = [
             agent_skills.read_skill_folder(place, self._store.locks)

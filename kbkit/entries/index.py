@@ -1,8 +1,7 @@
-"""Keep the index of entries level with their folders.
+"""Keep the index of entries level with their folders, which are authoritative.
 
-The folders are the truth. What is stored of one is noted behind it with how its files were, so that
-whatever is killed in between is done again. Votes that were given to the document of an entry are
-written into its folder.
+The state of the files is stored after the index of an entry, so interrupted work is repeated. Votes
+for the document of an entry are written to its folder.
 """
 
 from __future__ import annotations

@@ -406,10 +406,11 @@ class EntryLookup:
 
 
 def rating_prior(record: EntryRecord) -> float:
-    """Return the prior of votes, from -1 to 1, as ratings have in search.
+    """Return the prior of votes, from -1 to 1, as for ratings in search.
 
-    The distance of the average from the middle of the scale, drawn to 0 as if five more people had
-    chosen the middle: a Bayesian average.
+    The average's distance from the middle of the scale, as if five more people had chosen the
+    middle
+    (a Bayesian average).
     """
     return (record.average - PRIOR_SCORE) / 2 * record.votes / (record.votes + PRIOR_VOTES)
 

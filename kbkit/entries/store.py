@@ -1,8 +1,4 @@
-"""Entries on disk: a folder each, changed as a whole.
-
-Whatever changes more than one file of an entry at once is written beside it and takes its name
-as a whole.
-"""
+"""Entries on disk: a folder each. Changes of several files are written beside it, then renamed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Votes in a ``skill.yaml``: read, add, merge. Pure functions.
 
-A vote is one line, so that two people's votes are two lines to git, which its driver ``union``
-puts below each other. What is not a vote is left as it is, to the character: only the average,
-the number of votes, and a line for a new one are written.
+A vote is one line, so that git's merge driver ``union`` keeps both people's votes. Only the
+average,
+the number of votes, and lines of new votes are written; all other text stays unchanged.
 """
 
 from __future__ import annotations
@@ -367,9 +367,9 @@ def _rest(values: Mapping[str, Any], *without: str) -> dict[str, Any]:
 def united(text: str) -> str:
     """Resolve a merge conflict in a text's votes, if there is one.
 
-    What git leaves with its marks and what its driver ``union`` leaves is put together: all votes
-    of both sides, each once, average and number counted again. Of two times of the last change the
-    later one is kept, since two edits of other lines leave two.
+    Handles git's conflict marks and the result of its driver ``union``: keeps each vote once,
+    counts
+    average and number again, and keeps the later of two times of change.
     """
     if any(_MARKER.fullmatch(line) and line.startswith("<") for line in _lines(text)):
         return _of_sides(text)
@@ -429,8 +429,8 @@ def _of_sides(text: str) -> str:
 def _of_union(text: str) -> str | None:
     """Merge the lines of votes from both sides.
 
-    Lines between the votes and what both sides changed besides may stand there twice, word for
-    word; they are kept once. ``None`` where there are other lines among the votes.
+    Lines that ``union`` duplicated are kept once. ``None`` if there are other lines among the
+    votes.
     """
     kept, votes = list[str](), list[str]()
     at, inside = -1, False

@@ -1,8 +1,7 @@
 """An open directory: operations stay inside, whatever others move or link meanwhile.
 
-Where the system lets files be named relative to an open directory (POSIX), each name is looked up
-in that directory and no link is followed, so that nobody can swap a folder for a link between a
-look and a use. Elsewhere each name is looked at before it is used.
+On POSIX, names are looked up relative to the open directory without following links, so nobody can
+swap a folder for a link between check and use. Elsewhere each name is checked before use.
 """
 
 from __future__ import annotations

@@ -35,10 +35,10 @@ _Edit = Callable[[str], str]
 class Files:
     """Folders and files of text that agents and people write; ``workspace.files``.
 
-    They lie in a plain folder, which any editor and any other tool may use too. A path is text
-    with forward slashes, from the root (``"notes/today.md"``); it never leads out of the folder.
-    Several processes may read and write at once: readers see the old or the new state, never a
-    part, and no write is lost.
+    They are plain files in a folder, open to any editor. A path is text with forward slashes from
+    the
+    root (``"notes/today.md"``), and never leads out of the folder. Several processes may read and
+    write at once: readers see the old or the new state, and no write is lost.
     """
 
     def __init__(self, store: FileStore, index: FileIndex, shown: ShownKnowledgeBases) -> None:
@@ -95,7 +95,7 @@ class Files:
         return _of(self._store.read(path), record.created if record else None)
 
     def tree(self, path: str = "", *, depth: int | None = None) -> FileTree:
-        """A folder with all that is in it; as text, a drawing.
+        """Return a folder with its content; as text, a drawing.
 
         Args:
             path: Start; by default the root. From there, knowledge bases are listed without
@@ -113,7 +113,7 @@ class Files:
         return [info for info in self.list() if info.is_folder]
 
     def read(self, path: str) -> str:
-        """The text of a file.
+        """Return the text of a file.
 
         Raises:
             MissingPathError: Nothing is there.
@@ -125,7 +125,7 @@ class Files:
         return _text(self._store.read(path))
 
     def open(self, path: str) -> BinaryIO:
-        """A file, text or not, to be read bit by bit and closed; used as a ``with`` block.
+        """Open a file as a binary file; used as a ``with`` block.
 
         Raises:
             MissingPathError: Nothing is there.
@@ -136,12 +136,11 @@ class Files:
         return self._store.open(path)
 
     def view(self, path: str, lines: Sequence[int] | None = None) -> str:
-        """The text of a file with numbered lines, or the drawing of a folder.
+        """Return the text of a file with numbered lines, or the drawing of a folder.
 
         Args:
             path: The file or folder.
-            lines: The first and the last line to show, from 1; -1 is the last there is. By default
-                all.
+            lines: First and last line, from 1; -1 is the last line of the file. By default all.
 
         Raises:
             MissingPathError: Nothing is there.
@@ -197,7 +196,7 @@ class Files:
             path: The file.
             old: Text to replace.
             new: The replacement.
-            if_match: The version that must be there now.
+            if_match: Expected version.
 
         Raises:
             MissingPathError: Nothing is there.
@@ -228,7 +227,7 @@ class Files:
             path: The file.
             line: Line after which to insert, from 1; 0 for the beginning.
             text: Text to insert; a final newline is added if missing.
-            if_match: The version that must be there now.
+            if_match: Expected version.
 
         Raises:
             MissingPathError: Nothing is there.
@@ -271,7 +270,7 @@ class Files:
 
         Args:
             path: Path to delete.
-            if_match: The version that a file must be of now.
+            if_match: Expected version.
 
         Raises:
             MissingPathError: Nothing is there.
@@ -312,8 +311,9 @@ class Files:
     ) -> SyncReport:
         """Import changes made outside kbkit, for search.
 
-        Opening a workspace does that too, and so does `kbkit watch` all the while. What did not
-        change is known by size and times; what may have, by content.
+        Opening a workspace does so, too, and `kbkit watch` all the time. Files of unchanged size
+        and times
+        are skipped; others are compared by content.
 
         Args:
             on_progress: Called as files are stored; by default notebooks show a bar.
@@ -323,23 +323,21 @@ class Files:
             Files added, updated and removed, and those that cannot be searched, with reasons.
 
         Raises:
-            ConflictError: Another process does the same all the time.
-            EmbedderError: The embedder failed; stored entries stay.
+            ConflictError: Another process keeps doing the same.
+            EmbedderError: The embedder failed; stored files stay.
         """
         self._store.sweep()
         with progress_bar(on_progress) as tell:
             return self._index.level(on_progress=tell, stop=stop)
 
     def revision(self, paths: Sequence[str] = ()) -> str:
-        """Return a text that changes with files and knowledge bases.
-
-        It takes no time where nothing changed, so that one may ask every second.
+        """Return a text that changes with files and knowledge bases; fast enough to poll.
 
         Args:
             paths: Folders and files to check on disk, too: outside changes in them are imported.
 
         Raises:
-            InvalidPathError: One of them is no path.
+            InvalidPathError: One of them is not a path.
         """
         if self._disk.changed(paths):
             self.sync(on_progress=lambda _: None)
@@ -355,7 +353,7 @@ class Files:
         return [FileLink(link.target.lstrip("/"), link.leads_to) for link in found]
 
     def backlinks(self, path: str) -> builtins.list[str]:
-        """The paths of the files that link to one, sorted.
+        """Return the sorted paths of the files that link to one.
 
         Raises:
             MissingPathError: Nothing is there.
@@ -363,10 +361,10 @@ class Files:
         return self._index.backlinks(self._store.stat(path).path)
 
     def memory_tool(self, *, folder: str = "") -> MemoryTool:
-        """Return a handler for the commands of the memory tool that models are trained on.
+        """Return a handler for commands of the memory tool that models are trained on.
 
         Args:
-            folder: Folder behind ``/memories``; by default the root, so that an agent sees all.
+            folder: Folder behind ``/memories``; by default the root.
         """
         return MemoryTool(self, folder)
 

@@ -1,8 +1,7 @@
 """Keep the index of files level with the disk: every file is a document.
 
-What is stored of a file is noted behind it with how the file was then, so that whatever is killed
-in between is done again, and size and times tell what did not change. Documents go in
-as those of any other source do.
+The state of a file is stored after its index, so interrupted work is repeated; unchanged size and
+times mean an unchanged file. Documents are ingested like those of other sources.
 """
 
 from __future__ import annotations
@@ -293,8 +292,9 @@ def put_documents(kb: KnowledgeBase, documents: Sequence[SourceDocument]) -> Non
 def is_stale(record: FileRecord | None, about: stat_result) -> bool:
     """Whether a file may have changed since it was indexed.
 
-    A change that came in the same tick of the clock as the look at the file leaves all times as
-    they were: what was looked at so soon is looked at again.
+    A change within the same clock tick as the check leaves all times equal, so recent files are
+    checked
+    again.
     """
     if record is None or not record.digest:
         return True

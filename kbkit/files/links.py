@@ -1,7 +1,8 @@
 """Links between notes, and tags. Pure functions.
 
-``[[Name]]`` names a file by its name, its title or an alias, wherever it lies; ``[[folder/Name]]``
-by the end of its path; ``[text](other.md)`` by its path from the folder of the note.
+``[[Name]]`` links to a file by name, title or alias, in any folder; ``[[folder/Name]]`` by the end
+of
+its path; ``[text](other.md)`` by its path relative to the note.
 """
 
 from __future__ import annotations
@@ -86,8 +87,7 @@ def names_of(path: str, title: str = "", aliases: Any = None) -> set[str]:
 def meant(link: Link, candidates: Sequence[str]) -> str:
     """Resolve a link among files of that name; ``""`` if there is none.
 
-    A file of that name comes before one of that title, one beside the note before others, and of
-    those the one that lies highest.
+    Names win over titles, then files beside the note, then the file nearest to the root.
     """
     target = link.target
     if target.startswith("/"):

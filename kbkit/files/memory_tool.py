@@ -1,7 +1,8 @@
 """The memory tool that language models are trained on, on a workspace's files.
 
-Arguments and answers are those of the public specification of that tool (``memory_20250818``):
-`view`, `create`, `str_replace`, `insert`, `delete` and `rename`, below ``/memories``.
+Implements its public specification (``memory_20250818``): `view`, `create`, `str_replace`,
+`insert`,
+`delete` and `rename`, below ``/memories``.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ class _RefusedError(Exception):
 
 
 class MemoryTool:
-    """Handles commands of the memory tool: takes them from an agent loop, and answers with text.
+    """Handles commands of the memory tool for an agent loop; answers with text.
 
     Args:
         files: The files of a workspace.
@@ -225,7 +226,7 @@ class MemoryTool:
         """Run a model's command, and return the answer for it.
 
         Args:
-            command: The input of a tool call: a mapping, its JSON, or an object of an SDK that has
+            command: The input of a tool call: a mapping, its JSON, or an object with
                 ``model_dump``.
 
         Returns:

@@ -1,9 +1,8 @@
 """Valid paths of files: portable, and inside the folder. Pure functions.
 
-A path is text with forward slashes, from the root of the filesystem. What one system takes for a
-name and another for a command (`CON`, `a:b`), what tools keep for themselves (names with a dot in
-front, such as `.git`) and names that look alike and are not are refused everywhere, so that a
-folder written on one machine can be checked out on any other.
+Refused are names that are commands on some system (`CON`, `a:b`), names with a leading dot
+(`.git`),
+and names that only look alike, so that the folder can be checked out on any machine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The files of a workspace on disk: confined to their folder, written atomically.
 
-One process writes at a time (a lock of the workspace), others read meanwhile and see what was or
-what is. It knows nothing of documents and search.
+One process writes at a time, under a lock; readers see the old or the new state. This module knows
+neither documents nor search.
 """
 
 from __future__ import annotations

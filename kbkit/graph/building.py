@@ -1,8 +1,8 @@
 """Build the graph of a knowledge base, and update it after a refresh.
 
-A chunk is read again when the names in it, or those that its document defines, have changed since.
-So a refresh reads only what changed, and gives the same as reading everything. Co-occurrence is
-counted each time, since any change may change it.
+A chunk is read again when the names in it, or those that its document defines, changed. So a
+refresh
+reads only changes, with the result of reading everything. Co-occurrence is counted each time.
 """
 
 from __future__ import annotations
@@ -232,9 +232,9 @@ def _look(database: Database, kb_id: str) -> _State:
 def _define(state: _State) -> None:
     """Record the definitions of each document.
 
-    A heading that several documents have (*See also*) defines nothing, and one that no gazetteer
-    took for a name does not either. A title that ends with an identifier (*Apache Module mod_ssl*)
-    defines that.
+    Headings of several documents (*See also*) and headings that are not names define nothing. A
+    title
+    that ends with an identifier (*Apache Module mod_ssl*) defines that.
     """
     mentioned = {known for found in state.mentions.values() for known in found}
     defining = [

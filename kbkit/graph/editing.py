@@ -31,10 +31,10 @@ Named = str | Target | Entity
 
 @explained
 class Editing:
-    """Entities and relations, made, changed, merged and deleted by hand; every rebuild keeps that.
+    """Entities and relations, created, changed, merged and deleted by hand; rebuilds keep them.
 
-    A caller that changes something shared passes the state that it saw, and
-    gets a `ConflictError` if it is another one now.
+    A change to a shared item takes the item as the caller saw it, and raises `ConflictError` if it
+    changed since.
     """
 
     def __init__(self, stores: Stores, rater: str) -> None:
@@ -139,14 +139,14 @@ class Editing:
     def delete(self, entity: str | Entity | Relation, *, by: str = "") -> None:
         """Delete an entity or a relation for good; `create` and `relate` bring it back.
 
-        Chunks that name the entity stay as they are. No rebuild of the graph brings it back.
+        Chunks keep their text, and rebuilds do not bring the entity back.
 
         Args:
             entity: The entity or relation, as you saw it; or the id or name of an entity.
             by: Name of the editor; by default ``KBKIT_RATER`` or the login name.
 
         Raises:
-            NotFoundError: It is not there.
+            NotFoundError: It does not exist.
             ConflictError: It changed meanwhile.
         """
         by = by or self._rater
@@ -234,11 +234,11 @@ class Editing:
             return entities.get(transaction, pair[0])
 
     def refuse(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> None:
-        """Note that two entities are not one, so that `suggestions` leaves them out from now on.
+        """Record that two entities differ, so that `suggestions` leaves them out.
 
         Raises:
-            NotFoundError: One of them is not there.
-            ConflictError: They are one already.
+            NotFoundError: One of them does not exist.
+            ConflictError: They are merged already.
         """
         by = by or self._rater
         with self._database.write() as transaction:
@@ -252,10 +252,10 @@ class Editing:
 
         Args:
             by: Only by this person.
-            limit: Most edits; no more than the last 1,000 are kept.
+            limit: Maximum number of edits; no more than the last 1,000 are kept.
 
         Raises:
-            ConfigError: The limit is no number above 0.
+            ConfigError: The limit is not positive.
         """
         check_integer("limit", limit, 1)
         with self._database.read() as transaction:

@@ -1,8 +1,7 @@
 """Find gaps of the documentation. Pure functions.
 
-Ranking, so that noise does not stand above: a gap weighs what it touches (documents that name an
-entity, people who asked), and what cannot be one (literals, single letters, words of one chunk) is
-left out.
+A gap's weight is the number of documents or people that it affects. Literals, single letters and
+words of one chunk are left out.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Graph(Editing):
             query: A part of their name, in capitals or not; by default any.
             type: Only these types (see `kbkit.models.EntityType`).
             kbs: Only entities mentioned in these knowledge bases.
-            limit: Most entities.
+            limit: Maximum number of entities.
 
         Raises:
             ConfigError: An argument has a wrong value.
@@ -115,7 +115,7 @@ class Graph(Editing):
             target: Only relations with this end; named as in `relate`.
             name: Only of this name.
             by: Only by this person, or by kbkit (``kbkit``).
-            limit: Most relations.
+            limit: Maximum number of relations.
 
         Raises:
             NotFoundError: There is no such target.
@@ -160,7 +160,7 @@ class Graph(Editing):
             target: Start; named as in `relate`.
             depth: Maximum number of relations to follow, 1 to 5.
             relation: Only relations of these names.
-            limit: Most that are returned.
+            limit: Maximum number of results.
 
         Raises:
             ConfigError: An argument has a wrong value.
@@ -181,10 +181,10 @@ class Graph(Editing):
 
         Args:
             target: An entity, a document or a chunk; named as in `relate`.
-            limit: Most passages.
+            limit: Maximum number of passages.
 
         Raises:
-            ConfigError: The limit is no number above 0.
+            ConfigError: The limit is not positive.
             NotFoundError: There is no such target.
         """
         check_integer("limit", limit, 1)
@@ -224,10 +224,10 @@ class Graph(Editing):
                 mentioned nowhere else), ``unanswered`` (badly rated questions), ``unreached`` (a
                 document without names), ``orphan`` (no relations).
             kbs: Only of these knowledge bases; by default of all.
-            limit: Most gaps of each kind.
+            limit: Maximum number of gaps of each kind.
 
         Raises:
-            ConfigError: There is no such kind, or the limit is no number above 0.
+            ConfigError: There is no such kind, or the limit is not positive.
             NotFoundError: There is no such knowledge base.
         """
         check_integer("limit", limit, 1)
@@ -249,10 +249,10 @@ class Graph(Editing):
         """Pairs of entities that may be one, the surest first; `merge` or `refuse` them.
 
         Args:
-            limit: Most pairs.
+            limit: Maximum number of pairs.
 
         Raises:
-            ConfigError: The limit is no number above 0.
+            ConfigError: The limit is not positive.
         """
         check_integer("limit", limit, 1)
         with self._read() as transaction:
@@ -276,8 +276,7 @@ class Graph(Editing):
     ) -> GraphLayout:
         """Lay out the graph: nodes, sizes and positions; deterministic.
 
-        What has changed meanwhile leaves other nodes where they were when this object was last
-        asked for the same picture, and what comes back is where it was.
+        When the same picture is asked for again, nodes keep their places, also after changes.
 
         Args:
             around: Centre of the picture, named as in `relate`; by default the most connected
@@ -286,7 +285,7 @@ class Graph(Editing):
             type: Only nodes of these types; ``document`` are documents. By default entities of any.
             relation: Only relations of these names, by default of any.
             kbs: Only relations from these knowledge bases or by a person.
-            limit: Most nodes, at most 2,000.
+            limit: Maximum number of nodes, at most 2,000.
 
         Raises:
             ConfigError: An argument has a wrong value.
@@ -325,8 +324,7 @@ class Graph(Editing):
     def export(self, path: str | Path) -> Path:
         """Write all relations to a file for other programs.
 
-        GraphML is what Gephi, yEd and others read. It is XML, which cannot hold control
-        characters: they become U+FFFD there.
+        GraphML is for Gephi, yEd and others. Control characters, invalid in XML, become U+FFFD.
 
         Args:
             path: The file, overwritten; it ends with ``.graphml`` or ``.json``.

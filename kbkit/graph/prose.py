@@ -33,8 +33,8 @@ _FIRST = re.compile(r"(?:^|[|\n])[\s>*_+-]*$")
 def links_of(text: str) -> Iterator[re.Match[str]]:
     """Iterate over the links of a text, as matches of `SPOTS`.
 
-    Left out is what belongs to the page and not to what it says: headers of tables, labels before a
-    colon (``[Status:](...)``), footers, and lists of links as tables of contents and indexes are.
+    Leaves out links of the page's frame: table headers, labels before a colon (``[Status:](...)``),
+    footers, and lists of links such as contents and indexes.
     """
     aside = [found.span() for pattern in (_HEADER, _FOOTER) for found in pattern.finditer(text)]
     run: list[re.Match[str]] = []

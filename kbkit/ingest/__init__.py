@@ -1,6 +1,6 @@
 """Split, embed and store documents.
 
-`chunking` cuts (`spans`, `node_parser`), `embedding` gives vectors, `document_writer` stores what
-came and `event_writer` what else a source says, `batching` many at a time; `counters` become the
-report, `ids` name documents. `reembed` changes the embedder.
+`cutting` and `spans` cut documents, `embedding` embeds chunks and changes embedders,
+`document_writer`
+stores events of a source, `pipeline` connects them.
 """

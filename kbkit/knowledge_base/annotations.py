@@ -206,7 +206,7 @@ class Annotations:
 
         Args:
             after: URI of a document and a place in it that they come after.
-            limit: Most chunks; by default all.
+            limit: Maximum number of chunks; by default all.
 
         Raises:
             ConfigError: The limit is wrong.

@@ -96,7 +96,7 @@ class Chunks:
         """Project chunk vectors onto the plane of the greatest variance.
 
         Args:
-            limit: Most chunks, 1 to 5,000; of more, so many are drawn at random.
+            limit: Maximum number of chunks, 1 to 5,000; of more, so many are drawn at random.
             seed: Another one draws others.
 
         Returns:

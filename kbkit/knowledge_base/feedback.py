@@ -64,7 +64,7 @@ class Ratings:
 
         Args:
             after: Only ratings after this id.
-            limit: Most ratings; by default all.
+            limit: Maximum number of ratings; by default all.
 
         Raises:
             ConfigError: The limit is wrong.

@@ -42,7 +42,7 @@ class Searches:
 
         Args:
             query: A question or some words.
-            limit: Most hits.
+            limit: Maximum number of hits.
             mode: ``hybrid``, ``dense`` (by meaning only) or ``lexical`` (by words only).
             filters: Conditions on chunks and documents, as `Filters` or a mapping such as
                 ``{"document_type": "manual", "heading": "install"}``.
@@ -91,7 +91,7 @@ class Searches:
 
         Args:
             chunk_id: Id of the chunk.
-            limit: Most chunks.
+            limit: Maximum number of chunks.
 
         Raises:
             ConfigError: The limit is wrong.
@@ -183,8 +183,8 @@ class Searches:
 
         Args:
             chunk_id: Id of the chunk.
-            before: Most chunks before it, 0 or more.
-            after: Most chunks after it, 0 or more.
+            before: Maximum number of chunks before it, 0 or more.
+            after: Maximum number of chunks after it, 0 or more.
 
         Raises:
             ConfigError: A number is below 0.

@@ -86,7 +86,7 @@ class Sources:
 
         Args:
             source: Its id, or its location.
-            if_match: The version that it must be of now (`SourceInfo.version`); by default any.
+            if_match: Expected version (`SourceInfo.version`); by default any.
             options: Options as in a recipe: ``limit=500``, ``url="https://..."``,
                 ``exclude=["drafts/**"]``; ``None`` restores the default.
 
@@ -110,7 +110,7 @@ class Sources:
 
         Args:
             source: Its id, or its location.
-            if_match: The version that it must be of now; by default any.
+            if_match: Expected version; by default any.
 
         Raises:
             NotFoundError: There is no such source.
@@ -123,7 +123,7 @@ class Sources:
 
         Args:
             source: Its id, or its location.
-            if_match: The version that it must be of now; by default any.
+            if_match: Expected version; by default any.
 
         Raises:
             NotFoundError: There is no such source.
@@ -139,7 +139,7 @@ class Sources:
         Args:
             source: Its id, or its location.
             keep_documents: Leave them, as if they had been added by hand.
-            if_match: The version that it must be of now; by default any.
+            if_match: Expected version; by default any.
 
         Raises:
             NotFoundError: There is no such source.

@@ -321,7 +321,7 @@ class EvalPanel(JobPanel):
         """Wait until the work is done; blocks the cell.
 
         Args:
-            timeout: Most seconds to wait.
+            timeout: Maximum number of seconds to wait.
 
         Returns:
             The comparison, or ``None``.

@@ -208,7 +208,7 @@ class GraphPanel(JobPanel):
         error: The last error, or ``None``.
         rater: The name that changes are stored under.
         kb_box: Choice of the knowledge base; ``None`` if there is only one.
-        size_box: Most nodes of the picture; the most important ones are shown.
+        size_box: Maximum number of nodes of the picture; the most important ones are shown.
         documents_box: Whether documents are nodes, too.
     """
 

@@ -100,7 +100,7 @@ class JudgePanel(Panel):
         """Wait until all pools were counted and the figures are level; blocks the cell.
 
         Args:
-            timeout: Most seconds to wait.
+            timeout: Maximum number of seconds to wait.
 
         Returns:
             Whether it is ready.

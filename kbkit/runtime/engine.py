@@ -67,7 +67,7 @@ class Engine(Protocol):
 
         Args:
             count: Number of processes on this machine; by default one for each processor.
-            memory: Most bytes that each may use.
+            memory: Maximum number of bytes that each may use.
             preload: Module that each imports first.
 
         Raises:

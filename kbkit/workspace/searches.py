@@ -63,7 +63,7 @@ class WorkspaceSearches(ABC):
         Args:
             query: A question or some words.
             kbs: Names, at least one; by default all.
-            limit: Most hits in all.
+            limit: Maximum number of hits in all.
             mode: ``hybrid``, ``dense`` or ``lexical``.
             filters: Conditions; see `KnowledgeBase.search`.
             retrieval: Ranking settings; by default those of each knowledge base.
@@ -165,7 +165,7 @@ class WorkspaceSearches(ABC):
             kind: Only ``domain``, ``entity``, ``problem``, ``resolution`` or ``context``.
             like: Only names that contain this text.
             kbs: Only of these knowledge bases, at least one; by default of all.
-            limit: Most subjects; by default all.
+            limit: Maximum number of subjects; by default all.
 
         Raises:
             ConfigError: The kind, the limit or ``kbs`` is invalid.
@@ -182,7 +182,7 @@ class WorkspaceSearches(ABC):
         Args:
             query: A name of a subject (``connection pool``), in any of its forms.
             kbs: Only in these knowledge bases, at least one; by default in all.
-            limit: Most of each.
+            limit: Maximum number of each.
 
         Raises:
             ConfigError: The query is empty, or the limit or ``kbs`` is invalid.

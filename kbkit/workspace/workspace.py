@@ -233,7 +233,7 @@ class Workspace(WorkspaceSearches):
         Args:
             name: Its name, which then is free.
             forever: Delete documents, chunks, vectors, ratings and collection at once.
-            if_match: The version that it must have now (`KnowledgeBaseInfo.version`).
+            if_match: Expected version (`KnowledgeBaseInfo.version`).
 
         Raises:
             NotFoundError: There is no such knowledge base.
@@ -435,7 +435,7 @@ class Workspace(WorkspaceSearches):
         Args:
             name: Its name.
             to: Another one.
-            if_match: The version that it must be of now (`KnowledgeBaseInfo.version`).
+            if_match: Expected version (`KnowledgeBaseInfo.version`).
 
         Raises:
             NotFoundError: There is no such knowledge base.
@@ -461,7 +461,7 @@ class Workspace(WorkspaceSearches):
         Args:
             name: Its name.
             description: Description of its topic.
-            if_match: The version that it must have now (`KnowledgeBaseInfo.version`).
+            if_match: Expected version (`KnowledgeBaseInfo.version`).
 
         Raises:
             NotFoundError: There is no such knowledge base.

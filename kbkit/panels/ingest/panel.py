@@ -319,7 +319,7 @@ class IngestPanel(JobPanel):
         """Wait until the work is done; blocks the cell.
 
         Args:
-            timeout: Most seconds to wait.
+            timeout: Maximum number of seconds to wait.
 
         Returns:
             The report, or ``None`` if unfinished or failed.
