@@ -30,7 +30,7 @@ from kbkit.models import Context, ContextPiece, EntryRating, EntrySource, EntryS
 from kbkit.models.reports import MAX_QUERY_LENGTH
 from kbkit.models.values import pluralize, quotation_mark
 from kbkit.retrieval.context import ContextFact, Findings
-from kbkit.retrieval.quoting import cut, fenced, instructions, one_line
+from kbkit.retrieval.delimiting import cut, fenced, instructions, one_line
 from kbkit.stores.catalog import entries as catalog
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.entries import PRIOR_SCORE, PRIOR_VOTES, EntryRecord

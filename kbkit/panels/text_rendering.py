@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from urllib.parse import quote, unquote, urlsplit
 
 from kbkit.models import FileLink
-from kbkit.text.markdown.disarming import prepare
 from kbkit.text.markdown.extensions import resolve_wiki_links
 from kbkit.text.markdown.rendering import render
+from kbkit.text.markdown.sanitizing import prepare
 from kbkit.text.markdown.structure import slug
 
 MAX_LENGTH = 200_000

@@ -16,7 +16,7 @@ from kbkit.embedding.static import count_tokens
 from kbkit.errors import ImpossibleError, KbkitError
 from kbkit.models import Citation, Context, ContextPiece, Hit
 from kbkit.models.values import quotation_mark
-from kbkit.retrieval.quoting import (
+from kbkit.retrieval.delimiting import (
     NOTHING,
     Excerpt,
     citation_of,

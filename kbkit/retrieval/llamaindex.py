@@ -23,8 +23,8 @@ from pydantic import Field, create_model
 
 from kbkit.errors import ConfigError
 from kbkit.models import Filters, Hit, Hits, Mode
+from kbkit.retrieval.delimiting import quoted
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.quoting import quoted
 
 T = TypeVar("T")
 

@@ -15,9 +15,9 @@ from kbkit.errors import LanguageModelError, NotFoundError
 from kbkit.models import Answer, Chunk, Document, Hit, Hits, Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.context import LazySnippet
+from kbkit.retrieval.delimiting import quoted
 from kbkit.retrieval.fusion import hits_needed, postprocess
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.quoting import quoted
 from kbkit.retrieval.ranking import CandidatePool, RankedCandidate, rank, with_joint_statistics
 from kbkit.retrieval.retriever import Retriever
 from kbkit.runtime.language_models import model_name

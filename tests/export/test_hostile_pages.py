@@ -19,7 +19,7 @@ from kbkit.export.mkdocs.page_head import content_security_policy, theme_scripts
 from kbkit.export.pages.machine_readable import read_documents
 from kbkit.models import DocumentState
 from kbkit.recipes import SiteSpec
-from kbkit.text.markdown.disarming import escape
+from kbkit.text.markdown.sanitizing import escape
 
 POISON = (
     "</title></script><script>alert(1)</script><img src=x onerror=alert(2)> {{ 7*7 }} {% raw %} "

@@ -32,7 +32,7 @@ TOC = "\n".join(f"- [Part {n}](part{n}.html) {{#toc-{n}}}" for n in range(6))
         ("", []),
     ],
 )
-def test_links_of_prose_are_told_from_furniture(text, kept):
+def test_links_of_prose_are_told_from_boilerplate(text, kept):
     assert [found[2].removesuffix(".html") for found in links_of(text)] == kept
 
 

@@ -25,7 +25,7 @@ from kbkit.models import (
     schema,
 )
 from kbkit.retrieval.context import MIN_TOKENS, ContextFact, Findings, build, cut
-from kbkit.retrieval.quoting import citation_of, count_line_tokens, excerpts, source_of
+from kbkit.retrieval.delimiting import citation_of, count_line_tokens, excerpts, source_of
 from kbkit.runtime.config import Settings
 
 WORDS = [

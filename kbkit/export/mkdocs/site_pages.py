@@ -23,7 +23,7 @@ from kbkit.export.mkdocs.page_head import description
 from kbkit.export.mkdocs.search import SiteSearch
 from kbkit.export.pages.charts import DOCUMENTS, FULL_TEXT
 from kbkit.export.pages.outline import GRAPH, HOME
-from kbkit.text.markdown import disarming, extensions, rendering
+from kbkit.text.markdown import extensions, rendering, sanitizing
 from kbkit.text.markdown.rendering import Picture, Rendered, ResolvePage, dated, render
 
 _DATABASE = "pages.sqlite"
@@ -121,7 +121,7 @@ class RenderCache:
 
 
 def _renderer_version() -> str:
-    modules = (rendering, disarming, extensions)
+    modules = (rendering, sanitizing, extensions)
     code = b"".join(Path(str(module.__file__)).read_bytes() for module in modules)
     versions = " ".join(map(version, _LIBRARIES))
     return f"{versions} {hashlib.blake2b(code, digest_size=16).hexdigest()}"

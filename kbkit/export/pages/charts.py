@@ -16,7 +16,7 @@ from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, SiteOutline
 from kbkit.export.pages.paths import relative
 from kbkit.models import KnowledgeBaseInfo, License, telling_types
 from kbkit.models.values import pluralize
-from kbkit.text.markdown.disarming import escape
+from kbkit.text.markdown.sanitizing import escape
 
 COLOURS = ("#1b9e77", "#66a61e", "#c8b400", "#e69100", "#d95f02", "#a0522d")
 """From green to brown; all are seen on white and on black."""

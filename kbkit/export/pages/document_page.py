@@ -20,8 +20,8 @@ from kbkit.export.pages.outline import OutlineEntry, SiteOutline
 from kbkit.export.pages.paths import LinkMap, in_page, relative
 from kbkit.models import Document, DocumentType
 from kbkit.models.values import plain
-from kbkit.text.markdown.disarming import escape, prepare
 from kbkit.text.markdown.rendering import NEXT, PREVIOUS
+from kbkit.text.markdown.sanitizing import escape, prepare
 
 IMAGES = "images"
 """Folder of the pictures of documents."""

@@ -15,7 +15,7 @@ from kbkit.export.pages.paths import LinkMap, relative
 from kbkit.export.pages.sections import TreeSection
 from kbkit.models import License
 from kbkit.models.values import plain
-from kbkit.text.markdown.disarming import escape
+from kbkit.text.markdown.sanitizing import escape
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _WIDTH = 1_000_000

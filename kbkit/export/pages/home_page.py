@@ -26,7 +26,7 @@ from kbkit.export.pages.paths import in_page, relative
 from kbkit.export.pages.sections import TreeSection
 from kbkit.models import KnowledgeBaseInfo
 from kbkit.models.values import plain, pluralize
-from kbkit.text.markdown.disarming import escape
+from kbkit.text.markdown.sanitizing import escape
 
 QUESTIONS = 8
 """Maximum questions on the home page."""

@@ -10,7 +10,7 @@ from kbkit.export.pages.outline import BROWSE, SiteOutline
 from kbkit.export.pages.paths import relative
 from kbkit.export.pages.sections import TreeSection
 from kbkit.models.values import plain, pluralize
-from kbkit.text.markdown.disarming import escape
+from kbkit.text.markdown.sanitizing import escape
 
 PAGE_SIZE = 500
 """Maximum documents of a list page."""

@@ -8,7 +8,7 @@ from typing import Any
 from kbkit.mcp.replies.reply import Budget, Quotes, Reply, listing
 from kbkit.models import Document, IngestReport, KnowledgeBaseInfo, Problem
 from kbkit.models.values import pluralize
-from kbkit.retrieval.quoting import LINE_TOKENS, cut, one_line
+from kbkit.retrieval.delimiting import LINE_TOKENS, cut, one_line
 
 
 def knowledge_bases_reply(

@@ -24,7 +24,7 @@ from kbkit.mcp.replies.reply import (
 from kbkit.models import Citation, Context, ContextPiece, Document, Hits, KnowledgeBaseInfo
 from kbkit.models.values import pluralize
 from kbkit.retrieval.context import MIN_TOKENS
-from kbkit.retrieval.quoting import (
+from kbkit.retrieval.delimiting import (
     LINE_TOKENS,
     NOTHING,
     citation_of,

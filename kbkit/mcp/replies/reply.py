@@ -12,7 +12,7 @@ from kbkit.embedding.static import count_tokens
 from kbkit.errors import ConfigError
 from kbkit.mcp.replies.limits import MIN_TOKENS
 from kbkit.models.values import quotation_mark
-from kbkit.retrieval.quoting import cut, fenced, harmless, instructions
+from kbkit.retrieval.delimiting import cut, fenced, harmless, instructions
 
 CURSOR_TOKENS = 36
 """Tokens reserved for the hint how to continue."""

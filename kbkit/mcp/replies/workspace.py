@@ -9,7 +9,7 @@ from kbkit.errors import ConfigError, KbkitError
 from kbkit.mcp.replies.reply import Budget, Quotes, Reply, listing, part_reply, shortened, size
 from kbkit.models import About, Entity, Entry, EntryInfo, FileInfo, Relation, Step, Target
 from kbkit.models.values import pluralize
-from kbkit.retrieval.quoting import LINE_TOKENS, cut, one_line
+from kbkit.retrieval.delimiting import LINE_TOKENS, cut, one_line
 
 _MAX_FILES = 12
 

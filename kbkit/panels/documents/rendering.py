@@ -16,8 +16,8 @@ from kbkit.export.pages.paths import LinkMap
 from kbkit.models import Chunk, Document
 from kbkit.panels.render import PATH_LENGTH, plain
 from kbkit.panels.text_rendering import MAX_LENGTH
-from kbkit.text.markdown.disarming import prepare
 from kbkit.text.markdown.rendering import render as render_markdown
+from kbkit.text.markdown.sanitizing import prepare
 
 _HREF = re.compile(r'<a href="([^"]+)"')
 _DOCUMENT = "#document-"

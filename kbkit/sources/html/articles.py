@@ -140,7 +140,7 @@ NEEDS_BROWSER = (
 
 _FEW = 10  # words that a page may show beside an element that says it waits for its application
 _SILENT = frozenset(str.split("script style noscript template svg"))
-_FURNITURE = frozenset(str.split("nav header footer"))
+_BOILERPLATE = frozenset(str.split("nav header footer"))
 _CONTAINERS = frozenset(str.split("div main section article"))
 _SHOWN = frozenset(str.split("img picture video audio iframe object embed form input table"))
 _NAMED = re.compile(
@@ -180,10 +180,10 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
             words += len(_WORD.findall(element.tail or ""))
         if words > _FEW:
             return False
-        if element.tag in _FURNITURE and _holds_text(element):
+        if element.tag in _BOILERPLATE and _holds_text(element):
             return False
         titled = element.tag == "header" and next(element.iter("h1"), None) is not None
-        if (element.tag in _SILENT or element.tag in _FURNITURE) and not titled:
+        if (element.tag in _SILENT or element.tag in _BOILERPLATE) and not titled:
             served = served or _is_menu(element)
             continue
         if element is not body and (mount := _mount(element)) is not None:
@@ -199,14 +199,14 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
     return waits or (not words and (asks or ((empty or sourced) and not served)))
 
 
-def _is_menu(furniture: Element) -> bool:
-    targets = {link.get("href") for link in furniture.iter("a") if normalized_text(link)}
+def _is_menu(boilerplate: Element) -> bool:
+    targets = {link.get("href") for link in boilerplate.iter("a") if normalized_text(link)}
     return len({target for target in targets if target and not target.startswith("#")}) >= _MENU
 
 
-def _holds_text(furniture: Element) -> bool:
+def _holds_text(boilerplate: Element) -> bool:
     """Whether a header or footer holds the page's text, as an unclosed one does."""
-    paragraphs = (normalized_text(paragraph) for paragraph in furniture.iter("p"))
+    paragraphs = (normalized_text(paragraph) for paragraph in boilerplate.iter("p"))
     return sum(len(_WORD.findall(text)) for text in paragraphs) > _PAGE_WORDS
 
 

@@ -125,10 +125,10 @@ def clean(body: Element) -> None:
     navigation: list[Element] = []
     for element in _MARKED(body):
         key = (element.tag, *element.attrib.values(), *element.attrib)
-        furniture = verdicts.get(key)
-        if furniture is None:
-            furniture = verdicts[key] = _is_furniture(element, element.attrib)
-        if (furniture and not _holds_sections(element)) or numbers_lines(element):
+        boilerplate = verdicts.get(key)
+        if boilerplate is None:
+            boilerplate = verdicts[key] = _is_boilerplate(element, element.attrib)
+        if (boilerplate and not _holds_sections(element)) or numbers_lines(element):
             doomed.append(element)
         elif _is_named(element, _NAVIGATION):
             navigation.append(element)
@@ -339,7 +339,7 @@ def _leads_elsewhere(part: Element) -> bool:
     return True
 
 
-def _is_furniture(element: Element, attributes: Any) -> bool:
+def _is_boilerplate(element: Element, attributes: Any) -> bool:
     if _is_named(element, _CONTROLS | SELF_LINKS):
         return True
     names = (attributes.get("class") or "").split()

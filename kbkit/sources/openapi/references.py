@@ -13,7 +13,7 @@ from kbkit.regular_files import bytes_of
 from kbkit.sources.decode import decode
 from kbkit.sources.json_yaml import load_values
 from kbkit.text.markdown.blocks import Block, Kind, blocks, is_closed
-from kbkit.text.markdown.disarming import html_as_text
+from kbkit.text.markdown.sanitizing import html_as_text
 
 _CHAIN = 20  # references that only lead to another reference
 _FILES = 200

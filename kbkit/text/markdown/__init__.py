@@ -1,12 +1,11 @@
 """Scan and convert Markdown.
 
-* `blocks`: the scanner. Which characters are headings, code, raw HTML, tables or text.
-* `structure`: headings with their paths and anchors, and where pages begin.
-* `plain_text`: Markdown as a person reads it, for snippets and the names of headings.
-* `links`: where links lead, and the text that they are read by.
-* `disarming`: documents of others made fit to stand on a page.
+* `blocks`: the scanner of headings, code, raw HTML, tables and text.
+* `structure`: headings with paths and anchors, and page boundaries.
+* `plain_text`: Markdown as plain text, and its links.
+* `sanitizing`: Markdown of strangers, made safe for a page.
 * `rendering`: pages as HTML.
-* `writing`: pieces of Markdown made of text: escaped text, code, quotes, formulas.
+* `writing`: escaped text, code, links and formulas as Markdown.
 
-`kbkit.sources.html.fidelity` has a reader of its own, since it measures what `writing` writes.
+`kbkit.sources.html.fidelity` has its own reader, since it measures what `writing` writes.
 """

@@ -12,8 +12,8 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from kbkit.text.markdown.blocks import blocks
-from kbkit.text.markdown.disarming import escape
 from kbkit.text.markdown.plain_text import WIKI_LINK
+from kbkit.text.markdown.sanitizing import escape
 
 _MAX_BETWEEN = 4
 """Maximum characters between two equivalent terms: a comma, a bar, an ``or``."""

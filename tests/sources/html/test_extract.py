@@ -616,12 +616,12 @@ def test_code_spans_and_fences_hold_any_backticks() -> None:
 
 
 def test_navigation_goes() -> None:
-    furniture = (
+    boilerplate = (
         "<nav><a href=/x>Next</a></nav><div class='toc'><ul><li>On this page</li></ul></div>"
         "<div class='breadcrumbs'>Home » Guide</div><a class='headerlink' href='#x'>¶</a>"
         "<div role='navigation'>Previous</div><div class='contents topic'>Contents</div>"
     )
-    assert markdown(furniture) == ""
+    assert markdown(boilerplate) == ""
 
 
 def test_pages_without_content_say_so() -> None:

@@ -425,7 +425,7 @@ ITEMS = "".join(f"<li><a href='#{one}'>{one.upper()}</a></li>" for one in "abc")
 
 
 @pytest.mark.parametrize(
-    "furniture",
+    "boilerplate",
     [
         "<div class='top'><a href='#head'><img alt='top' src='/up.gif'></a></div>",
         "<div class='up'><a href='/'><img alt='<-' src='/left.gif'></a></div>",
@@ -437,10 +437,10 @@ ITEMS = "".join(f"<li><a href='#{one}'>{one.upper()}</a></li>" for one in "abc")
         "<details open><summary><span>Expand description</span></summary></details>",
     ],
 )
-def test_furniture_amid_the_content_goes(furniture: str) -> None:
+def test_boilerplate_amid_the_content_goes(boilerplate: str) -> None:
     parts = "".join(f"<h3 id='{one}'>Part {one}</h3><p>{TEXT}</p>" for one in "abc")
     html = "<main><h1>Kettle</h1><p>{}</p>{}{}</main>"
-    with_it = extract(html.format(TEXT, furniture, parts), "https://docs.example/x", alone=False)
+    with_it = extract(html.format(TEXT, boilerplate, parts), "https://docs.example/x", alone=False)
     without = extract(html.format(TEXT, "", parts), "https://docs.example/x", alone=False)
     assert with_it.content == without.content
 

@@ -144,7 +144,7 @@ def test_the_setting_chooses_the_provider(service) -> None:
     assert service.asked[0][1] == "/v2/scrape"
 
 
-def test_markdown_without_html_is_disarmed(service) -> None:
+def test_markdown_without_html_is_sanitized(service) -> None:
     hostile = (
         "# Hello there\n\nSome text <script>alert(1)</script> with a "
         "[good](/y) and a [bad](javascript:alert(1)) link, <img src=x onerror=alert(1)>.\n\n"

@@ -16,7 +16,7 @@ from kbkit.recipes import ChunkingSpec
 from kbkit.sources.front_matter import read_text
 from kbkit.text.markdown import blocks as module
 from kbkit.text.markdown.blocks import Block, Kind, blocks, is_closed, same_breaks
-from kbkit.text.markdown.disarming import prepare
+from kbkit.text.markdown.sanitizing import prepare
 from kbkit.text.markdown.structure import outline
 from tests.growth import grows_with
 

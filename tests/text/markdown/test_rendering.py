@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.text.markdown.disarming import prepare
 from kbkit.text.markdown.rendering import render
+from kbkit.text.markdown.sanitizing import prepare
 
 
 def html(markdown: str) -> str:

@@ -113,7 +113,7 @@ Element = Any  # lxml ships no types
 # share of the pages that a text of the template stands on; fewest pages
 _AROUND = 3  # elements around a heading that may be what it names
 _OFTEN, _FEW_PAGES = 0.3, 4
-_FURNITURE_TABLES = frozenset({"presentation", "none"})
+_BOILERPLATE_TABLES = frozenset({"presentation", "none"})
 
 
 @dataclass(slots=True)
@@ -196,7 +196,7 @@ class _Reading:
     def content(self) -> PageContent:
         found = PageContent()
         for run, state in zip(self._runs, self._judged.states, strict=True):
-            if state is not State.FURNITURE:
+            if state is not State.BOILERPLATE:
                 (found.words if state is State.CONTENT else found.spare).update(words(run.text))
         for text in (*self._found.formulas, self._found.title):
             found.spare.update(words(text))
@@ -233,7 +233,7 @@ class _Reading:
         for _ in range(3):
             before = node.getprevious()
             while before is not None and (
-                self._is_empty(before) or self._judged.is_furniture(before)
+                self._is_empty(before) or self._judged.is_boilerplate(before)
             ):
                 if self._is_empty(before):
                     own |= {one.get("id") or one.get("name") for one in before.iter()}
@@ -262,7 +262,10 @@ class _Reading:
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for table in self._found.root.iter("table"):
-            if table.get("role") in _FURNITURE_TABLES or next(table.iter("pre"), None) is not None:
+            if (
+                table.get("role") in _BOILERPLATE_TABLES
+                or next(table.iter("pre"), None) is not None
+            ):
                 continue
             if next(table.iterdescendants("table"), None) is not None:
                 continue

@@ -41,7 +41,7 @@ class State(IntEnum):
 
     CONTENT = 0
     NEITHER = 1
-    FURNITURE = 2
+    BOILERPLATE = 2
 
 
 class PageStates:
@@ -68,7 +68,7 @@ class PageStates:
             self._leave(main)
         fragments = self._fragments()
         for element, (first, last) in self._found.spans.items():
-            if first == last or self.states[first] is State.FURNITURE:
+            if first == last or self.states[first] is State.BOILERPLATE:
                 continue
             state = self._verdict(element, first, last, fragments)
             if state is not State.CONTENT:
@@ -103,28 +103,28 @@ class PageStates:
         size, linked, same = self._figures(first, last)
         crumbs = (element.get("aria-label") or "").lower() == "breadcrumb"
         if tag == "nav" or role in _NAVIGATION_ROLES or crumbs:
-            return State.FURNITURE
+            return State.BOILERPLATE
         if tag in HEADINGS or tag in ("html", "body", "main", "td", "th", "dt", "dd", "tr", "pre"):
             return State.CONTENT
         named = not _NAVIGATION_NAMES.isdisjoint(classes(element))
         if tag == "aside" and named and linked >= _LINKED * size:
-            return State.FURNITURE  # with the name of the site above its menu
+            return State.BOILERPLATE  # with the name of the site above its menu
         headed = next(element.iter("h1"), None) is not None
         if headed:
             return State.CONTENT
         if tag == "footer" or role == "contentinfo" or (tag == "header" and linked):
             foreign = same >= _SAME * size or linked >= _LINKED * size
             if foreign or role == "contentinfo":
-                return State.FURNITURE
+                return State.BOILERPLATE
         if named and (linked >= _LINKED * size or same >= _SAME * size):
-            return State.FURNITURE
+            return State.BOILERPLATE
         least = 1 if _ends_named(element) else _TOC_LINKS
         if tag in _LISTS and self._is_contents(element, fragments, least):
-            return State.FURNITURE if named else State.NEITHER
+            return State.BOILERPLATE if named else State.NEITHER
         if size <= _STEPS and self._translates(element, size, linked):
-            return State.FURNITURE
+            return State.BOILERPLATE
         if size <= _STEPS and self._leads_on(element, first, last, named=named):
-            return State.FURNITURE
+            return State.BOILERPLATE
         return State.CONTENT
 
     def _landmark(self) -> Element | None:
@@ -152,7 +152,7 @@ class PageStates:
             if names:
                 continue
             foreign = self._same[place] or run.linked >= _LINKED * run.size
-            self.states[place] = State.FURNITURE if foreign else State.NEITHER
+            self.states[place] = State.BOILERPLATE if foreign else State.NEITHER
 
     def _is_contents(self, element: Element, fragments: set[str], least: int) -> bool:
         count = inside = 0
@@ -225,14 +225,14 @@ class PageStates:
         # of a page that says nothing else, such as a list of all others, it cannot be told
         high = texts[-1] if texts else len(self._runs)
         led = next((place for place in heads if place > high), len(self._runs))
-        furniture = set()
+        boilerplate = set()
         for place, run in enumerate(self._runs):
             if self.states[place] is not State.CONTENT or run.code or place in heads:
                 continue
             heads_row = self._same[place] and self._heads_row(place)
-            if self._is_linked(place) and (place < low or run.key in furniture) and not heads_row:
-                furniture.add(run.key)
-                self.states[place] = State.FURNITURE
+            if self._is_linked(place) and (place < low or run.key in boilerplate) and not heads_row:
+                boilerplate.add(run.key)
+                self.states[place] = State.BOILERPLATE
             elif self._same[place]:
                 outside = place < low or high < place < led
                 # links amid the page's own text, in a paragraph or what the page calls its main
@@ -242,7 +242,7 @@ class PageStates:
                 explains = next(run.holder.iterancestors("dd"), None) is not None
                 foreign = (outside and not explains) or (self._is_linked(place) and not amid)
                 foreign = foreign and not heads_row
-                self.states[place] = State.FURNITURE if foreign else State.NEITHER
+                self.states[place] = State.BOILERPLATE if foreign else State.NEITHER
         for place in heads:
             if self._same[place] and not self._leads_content(place):
                 self.states[place] = State.NEITHER
@@ -263,7 +263,7 @@ class PageStates:
         after = self.states[place + 1 : place + 2]
         if after and after[0] is not State.CONTENT and self._is_linked(place + 1):
             return False  # it names a menu
-        if level == 1 and after == [State.FURNITURE]:
+        if level == 1 and after == [State.BOILERPLATE]:
             return False  # the name of the site above its menu
         for other in range(place + 1, len(self._runs)):
             if 0 < _level(self._runs[other]) <= level:
@@ -285,9 +285,9 @@ class PageStates:
         first, last = self._found.spans.get(element, (0, 0))
         return first < last and self.states[first] is State.CONTENT
 
-    def is_furniture(self, element: Element) -> bool:
+    def is_boilerplate(self, element: Element) -> bool:
         first, last = self._found.spans.get(element, (0, 0))
-        return first < last and set(self.states[first:last]) == {State.FURNITURE}
+        return first < last and set(self.states[first:last]) == {State.BOILERPLATE}
 
 
 def _ends_named(element: Element) -> bool:

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kbkit.text.markdown.disarming import escape, prepare
+from kbkit.text.markdown.sanitizing import escape, prepare
 
 
 def rewrite(href: str) -> str | None:
@@ -91,7 +91,7 @@ def test_a_fence_that_is_left_open_is_closed(code, end):
         ("a ` b <i>", "a ` b &lt;i>"),
     ],
 )
-def test_markup_of_others_is_disarmed(content, expected):
+def test_markup_of_others_is_sanitized(content, expected):
     assert text(content) == expected
 
 

@@ -39,7 +39,7 @@ Rewrite = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Disarmed:
+class Sanitized:
     """A document's Markdown, ready for its page.
 
     Attributes:
@@ -56,7 +56,7 @@ def escape(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text).replace("{", "&#123;").replace("}", "&#125;")
 
 
-def prepare(content: str, *, title: str, rewrite: Rewrite) -> Disarmed:
+def prepare(content: str, *, title: str, rewrite: Rewrite) -> Sanitized:
     """Prepare a document's Markdown for a page with its title.
 
     A heading that repeats the title is dropped where nothing but pictures stands before it (its
@@ -78,7 +78,9 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Disarmed:
         before = block
         parts.append(_between(gap, rewrite))
         if block is not own:
-            parts.append(_disarmed(block, content[block.start : block.end], rewrite, demote=demote))
+            parts.append(
+                _sanitized(block, content[block.start : block.end], rewrite, demote=demote)
+            )
         at = block.end
     parts.append(_between(content[at:], rewrite))
     text = "".join(parts).strip("\n")
@@ -86,7 +88,7 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Disarmed:
     last = found[-1] if found else None
     if last and last.kind is Kind.FENCE and last.outermost and not is_closed(last, content):
         text += f"\n{last.markup}"
-    return Disarmed(text, anchor)
+    return Sanitized(text, anchor)
 
 
 def _repeated_title(found: Sequence[Block], content: str, title: str) -> tuple[Block | None, str]:
@@ -112,7 +114,7 @@ def _between(text: str, rewrite: Rewrite) -> str:
     return "\n".join(_definition(line, rewrite) if line else line for line in text.split("\n"))
 
 
-def _disarmed(block: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str:
+def _sanitized(block: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str:
     if block.kind is Kind.HEADING:
         return _heading(block, text, rewrite, demote=demote)
     if block.kind is Kind.TABLE:
@@ -122,13 +124,13 @@ def _disarmed(block: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str
         return html_as_text(block, text, escape)
     if block.kind is Kind.TEXT and _ACTIVE.search(text):
         text, anchor = text_anchor(block, text)
-        text = "\n".join(map(_defuse_definition, _disarm(text, rewrite).split("\n")))
+        text = "\n".join(map(_defuse_definition, _sanitize(text, rewrite).split("\n")))
         return _CONTENTS.sub(r"\1\\[", text) + (f" {{#{anchor}}}" if anchor else "")
     return text
 
 
 def _cells(row: str, rewrite: Rewrite) -> str:
-    return "".join(_disarm(cell, rewrite) for cell in _CELLS.split(row))
+    return "".join(_sanitize(cell, rewrite) for cell in _CELLS.split(row))
 
 
 def html_as_text(block: Block, text: str, escaped: Callable[[str], str]) -> str:
@@ -142,7 +144,7 @@ def html_as_text(block: Block, text: str, escaped: Callable[[str], str]) -> str:
 
 
 def _heading(heading: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str:
-    """Disarm a heading; its anchor stays, its level may go down by one."""
+    """Sanitize a heading; its anchor stays, its level may go down by one."""
     if heading.markup[0] == "#":
         marks = heading.markup + "#" * (demote and heading.level < 6)
         lead = text[: text.index("#")]
@@ -160,10 +162,10 @@ def _heading(heading: Block, text: str, rewrite: Rewrite, *, demote: bool) -> st
 
 def _heading_text(text: str, rewrite: Rewrite) -> str:
     text, anchor = split_anchor(text)
-    return _disarm(text, rewrite) + (f" {{#{anchor}}}" if anchor else "")
+    return _sanitize(text, rewrite) + (f" {{#{anchor}}}" if anchor else "")
 
 
-def _disarm(text: str, rewrite: Rewrite) -> str:
+def _sanitize(text: str, rewrite: Rewrite) -> str:
     out: list[str] = []
     at = 0
     while found := _ACTIVE.search(text, at):
@@ -215,6 +217,6 @@ def _definition(line: str, rewrite: Rewrite) -> str:
     """A link's definition (``[label]: address``), or a line that no block claims."""
     match = _DEFINITION.match(line)
     if not match:
-        return _disarm(line, rewrite)
+        return _sanitize(line, rewrite)
     target = rewrite(unescapeAll(match[2] if match[2] is not None else match[3]))
-    return f"{_disarm(match[1], rewrite)}: {target or '<>'}"
+    return f"{_sanitize(match[1], rewrite)}: {target or '<>'}"
