@@ -89,15 +89,15 @@ ABILITIES = {
     ),
     BROWSER: ("browser", "The provider browser needs playwright"),
     FIRECRAWL: ("firecrawl", "The provider firecrawl needs firecrawl-py"),
-    "__import__('kbkit.workflows.notebook').notebook.write_notebook('r.yaml')": (
+    "__import__('kbkit.workflows.notebook').workflows.notebook.write_notebook('r.yaml')": (
         "lab",
         "Writing a notebook needs nbformat",
     ),
-    "__import__('kbkit.workflows.notebook').notebook.run_notebook('r.ipynb')": (
+    "__import__('kbkit.workflows.notebook').workflows.notebook.run_notebook('r.ipynb')": (
         "lab",
         "Running a notebook needs Jupyter",
     ),
-    "__import__('kbkit.cli.dashboard').serving.serve_panel('kb')": (
+    "__import__('kbkit.cli.dashboard').cli.dashboard.serve_panel('kb')": (
         "lab",
         "Serving the dashboard needs voila",
     ),
