@@ -1,7 +1,9 @@
 """Bundles: knowledge bases in one portable file.
 
-A bundle is a zip file. ``manifest.json`` names format, versions, knowledge bases and each other
-member with its size and SHA-256; ``tables/*.jsonl`` are the rows of the catalog, a JSON object a
-line; ``images/``, ``files/`` and ``entries/`` are what lies beside it. ``signature.json``, where
-there is one, is a DSSE envelope around the manifest.
+A bundle is a zip file. ``manifest.json`` lists format, versions, knowledge bases, and the other
+members with sizes and SHA-256; ``tables/*.jsonl`` are rows of the catalog, one JSON object per
+line;
+``images/``, ``files/`` and ``entries/`` are files. An optional ``signature.json`` is a DSSE
+envelope
+around the manifest.
 """

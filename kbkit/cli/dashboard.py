@@ -1,8 +1,7 @@
 """Serve the dashboard of a workspace with Voilà, for people without notebooks.
 
-Each visitor gets a kernel, which works in the workspace with the rights of the person who serves
-it. So a token is always required, on loopback too: other people's programs and web pages in a
-browser can reach it.
+Each visitor gets a kernel with the rights of the person who serves it. So a token is always
+required: other programs and web pages can reach it on loopback, too.
 """
 
 from __future__ import annotations

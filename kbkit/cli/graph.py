@@ -415,11 +415,6 @@ def undo(
 
 
 def _properties(pairs: Sequence[str] | None) -> dict[str, Any] | None:
-    """Properties as they were given on the command line.
-
-    Raises:
-        ConfigError: One is no pair.
-    """
     if pairs is None:
         return None
     found: dict[str, Any] = {}

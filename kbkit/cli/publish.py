@@ -230,8 +230,8 @@ def watch(
 ) -> None:
     """Export again whenever something changes.
 
-    What other programs change among the files and entries of the workspace (`kbkit files`, `kbkit
-    entries`) is taken over too, and what finished tasks leave is learned (KBKIT_AUTO_LEARN).
+    Also imports outside changes of files and entries, and learns from finished tasks
+    (KBKIT_AUTO_LEARN).
     """
     if port is not None and not build:
         raise typer.BadParameter("--port serves the site that --no-build does not build")

@@ -299,12 +299,7 @@ def fidelity(
 def _asked(
     target: str, questions: Path | None, judgements: Path | None
 ) -> tuple[str, Sequence[Question] | Judgements | None]:
-    """Return the knowledge base to measure, with its queries; ``None`` for its own ratings.
-
-    Raises:
-        BadParameter: Both files are given.
-        ConfigError: A file cannot be read, or a recipe has no golden questions.
-    """
+    """Return the knowledge base to measure, with its queries; ``None`` for its own ratings."""
     if questions is not None and judgements is not None:
         raise typer.BadParameter("give either --questions or --judgements")
     from kbkit.feedback.judgements import Judgements
@@ -326,11 +321,7 @@ def _asked(
 
 
 def _built(workspace: Workspace, name: str, target: str) -> KnowledgeBase:
-    """The knowledge base that a recipe or its own name means.
-
-    Raises:
-        NotFoundError: The recipe was not built, or there is none of that name.
-    """
+    """Return the knowledge base of a recipe, or of a name."""
     if name != target and name not in workspace:
         raise NotFoundError(f"{name}: is not built yet; run `kbkit build {target}` first")
     return workspace[name]

@@ -116,12 +116,6 @@ def named_sources(
     attribution: Attribution = "",
     allow_private: AllowPrivate = False,
 ) -> list[AnySource]:
-    """The sources that options name.
-
-    Raises:
-        BadParameter: An option goes with a source that is not named.
-        ConfigError: An option's value cannot work.
-    """
     from kbkit.recipes import parse_source
 
     crawling = _given(depth=depth, concurrency=concurrency, sitemap=None if sitemap else False)
@@ -195,11 +189,6 @@ def _given(**options: Any) -> dict[str, Any]:
 
 
 def _check_used(goes_with: str, options: dict[str, Any], *sources: list[str] | None) -> None:
-    """Check that options apply to a given source.
-
-    Raises:
-        BadParameter: They have none.
-    """
     if options and not any(sources):
         name = "no-sitemap" if "sitemap" in options else next(iter(options))
         raise typer.BadParameter(f"--{name} goes with {goes_with}")
@@ -301,11 +290,7 @@ def remove(
 
 
 def _option(text: str) -> tuple[str, Any]:
-    """An option and its value, of which YAML tells the type.
-
-    Raises:
-        BadParameter: It is none.
-    """
+    """Parse an option and its value, whose type YAML decides."""
     import yaml
 
     key, sign, value = text.partition("=")

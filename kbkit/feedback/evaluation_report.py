@@ -147,10 +147,11 @@ class Evaluation:
         return {name: difference(values, others[name]) for name, values in self.values().items()}
 
     def summary(self) -> pd.DataFrame:
-        """Return one row a measure: ``mean``, ``low`` and ``high`` (95 % confidence).
+        """Return one row per measure: ``mean``, ``low`` and ``high`` (95 % confidence).
 
-        With another configuration also its mean (``against``), the ``difference`` of the two with
-        its interval, and the ``p_value`` of a paired permutation test.
+        With another configuration also its mean (``against``), the ``difference`` with its
+        interval, and
+        the ``p_value`` of a paired permutation test.
         """
         import pandas as pd
 

@@ -170,9 +170,10 @@ def matching_page(uri: str, query: EvaluationQuery, taken: Sequence[str | None] 
 def is_page(uri: str, suffix: str) -> bool:
     """Whether a URI ends with a page's path, at a path boundary.
 
-    A path that begins with a slash is all of it, from the top of the site: ``/guide/`` is not
-    ``/api/guide/``. A place in a page stands for the page, but where the place is a document of its
-    own: an operation of an API (``api.yaml#/paths/~1books/get``).
+    A path with a leading slash is the whole path: ``/guide/`` is not ``/api/guide/``. A fragment
+    stands
+    for its page, unless it is a document itself: an operation of an API
+    (``api.yaml#/paths/~1books/get``).
     """
     if not (_POINTER in uri and _POINTER in suffix):
         uri = uri.split("#", 1)[0]

@@ -139,7 +139,7 @@ class Judgements(Sequence[Judgement]):
 
     @classmethod
     def of(cls, grades: Mapping[str, Mapping[str, int]]) -> Self:
-        """Judgements that stand in a mapping: by query, the grade of each chunk's id.
+        """Make judgements from a mapping: by query, the grade of each chunk's id.
 
         Raises:
             ConfigError: A query is empty or repeated, or a grade is not an integer from 0 to 100.
@@ -159,11 +159,13 @@ class Judgements(Sequence[Judgement]):
 
     @classmethod
     def from_ratings(cls, ratings: Iterable[Rating], chunk_ids: Collection[str]) -> Self:
-        """Judgements out of the ratings of chunks that name a query.
+        """Make judgements from ratings of chunks that name a query.
 
-        The last rating that somebody gave a chunk for a query counts; queries that differ only in
-        case or white space are one. The grade is the mean of all raters' scores, rounded (half
-        up), less 2, and 0 at least: 1 and 2 stars are not relevant, 3 to 5 stars are 1 to 3.
+        The last rating of a rater counts; queries that differ only in case or white space are one.
+        The
+        grade is the mean of all raters' scores, rounded (half up), minus 2, at least 0: 1 and 2
+        stars
+        are not relevant, 3 to 5 stars are grades 1 to 3.
 
         Args:
             ratings: Oldest first.
@@ -183,10 +185,11 @@ class Judgements(Sequence[Judgement]):
         """Read judgements that `to_qrels` wrote, or others in TREC's format.
 
         Args:
-            path: The qrels: query id, a word that is not read, chunk id and grade on each line,
-                parted by white space. Grades below 0 count as 0.
-            topics: The queries: id, tab and text on each line; by default the file beside the
-                qrels that `to_qrels` writes.
+            path: The qrels: query id, an ignored word, chunk id and grade on each line, separated
+                by
+                white space. Grades below 0 count as 0.
+            topics: The queries: id, tab and text on each line; by default the file that `to_qrels`
+                writes beside the qrels.
 
         Raises:
             ConfigError: A file cannot be read or has a wrong line.

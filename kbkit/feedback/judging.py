@@ -31,9 +31,8 @@ class Candidate:
     """A chunk to be judged.
 
     Attributes:
-        hit: The chunk and its document. Its score reveals the mode: do not show it.
-        found_by: The modes that show it; empty for one that was drawn from further down. Not to
-            be shown either.
+        hit: The chunk and its document. Do not show its score, which reveals the mode.
+        found_by: The modes that find it, empty for a random one. Do not show it either.
         score: The rater's earlier score for this query, 1 to 5, or ``None``.
         raters: Number of raters for this query.
     """
@@ -158,12 +157,13 @@ class InterimScore:
 class JudgingRound:
     """Pools of some queries with one rater's judgements, stored in the catalog at once.
 
-    A pool is made when it is asked for. What was rated before counts as judged, so a round that
-    was left goes on where it was. May be used by several threads.
+    Thread-safe.
+
+    A pool is made on demand. Earlier ratings count as judged, so an interrupted round continues.
 
     Attributes:
         queries: Queries in order; methods take their index.
-        rater: Whose round it is.
+        rater: Name of the rater.
     """
 
     def __init__(
@@ -277,7 +277,7 @@ class JudgingRound:
         return rating
 
     def unjudge(self, index: int, chunk_id: str) -> bool:
-        """Judge a chunk no longer: all the rater's ratings of it for the query are taken back.
+        """Delete the rater's ratings of a chunk for a query.
 
         Returns:
             Whether there were any.
@@ -301,7 +301,7 @@ class JudgingRound:
     def interim_score(self) -> InterimScore | None:
         """Score the current settings on all raters' judgements; ``None`` without usable ones.
 
-        Queries whose judgements changed are asked again, the others are remembered.
+        Only queries with changed judgements are searched again.
 
         Raises:
             EmbedderError: The embedder failed.

@@ -45,10 +45,10 @@ class Difference:
 
 
 def confidence_interval(values: Values, low: float = 0.0, high: float = 1.0) -> tuple[float, float]:
-    """The 95 % confidence interval of a mean: percentiles of 9,999 bootstrap samples of queries.
+    """Return the 95 % confidence interval of a mean: percentiles of 9,999 bootstrap samples.
 
-    Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13. The samples are
-    the same in each run. One figure or none tells nothing of others: then it is the whole range.
+    Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13. The samples are the
+    same in each run. For fewer than two figures it is the whole range.
     """
     from scipy.stats import bootstrap
 
@@ -70,11 +70,10 @@ def confidence_interval(values: Values, low: float = 0.0, high: float = 1.0) -> 
 def difference(values: Values, others: Values) -> Difference:
     """Compare two figures of the same queries, with a paired permutation test.
 
-    Under the null hypothesis each query's two figures may change places, so the sign of each
-    difference is tossed: all ways up to 13 queries, else 9,999 of them (Fisher's randomisation
-    test; Smucker, Allan and Carterette, "A Comparison of Statistical Significance Tests for
-    Information Retrieval Evaluation", 2007). Two-sided. Where nothing differs, or there are fewer
-    than two queries, the p-value is 1.
+    Under the null hypothesis the sign of each query's difference is random: all sign patterns up to
+    13 queries, else 9,999 of them (Fisher's randomisation test; Smucker, Allan and Carterette, "A
+    Comparison of Statistical Significance Tests for Information Retrieval Evaluation", 2007).
+    Two-sided. Without differences, or with fewer than two queries, the p-value is 1.
     """
     from scipy.stats import permutation_test
 
@@ -272,8 +271,9 @@ class Agreement:
 def agreement(ratings: Iterable[Rating]) -> Agreement:
     """Measure agreement of people who rated the same chunks for the same queries.
 
-    The last rating that somebody gave counts; queries that differ only in case or white space are
-    one; ratings of documents and ratings without a query are left out.
+    The last rating of a rater counts; queries that differ only in case or white space are one.
+    Ratings
+    of documents and ratings without a query are left out.
     """
     passages = [
         RatedPassage(query, chunk_id, scores)
@@ -290,13 +290,14 @@ def agreement(ratings: Iterable[Rating]) -> Agreement:
 
 
 def ordinal_alpha(units: Iterable[Collection[int]], values: Sequence[int] = STARS) -> float:
-    """Krippendorff's alpha with the ordinal metric.
+    """Return Krippendorff's alpha with the ordinal metric.
 
     ``1 - observed / expected`` disagreement, over a matrix of coincidences: each pair of values of
-    one unit counts ``1 / (m - 1)``, with m the values of that unit. Two values are as far apart as
-    there are values between them, both ends counted half, squared. Krippendorff, "Computing
-    Krippendorff's Alpha-Reliability" (2011), part D. Any number of raters, and units that some
-    did not rate, are no hindrance.
+    one
+    unit counts ``1 / (m - 1)``, where m is the unit's number of values. The distance of two values
+    is
+    the number of values between them, both ends counted half, squared. Krippendorff, "Computing
+    Krippendorff's Alpha-Reliability" (2011), part D; for any number of raters and missing values.
     """
     coincidences = _coincidences(units, values)
     totals = coincidences.sum(axis=0)

@@ -1,12 +1,11 @@
 """Tune the weights of retrieval on judged queries; keep them only if they win.
 
-A fixed set of settings is tried on all queries once. What is proposed is the mean of the best
-sixteenth of them: the mean of many good settings is less of an accident than the best one. How
-good such a choice is, is measured with queries that had no part in it: in turn each fifth of the
-queries is held out, a choice is made by the others, and both it and the present settings answer
-those held out; five ways of dividing the queries are averaged. Of several knowledge bases each is
-held out whole in turn, and answered by what the others choose. Only where the choice wins there
-clearly (p < 0.01) does it replace the present settings.
+A fixed set of settings is tried on all queries. The choice is the mean of the best sixteenth, which
+is more stable than the best one. It is validated on held-out queries: each fifth of the queries in
+turn is ranked by the settings chosen on the others, and by the present ones; five divisions are
+averaged. Of several knowledge bases, each in turn is held out whole. The choice replaces the
+present
+settings only if it clearly wins there (p < 0.01).
 """
 
 from __future__ import annotations

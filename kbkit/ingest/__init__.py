@@ -1,6 +1,10 @@
 """Split, embed and store documents.
 
-`cutting` and `spans` cut documents, `embedding` embeds chunks and changes embedders,
-`document_writer`
-stores events of a source, `pipeline` connects them.
+::
+
+    cutting, spans    documents -> chunks
+    embedding         chunks -> vectors; changes of the embedder
+    document_writer   stores documents and other events of a source
+    pipeline          connects them
+    cards, expansion  summaries of documents, by rules or a language model
 """

@@ -1,7 +1,7 @@
 """Document summaries, so that search can rank whole documents.
 
-A card is the title, the description (`kbkit.ingest.descriptions`) and the outline of the headings.
-It is made of the document alone, behind the ingest that stored it (`kbkit.ingest.cards`).
+A card has the title, the description (`kbkit.ingest.descriptions`) and the outline of the headings.
+It depends on the document alone, and is made after the ingest.
 """
 
 from __future__ import annotations
@@ -159,8 +159,7 @@ class CardMaker:
     def _settle(self, *, changed: bool) -> int:
         """Switch to the best complete vectors, in one commit; return how many the model lacks.
 
-        Those of the model, if it has embedded all, or nearly all and they are searched already;
-        else static ones.
+        The model's if it has embedded all, or nearly all while they are in use; else static ones.
         """
         model = self.model.fingerprint
         with self.database.read() as transaction:

@@ -30,9 +30,11 @@ def chunk(
 ) -> list[ChunkSpan]:
     """Cut a document into chunks.
 
-    A chunk that opens with headings stands under the last of them: ``heading_path`` and
-    ``anchor`` are that heading's. Headings without an anchor of their own get the one that
-    MkDocs would give. Page marks are form feeds or lines ``<!-- page N -->``.
+    A chunk that opens with headings belongs to the last of them: ``heading_path`` and ``anchor``
+    are
+    that heading's. Headings without an anchor get MkDocs' default. Page marks are form feeds or
+    lines
+    ``<!-- page N -->``.
     """
     if not content or content.isspace():
         return []
@@ -55,8 +57,7 @@ def size_for(spec: ChunkingSpec, form: str) -> int:
 def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
     """Return a chunk's text for search: title, heading path, and visible text.
 
-    Anchors of headings and targets of links are left out: addresses are long, and would be found
-    for words that nobody reads there.
+    Anchors and link targets are left out: their words are not visible.
     """
     headings = heading_path[1:] if tuple(heading_path[:1]) == (title,) else heading_path
     lines = (title, " > ".join(headings), without_link_targets(without_anchors(text)))

@@ -53,9 +53,8 @@ def describe(
 ) -> str:
     """Describe a document in one line.
 
-    The line under NAME of a manual page, or else what the document states of itself
-    (``metadata["description"]``), or else its lead: the first paragraph that is long enough to be
-    one and begins like no aside, or the first there is.
+    The line under NAME of a manual page, or the document's own ``metadata["description"]``, or its
+    lead: the first paragraph that is long enough and no aside, or else the first one.
     """
     found = _first_blocks(structure) if structure else outline(content[:_START]).blocks
     for text in (_name_line(content, found), stated(metadata), _lead(content, found)):

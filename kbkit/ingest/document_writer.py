@@ -1,8 +1,8 @@
 """Split, embed and store documents, small ones together.
 
-A transaction, a look-up and a call of the embedder for each small document would cost more than
-the documents. Documents wait for each other up to 200,000 characters or half a second. A process
-that is killed meanwhile reads them again, and loses nothing.
+A transaction, a lookup and an embedder call per small document would cost more than the documents.
+So documents are batched, up to 200,000 characters or half a second. After a kill they are read
+again, and nothing is lost.
 """
 
 from __future__ import annotations
@@ -328,11 +328,12 @@ _EVENTS = 200
 
 
 class EventWriter(Batch):
-    """Events that bring no document: stored many at a time.
+    """Stores events without a document in batches.
 
-    Most pages of a refresh are as they were, and one transaction for each would cost more than
-    asking for them. Up to 200 events, or those of half a second, wait for each other; a process
-    that is killed meanwhile asks for those pages again, and loses nothing.
+    Most pages of a refresh are unchanged, and a transaction for each would cost more than
+    requesting
+    it. A batch has up to 200 events, or those of half a second; after a kill they are requested
+    again.
     """
 
     def __init__(

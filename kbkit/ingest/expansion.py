@@ -1,8 +1,7 @@
 """Describe documents with a language model.
 
-What it writes is kept with the document, by the text that it was given: so each text is asked about
-once, and what was answered stays, whatever stops the work. A document is material that a stranger
-wrote, and so is the answer: it is read strictly and kept as plain lines.
+Answers are stored by the text that the model was given, so each text is sent once, even if the work
+stops. Documents and answers are untrusted: answers are parsed strictly and kept as plain lines.
 """
 
 from __future__ import annotations

@@ -57,8 +57,9 @@ class Pipeline:
     ) -> IngestReport:
         """Read sources and store their documents.
 
-        A run that was killed or stopped is taken up where it ended. Chroma follows in a process
-        of its own, and is level at the end; until then new chunks are searched from the catalog.
+        An interrupted run continues. Another process updates Chroma, which is complete at the end;
+        until
+        then new chunks are searched from the catalog.
         """
         counters = RunCounters(outcomes={} if len(sources) > 1 else None)
         with self._follower() as follower:

@@ -79,9 +79,10 @@ def cut(
 def strategy_for(structure: Outline, document_type: DocumentType, form: str = "") -> str:
     """Resolve the strategy ``auto`` for a document.
 
-    PDF pages are separate. Paragraphs of a Word document fill the chunks of a chapter. Tables,
-    data and source code are split by size below their headings, at line ends. Manuals, and all
-    else that has headings, are split by headings; without any, by marked pages or paragraphs.
+    PDFs are split by page. Paragraphs of a Word document fill the chunks of a chapter. Tables, data
+    and
+    source code are split by size below their headings, at line ends. Other texts are split by
+    headings; without any, by marked pages or paragraphs.
     """
     if form in _FORMATS:
         return _FORMATS[form]
@@ -347,10 +348,11 @@ def _splitter(limit: int) -> SentenceSplitter:
 
 
 def _small_pieces(text: str, limit: int) -> list[str]:
-    """Sentences, or clauses or words of one that is too long; joined, they are the text.
+    """Split text into sentences, or clauses or words of long ones; joined, they equal the text.
 
-    No piece is longer than the limit: the splitter's own way with such goes letter by letter,
-    which takes seconds for a megabyte without spaces.
+    No piece is longer than the limit: the splitter would process a longer one letter by letter,
+    which
+    takes seconds for a megabyte without spaces.
     """
     pieces = []
     for sentence in _split(_SENTENCE, text):

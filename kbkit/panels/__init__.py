@@ -1,20 +1,20 @@
 """Panels for notebooks, built with ipywidgets.
 
-Each panel is a room of its own, which knows nothing of the others:
+Panels do not import each other:
 
 - ``search``: searches as you type, shows cards, and stores stars;
 - ``documents``: the documents of a knowledge base as a tree, and each of them;
-- ``files``: the files of a workspace as a tree, and each of them, to read and to write;
+- ``files``: the files of a workspace as a tree, to read and write;
 - ``entries``: the entries of a workspace, to find, read, rate and write;
 - ``graph``: the knowledge graph, its gaps, and changes by hand;
-- ``judging``: one passage at a time, judged blind, by the keyboard;
-- ``evaluation``: two ways to search, side by side;
+- ``judging``: one passage at a time, judged blind, by keyboard;
+- ``evaluation``: two configurations of search, side by side;
 - ``ingest``: reads sources and uploads, with live counts.
 
-``dashboard`` shows them all in tabs. What they share lies beside it: `Panel` and `JobPanel`
-(``panel``), ``controls`` and the ``selector`` of a knowledge base, the ``view`` that an ES module
-of ``static`` draws, ``render`` for what is shown of documents, ``events``, by which panels hear of
-each other, and the ``watch`` for what other processes change.
+``dashboard`` shows them in tabs. Shared are `Panel`, `JobPanel` and `View` (``panel``),
+``controls``,
+``render`` and ``text_rendering`` for documents, and ``updates`` for changes by other panels and
+processes. ``static`` has the ES modules that draw views.
 """
 
 from kbkit.extras import extra

@@ -81,7 +81,7 @@ class StatusLine(widgets.HTML):  # type: ignore[misc]  # ipywidgets has no types
 
 
 class MutedUpdates:
-    """True while Python itself changes controls, so that their observers leave that aside.
+    """True while Python itself changes controls, so that observers ignore it.
 
     ::
 

@@ -109,7 +109,7 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
 
 class PanelLauncher(Panel):
-    """A panel of one knowledge base, which is chosen above it, and made by a button.
+    """A panel of a chosen knowledge base, which a button creates.
 
     Attributes:
         input_box: Further input: queries, or the path of a file with some.

@@ -295,10 +295,10 @@ class View(anywidget.AnyWidget):
 
 @cache
 def bundled(module: str) -> str:
-    """A module with the modules that it imports, as one text, since anywidget takes one.
+    """Return a module with its imports as one text, as anywidget needs it.
 
-    Modules name what they import from each other, and from those of exported sites, in one line
-    each, ``import { a, b } from "./dom.js";``, and no name is used twice among modules that come
+    Modules import from each other, and from those of exported sites, one line each:
+    ``import { a, b } from "./dom.js";``. No name may be used twice among modules that are bundled
     together.
     """
     folder = resources.files("kbkit") / "panels/static"

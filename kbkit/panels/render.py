@@ -1,8 +1,8 @@
 """Escape and render text and HTML for panels.
 
-A value from outside reaches the page through `plain` or `lines` (as text) or `web_address` (as the
-address of a link), and in no other way. ipywidgets puts the HTML of a widget into the page as it
-is, so escaping is the whole defence of what this module gives as HTML; views take text.
+Outside values reach the page only through `plain` or `lines` (as text) and `web_address` (as the
+address of a link). ipywidgets inserts the HTML of a widget unchanged, so escaping is the only
+defence of this module's HTML; views take text.
 """
 
 from __future__ import annotations

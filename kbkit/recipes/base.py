@@ -303,10 +303,11 @@ class LanguageModelSpec(Spec):
 
 
 class ExpandSpec(LanguageModelSpec):
-    """A language model that writes a card and questions of each document, for search.
+    """A language model that writes a card and questions for each document, for search.
 
-    Whether search gains by it is not known. Its package must be installed, and it may use the
-    network: what documents say is sent to it.
+    Measure whether search gains by it. Its package must be installed, and it may use the network:
+    it
+    is sent the documents' text.
     """
 
     questions: int = Field(default=5, ge=0, le=10)

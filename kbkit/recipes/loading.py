@@ -132,7 +132,7 @@ _KEY = re.compile(
 
 
 def parse_source(values: Mapping[str, Any]) -> AnySource:
-    """A source part of a recipe out of JSON values that it was written as.
+    """Parse a source part of a recipe from JSON values.
 
     Raises:
         ConfigError: The values describe no source; the message begins with the wrong key.
@@ -223,7 +223,7 @@ def parse_recipe(text: str, path: Path) -> Recipe:
 
 
 def golden_questions(recipe: Recipe) -> tuple[Question, ...]:
-    """A recipe's golden questions, read from their file where they stand in one.
+    """Return a recipe's golden questions, from its file of questions if it names one.
 
     Raises:
         RecipeError: The file cannot be read or has a wrong line.
@@ -333,11 +333,11 @@ _MAGIC = re.compile(r"[*?\[{]")
 
 
 def demands(recipe: Recipe) -> list[str]:
-    """List what a stranger's recipe asks for, a line each.
+    """List the demands of a stranger's recipe, one line each.
 
-    Paths outside of the recipe's folder, private addresses, a folder to write to, and code that is
-    run: packages that are imported, plugins, and models of third parties, which may send text
-    elsewhere. A recipe that was made in Python asks for nothing: its author wrote all this.
+    Paths outside its folder, private addresses, a folder to write to, and code: imported packages,
+    plugins, and models of third parties, which may send text elsewhere. A recipe made in Python has
+    none.
     """
     if recipe.path == Path():
         return []

@@ -195,10 +195,11 @@ class RetrievalSpec(Spec):
     """llama-index node postprocessors (a cross-encoder, say) for the best hits."""
 
     def to_yaml(self) -> str:
-        """The part of a recipe that says this, to paste in place of its ``retrieval`` part.
+        """Return the ``retrieval`` part of a recipe with these settings.
 
-        The weights are always there, since a default may depend on the embedder; the rest only
-        where it is not the default.
+        Weights are always included, since defaults may depend on the embedder; other settings only
+        if
+        they differ from the default.
         """
         import yaml
 
@@ -225,9 +226,8 @@ class LearningSpec(Spec):
 class GraphSpec(Spec):
     """Relations read from documents.
 
-    How much it counts in search is `graph_weight` of `retrieval`; whether a site has a page of it,
-    `graph` of `site`. A language model that annotates (`annotation` of type `llm`) states relations
-    too.
+    `graph_weight` of `retrieval` is their weight in search; `graph` of `site` adds a page. An
+    annotating language model (`annotation` of type `llm`) states relations too.
     """
 
     build: StrictBool = True

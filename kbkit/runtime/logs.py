@@ -1,7 +1,8 @@
-"""Logging: quiet by default, one line a record, without secrets.
+"""Logging: quiet by default, one line per record, without secrets.
 
-The loggers are named after the modules, below ``kbkit``. Who uses kbkit as a library sees nothing
-but what their own handlers show; the command line shows warnings, and more with ``--verbose``.
+Loggers are named after the modules, below ``kbkit``. A library user sees only what their own
+handlers
+show; the command line shows warnings, and more with ``--verbose``.
 """
 
 from __future__ import annotations

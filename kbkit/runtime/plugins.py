@@ -1,12 +1,13 @@
 """Plugins: sources, embedders and annotators from entry points of installed packages.
 
-A package names what it brings in its ``pyproject.toml``::
+A package declares them in its ``pyproject.toml``::
 
     [project.entry-points."kbkit.sources"]
     wiki = "my_package.wiki:WikiReader"
 
-A recipe then says ``type: plugin``, ``name: wiki`` and ``options``, which are given to the class or
-function as keyword arguments. Nothing of the package is imported before it is used.
+A recipe then has ``type: plugin``, ``name: wiki`` and ``options``, which become keyword arguments
+of
+the class or function. A package is imported on first use only.
 """
 
 from __future__ import annotations

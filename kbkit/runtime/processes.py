@@ -1,9 +1,8 @@
 """Worker processes: a task that crashes or hangs affects only itself.
 
-The workers are plain child processes that speak pickle over their pipes, not a
-`ProcessPoolExecutor`: they never import the caller's ``__main__`` (so scripts without a guard,
-notebooks and Windows all work), a task on which a worker crashes or hangs costs that task only,
-and they end when the parent does, however it ends.
+Workers are child processes that exchange pickles over pipes, instead of a `ProcessPoolExecutor`.
+They never import the caller's ``__main__``, so scripts without a guard, notebooks and Windows work;
+a crash or hang costs one task; and they end with the parent, however it ends.
 """
 
 from __future__ import annotations
@@ -142,10 +141,11 @@ def run_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
-    """A process as `run_module` has it, but without pipes, that goes on when this one ends.
+    """Start a module as `run_module` does, but without pipes; it outlives this process.
 
-    It is a group of its own, so that no Ctrl-C of a terminal reaches it, but no session of its own:
-    Linux shares processors out among sessions before it asks how nice the processes of one are.
+    It has its own process group, so that Ctrl-C does not reach it, but shares the session: Linux
+    divides
+    processors among sessions before it considers niceness.
     """
     if not sys.executable:
         raise OSError("this Python does not know its own executable")
@@ -171,8 +171,9 @@ _started: list[subprocess.Popen[bytes]] = []
 def ending_signals() -> list[signal.Signals]:
     """Return the signals that end a server: interrupt, termination, and a closed terminal.
 
-    A shell has what it starts behind itself ignore interrupts, which a server is to hear all the
-    same; who wants it to outlive a terminal has it ignore its end (``nohup``).
+    A shell makes background processes ignore interrupts; a server must not. ``nohup`` makes it
+    ignore
+    the end of the terminal.
     """
     signals = [signal.SIGINT, signal.SIGTERM]
     hangup = getattr(signal, "SIGHUP", None)
@@ -201,8 +202,9 @@ def waiting_for_end() -> Iterator[Callable[[], None]]:
 def end_with_input() -> None:
     """End this process when its standard input ends.
 
-    A program that starts a server keeps a pipe to it open; the system closes that when the
-    program is gone, however it ended. Nothing is made of what comes.
+    The system closes the pipe when the program that started a server ends, however it ends. Input
+    is
+    ignored.
     """
     if sys.stdin is not None and sys.stdin.isatty():
         from kbkit.errors import ConfigError  # workers do without

@@ -96,12 +96,12 @@ def serve_folder(
 ) -> Iterator[str]:
     """Serve a folder on loopback while the block runs.
 
-    Requests that name another host than this machine (``Host``) are refused, and so are names with
-    a dot in front. Pages carry ``Last-Modified``, and a request that knows it is answered with 304.
+    Requests for another ``Host`` and for names with a leading dot are refused. Pages carry
+    ``Last-Modified``; unchanged ones are answered with 304.
 
     Args:
         folder: The folder.
-        port: Port on 127.0.0.1; 0 takes a free one.
+        port: Port on 127.0.0.1; 0 for a free one.
         on_request: Called with the path of each request, from the server's threads.
 
     Yields:

@@ -78,8 +78,9 @@ _OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
 def is_english(texts: Iterable[str]) -> bool:
     """Whether nothing suggests another language than English.
 
-    Another script that has a third of the letters does; so do more stop words of another language
-    than of English, shared ones counted for neither.
+    A third of letters in another script does, and more stop words of another language than of
+    English,
+    without shared ones.
     """
     words: Counter[str] = Counter()
     letters, foreign, read = 0, 0, 0

@@ -129,25 +129,24 @@ def build(
 ) -> BuildReport:
     """Update a recipe's knowledge base and site.
 
-    The first build does everything, later ones what changed. A build that was interrupted or
-    killed goes on where it was.
+    Later builds process changes only; an interrupted build continues.
 
     Args:
         recipe: A recipe or its file.
         workspace: A workspace, or its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``.
         site: Also export the site and build it with MkDocs.
-        expand_all: Describe all documents with the recipe's language model, even more than its
-            ``limit``; without, none are described if more are left.
+        expand_all: Describe all documents with the recipe's language model, beyond its ``limit``;
+            otherwise none are described if more are left.
         engine: Engine of the ingest: ``local``, ``dask`` (this machine's processors) or
             ``dask:ADDRESS``. The result is the same.
-        trust: Agree to all that the recipe asks for: paths outside of its folder, private
-            addresses, a folder to write to, and code that is run.
+        trust: Agree to all demands of the recipe: paths outside of its folder, private addresses,
+            a folder to write to, and code.
         on_progress: Called during the work; by default notebooks show a bar.
         stop: Asked often; true ends the work cleanly, after the ingest at the latest.
 
     Raises:
         ClusterError: The cluster is unusable or was lost; another build continues.
-        ConflictError: Another process builds a knowledge base of that name right now.
+        ConflictError: Another process builds a knowledge base of that name now.
         RecipeError: The recipe is wrong.
         TrustError: The recipe needs ``trust``; nothing was read or written.
         KbkitError: See `KnowledgeBase.sync`, `KnowledgeBase.configure` and `KnowledgeBase.export`.

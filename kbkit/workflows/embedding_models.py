@@ -1,7 +1,7 @@
-"""Fetch a model by name, whole or not at all.
+"""Embedding models by name: list, fetch and remove.
 
-What was fetched is written beside the model with the SHA-256 of each file (trust on first use); a
-later fetch of the same revision that gives other bytes is refused.
+Models are fetched on command only, whole or not at all. A record beside a model has the SHA-256 of
+each file (trust on first use); later fetches of the same revision must give the same bytes.
 """
 
 from __future__ import annotations

@@ -198,9 +198,9 @@ def test_passages_are_narrowed_by_what_they_say_and_name(tab):
     tab.titles()
     about = page.locator("[data-adds=subject]")
     about.fill("mkdocs")
-    option = page.locator("#kb-subjects option").first
+    # options for the empty field may still be there
+    option = page.locator("#kb-subjects option[value*=mkdocs i]").first
     option.wait_for(state="attached")
-    assert "mkdocs" in option.get_attribute("value").lower()
     assert re.fullmatch(r"\d+ passages?", option.get_attribute("label"))
     about.fill(option.get_attribute("value"))
     about.press("Enter")
@@ -220,7 +220,7 @@ def test_passages_are_narrowed_by_what_they_say_and_name(tab):
     tab.titles()
     names = page.locator("[data-adds=entity]")
     names.fill("mkdocs")
-    option = page.locator("#kb-entities option").first
+    option = page.locator("#kb-entities option[value*=mkdocs i]").first
     option.wait_for(state="attached")
     entity = option.get_attribute("value")
     names.fill(entity)

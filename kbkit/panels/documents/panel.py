@@ -167,19 +167,19 @@ class DocumentsPanel(Panel):
 
         panel = DocumentsPanel(workspace)   # or one knowledge base
         panel                               # at the end of a cell: shows it
-        panel.document                      # in a later cell: the document that is open
+        panel.document                      # in a later cell: the open document
 
-    A type and tags that are given here hold, whatever the document's source says later. Errors
-    appear in the status line. ``document`` can be observed like every trait of a widget.
+    A type and tags set here stay, whatever the source has later. Errors appear in the status line.
+    ``document`` can be observed like a trait of a widget.
 
     Attributes:
         document: The open document, or ``None``.
         error: The last error, or ``None``.
-        rater: The name that stars are stored under.
+        rater: Name that stars are stored under.
         kb_box: Choice of the knowledge base; ``None`` if there is only one.
-        filter_box: Words that a title or URI must have.
-        back_button: Opens the document that was open before.
-        editor: Controls of the document that is open; see `DocumentEditor`.
+        filter_box: Words that a title or URI must contain.
+        back_button: Opens the previous document.
+        editor: Controls of the open document; see `DocumentEditor`.
     """
 
     document = traitlets.Any(None, help="The document that is open.")

@@ -1,13 +1,13 @@
 """The block scanner of Markdown: headings, code, raw HTML, tables and text.
 
-CommonMark decides, and markdown-it knows it. But asking it is slow, and most lines of documentation
-are paragraphs, headings, fenced code, tables and short list items that begin at the margin. The
-letters they begin with tell those; the parser is asked about the rest only. Beyond CommonMark there
-are tables, and:
+The result is that of markdown-it (CommonMark), which is slow: it parses only lines whose first
+letters
+leave a choice. Most lines of documentation are paragraphs, headings, fenced code, tables and short
+list items at the margin. Beyond CommonMark there are tables, and:
 
-* front matter at the beginning is a block of its own, no rule above a heading;
-* form feeds at the beginning of a line part pages, and count as line feeds;
-* a table may leave out any number of cells.
+* front matter at the beginning is a block;
+* form feeds at the beginning of a line separate pages, and count as line feeds;
+* a row of a table may have any number of cells.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Convert Markdown of exported pages to safe HTML.
 
-Why not the Markdown renderer of MkDocs: it passes raw HTML through, takes attributes from the
-text (``{: onclick=... }``) and reads lists and fences otherwise than the CommonMark that
-documents are kept in. Here raw HTML is text, nothing is fetched from third parties (images become
-links to them), and the result passes nh3 anyway.
+MkDocs' own renderer passes raw HTML through, takes attributes from the text (``{: onclick=... }``),
+and
+parses lists and fences unlike CommonMark. Here raw HTML is text, images of third parties become
+links, and nh3 cleans the result.
 """
 
 from __future__ import annotations

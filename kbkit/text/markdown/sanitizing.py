@@ -59,9 +59,10 @@ def escape(text: str) -> str:
 def prepare(content: str, *, title: str, rewrite: Rewrite) -> Sanitized:
     """Prepare a document's Markdown for a page with its title.
 
-    A heading that repeats the title is dropped where nothing but pictures stands before it (its
-    anchor is handed over); if other headings of level 1 remain, all headings go down one level.
-    Raw HTML becomes text, and what steers a terminal or turns text around goes, in code too.
+    A heading that repeats the title is dropped if only pictures precede it, and its anchor
+    returned. If
+    other headings of level 1 remain, all headings go down one level. Raw HTML becomes text, and
+    characters that control terminals or text direction are removed, in code too.
     """
     # first: what they part may become markup without them
     content = without_controls(same_breaks(content.replace("\r\n", "\n")))

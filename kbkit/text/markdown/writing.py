@@ -116,10 +116,10 @@ def marked(text: str, mark: str) -> str:
 def emphasised(text: str) -> str:
     """Write the marks of `marked` texts, except those that look like literal stars.
 
-    Marks open before, and close behind, what is no white space, and a mark between a letter
-    and a sign belongs to neither (CommonMark, flanking delimiter runs). Marks that touch are one
-    run: of two texts beside each other the second has none, of two that begin or end together
-    the inner.
+    Marks open before and close after text that is not white space, and not between a letter and a
+    sign
+    (CommonMark, flanking delimiter runs). Adjacent marks would join: of two neighbouring texts the
+    second has none, of nested ones the inner.
     """
     if not _MARK.search(text):
         return text
