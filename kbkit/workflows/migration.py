@@ -21,15 +21,13 @@ def migrate(
 ) -> Migration:
     """Move a workspace from a folder to a database on a server, or back, or to another server.
 
-    The catalog is copied as it is, with all ids and numbers, and its words are indexed; at the end
-    each table is read once more from where it is now, and compared by its rows and their digest.
-    Nobody can write to the source meanwhile, and nobody can open the destination before all of
-    that is done. The source stays as it was. A migration that was interrupted or killed goes on
-    where it was when it is called again; if the source was changed since, it starts again.
+    Copies the catalog with all ids and indexes its words; then reads each table again and compares
+    rows and digests. Meanwhile nobody can write to the source, nor open the destination. The source
+    does not change. Called again, an interrupted migration continues, or starts again if the source
+    changed.
 
-    Pictures of documents come along. To a folder, files and entries do too, and the index of
-    vectors is made; with a server, they stay in the folder of the workspace, which is still the one
-    to name.
+    Pictures of documents are copied. A migration to a folder also copies files and entries and
+    builds the vector index; with a server, they stay in the workspace's folder.
 
     Args:
         workspace: Its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``. If
