@@ -255,7 +255,7 @@ def test_settings_are_kept_on_a_click(lab: Lab):
         assert workspace["manual"].spec.retrieval.dense_weight == 0.75
 
 
-@pytest.mark.parametrize("theme", ["Light", pytest.param("Dark", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_they_fit_and_everybody_can_use_them(lab: Lab, theme: str):
     lab.theme(f"JupyterLab {theme}")
     lab.page.wait_for_function(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from itertools import product
@@ -50,7 +51,10 @@ def a_node(page) -> tuple[float, float, str]:
         page.evaluate(FRAMES)  # the page hears of moves a frame later
         return hint.locator("bdi").inner_text() if hint.inner_text() else ""
 
-    for across, down in product(range(-90, 91, 9), repeat=2):
+    # outwards from the middle, so far that twice as far is still in the picture
+    far = [int(box[side] / 4) - 10 for side in ("width", "height")]
+    places = product(*(range(-most, most + 1, 9) for most in far))
+    for across, down in sorted(places, key=lambda place: math.hypot(*place)):
         x, y = middle[0] + across, middle[1] + down
         page.mouse.move(x, y)
         if hint.inner_text() and (name := name_at(x, y)):
